@@ -1,0 +1,65 @@
+# make run     set up, build, measure this machine, say what was measured
+# make test    set up, then everything that CI checks
+# make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
+# make lint    formatters, linters, types; make format mends the first
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+RUNTIMES := host sim
+# What `make test` adds to the configuration of a build.
+CMAKE_OPTIONS :=
+CXX_SOURCES := $(shell git ls-files 'src/*.cpp' 'src/*.hpp' 'src/*.h' 'tests/*.cpp' 2>/dev/null)
+
+.PHONY: run test build programs setup setup-test lint format unit-tests compile-checks clean
+
+run: build
+	@source ./env.sh; status=0; \
+	reframe -c reframe_checks -r || status=$$?; \
+	echo; fabricheck results show || true; \
+	echo; fabricheck coverage || true; \
+	echo; echo "Results: $$FABRICHECK_RESULTS (fabricheck results list)"; \
+	exit $$status
+
+setup:
+	@ci/setup.sh
+
+build: setup
+	@$(MAKE) --no-print-directory programs
+
+# Configures quietly, builds with progress; a failing configuration shows what it said.
+programs:
+	@mkdir -p build; for runtime in $(RUNTIMES); do \
+	  log=build/$$runtime.cmake.log; \
+	  cmake -G Ninja -S . -B build/$$runtime -DFABRICHECK_RUNTIME=$$runtime $(CMAKE_OPTIONS) > $$log \
+	    || { cat $$log; exit 1; }; \
+	  cmake --build build/$$runtime; \
+	done
+
+setup-test:
+	@ci/setup.sh test
+
+test: setup-test lint unit-tests compile-checks
+	source ./env.sh; python -m pytest --cov=fabricheck --cov-fail-under=90
+
+lint: setup-test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
+
+format: setup-test
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+	.venv/bin/clang-format -i $(CXX_SOURCES)
+
+unit-tests: setup-test
+	@$(MAKE) --no-print-directory programs \
+	  CMAKE_OPTIONS="-DFABRICHECK_TESTS=ON -DFABRICHECK_WERROR=ON"
+	for runtime in $(RUNTIMES); do ctest --test-dir build/$$runtime --output-on-failure; done
+
+compile-checks: setup-test
+	ci/compile-check.sh rocm build/rocm
+	ci/compile-check.sh cuda build/cuda
+
+clean:
+	rm -rf build results env.sh .venv

@@ -1,0 +1,56 @@
+# fabricheck_runtime: the target that provides <hip/hip_runtime.h>, and FABRICHECK_DEVICE_LANGUAGE,
+# the language of sources that hold kernels. Included, not a subdirectory: a language has to be
+# enabled where the whole project sees it.
+add_library(fabricheck_runtime INTERFACE)
+
+if(FABRICHECK_RUNTIME STREQUAL "host")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  add_library(fabricheck_host_runtime STATIC src/runtime/cpu/errors.cpp
+    src/runtime/host/machine.cpp src/runtime/host/runtime.cpp src/runtime/host/streams.cpp)
+  target_include_directories(fabricheck_host_runtime PUBLIC src/runtime/cpu)
+  target_link_libraries(fabricheck_host_runtime
+    PUBLIC OpenMP::OpenMP_CXX Threads::Threads PRIVATE PkgConfig::HWLOC)
+  target_link_libraries(fabricheck_runtime INTERFACE fabricheck_host_runtime)
+  # Kernels become vector code; -march=native is left to the user, as for a plain C loop.
+  target_compile_options(fabricheck_runtime INTERFACE $<$<CONFIG:Release>:-O3>)
+  set(FABRICHECK_DEVICE_LANGUAGE CXX)
+
+elseif(FABRICHECK_RUNTIME STREQUAL "sim")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  pkg_check_modules(SIMGRID REQUIRED IMPORTED_TARGET simgrid>=3.32)
+  add_library(fabricheck_sim_runtime STATIC src/runtime/cpu/errors.cpp
+    src/runtime/sim/machine.cpp src/runtime/sim/node.cpp src/runtime/sim/platform.cpp
+    src/runtime/sim/runtime.cpp src/runtime/sim/streams.cpp)
+  target_include_directories(fabricheck_sim_runtime PUBLIC src/runtime/cpu src/runtime/sim)
+  string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _ "${SIMGRID_VERSION}")
+  target_compile_definitions(fabricheck_sim_runtime PUBLIC FABRICHECK_SIMULATED
+    PRIVATE FABRICHECK_SIMGRID_MAJOR=${CMAKE_MATCH_1} FABRICHECK_SIMGRID_MINOR=${CMAKE_MATCH_2})
+  target_link_libraries(fabricheck_sim_runtime
+    PUBLIC OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json PkgConfig::SIMGRID)
+  target_link_libraries(fabricheck_runtime INTERFACE fabricheck_sim_runtime)
+  target_compile_options(fabricheck_runtime INTERFACE $<$<CONFIG:Release>:-O3>)
+  set(FABRICHECK_DEVICE_LANGUAGE CXX)
+
+elseif(FABRICHECK_RUNTIME STREQUAL "cuda")
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80 90)
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  target_include_directories(fabricheck_runtime INTERFACE src/runtime/cuda)
+  target_link_libraries(fabricheck_runtime INTERFACE CUDA::cudart_static)
+  target_compile_features(fabricheck_runtime INTERFACE cuda_std_17)
+  set(FABRICHECK_DEVICE_LANGUAGE CUDA)
+
+elseif(FABRICHECK_RUNTIME STREQUAL "rocm")
+  if(NOT DEFINED CMAKE_HIP_ARCHITECTURES)
+    set(CMAKE_HIP_ARCHITECTURES gfx90a)
+  endif()
+  enable_language(HIP)
+  find_package(hip REQUIRED)
+  target_link_libraries(fabricheck_runtime INTERFACE hip::host)
+  set(FABRICHECK_DEVICE_LANGUAGE HIP)
+
+else()
+  message(FATAL_ERROR "FABRICHECK_RUNTIME is '${FABRICHECK_RUNTIME}': choose rocm, cuda, host or sim")
+endif()

@@ -1,0 +1,58 @@
+"""ReFrame entry point: gathers the sites of config/sites, and sets what holds for all of them."""
+
+import copy
+import logging
+import os
+import time
+from pathlib import Path
+
+from reframe.core import logging as reframe_logging
+from reframe.core import settings as builtin
+
+from fabricheck.rfm import folder, guard, sites
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = folder.results(default=ROOT / "results")
+
+# Two sessions that start in the same second differ by their process.
+SESSION = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+
+# These three have no key in a settings file, and are read after it (ReFrame 4.10.4).
+os.environ.setdefault("RFM_WARN_AS_ERROR", "yes")
+os.environ.setdefault("RFM_REFERENCE_PREFIX", str(ROOT / "reference_values"))
+os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
+
+# Until ReFrame has read them all, its warnings are of the settings themselves.
+reframe_logging.getlogger().warn_as_error = True
+
+# A disk that fills up fails the checks; a traceback for each line of a log says nothing more.
+logging.raiseExceptions = False
+
+guard.install()
+
+for _name in ("logs", "reports"):
+    (RESULTS / _name).mkdir(exist_ok=True)
+
+_perflog = copy.deepcopy(builtin.site_configuration["logging"][0]["handlers_perflog"])
+_perflog[0]["basedir"] = str(RESULTS / "perflogs")
+_logfile = copy.deepcopy(builtin.site_configuration["logging"][0]["handlers"])
+_logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
+
+_gathered = sites.gather(Path(__file__).resolve().parent / "sites")
+for _system in _gathered["systems"]:
+    _system.setdefault("prefix", str(RESULTS))
+
+site_configuration = {
+    **_gathered,
+    "general": [
+        {
+            "check_search_path": [str(ROOT / "reframe_checks")],
+            "check_search_recursive": True,
+            "trap_job_errors": True,
+            "resolve_module_conflicts": False,
+            "report_file": str(RESULTS / "reports" / "run-{sessionid}.json"),
+        }
+    ],
+    "storage": [{"enable": True, "sqlite_db_file": str(RESULTS / "results.db")}],
+    "logging": [{"handlers": _logfile, "handlers_perflog": _perflog}],
+}

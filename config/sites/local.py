@@ -1,0 +1,101 @@
+"""Any machine without a site file of its own: its memory, measured, and a simulated node."""
+
+import os
+from pathlib import Path
+
+from fabricheck.rfm import host
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The host runtime presents virtual devices that share this machine's memory.
+DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "local",
+            "descr": "This machine, without GPUs, and simulated nodes",
+            "hostnames": [".*"],
+            "partitions": [
+                {
+                    "name": "host",
+                    "descr": "Memory of this machine, through virtual devices",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["host"],
+                    # Measuring checks of one node never overlap.
+                    "max_jobs": 1,
+                    "features": ["devices", "several_devices"],
+                    "devices": [{"type": "virtual", "arch": "host", "num_devices": DEVICES}],
+                    "extras": {
+                        "expected_checks": ["stream_local", "stream_scan", "stream_concurrent"],
+                        # One array of STREAM, and the sizes and blocks of its scan.
+                        "array_bytes": host.array_bytes(),
+                        "scan_sizes": "1KiB:256MiB",
+                        "scan_block_sizes": [64, 128, 256, 512, 1024],
+                        # Nothing is accepted or refused here by a reference, and other work on a
+                        # shared machine widens intervals at times: a run ends only when one is
+                        # nearly as wide as its median. It is shown with every value.
+                        "noise_limit": 0.75,
+                        "physical_bounds": {"GB/s": host.memory_bound()},
+                    },
+                },
+                {
+                    "name": "sim-mi250x",
+                    "descr": "A simulated node with four AMD MI250X (eight devices)",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["sim"],
+                    "max_jobs": 1,
+                    "features": ["devices", "several_devices", "peers", "sdma", "simulated"],
+                    "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
+                    "extras": {
+                        "expected_checks": [
+                            "stream_local",
+                            "stream_scan",
+                            "stream_concurrent",
+                            "p2p_engine",
+                            "p2p_engine_off",
+                            "p2p_kernel",
+                            "node_topology",
+                            "best_devices",
+                        ],
+                        "node": "mi250x",
+                        "array_bytes": 1 << 30,
+                        "scan_sizes": "1KiB:8GiB",
+                        # A simulated kernel takes the same time with any block.
+                        "scan_block_sizes": [256],
+                        "noise_limit": 0.1,
+                    },
+                },
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "host",
+            "target_systems": ["local"],
+            "features": ["stream"],
+            "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
+            "extras": {
+                "runtime": "host",
+                "programs": os.environ.get(
+                    "FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin")
+                ),
+                "build_command": "make build",
+            },
+        },
+        {
+            "name": "sim",
+            "target_systems": ["local"],
+            "features": ["stream", "p2p"],
+            "extras": {
+                "runtime": "sim",
+                "programs": os.environ.get(
+                    "FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin")
+                ),
+                "build_command": "make build",
+            },
+        },
+    ],
+}

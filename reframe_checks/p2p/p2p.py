@@ -1,0 +1,87 @@
+"""Transfers between the devices of a node, by copy engine (E7) and by kernel (E8)."""
+
+import reframe as rfm
+
+from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.metrics import Metric
+
+#: By operation its convention: another one is a factor of two (docs/result-document.md).
+CONVENTION = {
+    "engine": ("copy-engine", "once", "device", "peer"),
+    "engine-both": ("copy-engine", "once", "device", "peer"),
+    "latency": ("copy-engine", "once", "device", "peer"),
+    "read": ("kernel", "once", "peer", "device"),
+    "write": ("kernel", "once", "device", "peer"),
+    "copy": ("kernel", "read+write", "peer", "peer"),
+}
+FIELDS = ("engine", "bytes_counted", "source.memory", "destination.memory")
+
+
+class PairCheck(MeasuringCheck):
+    """All ordered pairs in one launch; the metrics are the worst and the median of a link class.
+
+    operations: what p2p measures: by operation the role of its series, and their unit.
+    """
+
+    program = "p2p"
+    valid_systems = ["+devices +peers"]
+    valid_prog_environs = ["+p2p"]
+    reference = {"$ref": "p2p.yaml"}
+
+    def program_arguments(self):
+        """Return the operations, and the array size and noise limit of the partition."""
+        operations = ["--operations", ",".join(self.operations)]
+        sizes = ["--sizes", str(self.extra("array_bytes"))]
+        return [*operations, *sizes, "--noise-limit", str(self.extra("noise_limit"))]
+
+    def expected_metrics(self):
+        """Return two metrics for each operation and link class of the healthy node."""
+        return [
+            self.metric(operation, role, unit, link_class.name, pairs, reduce)
+            for operation, (role, unit) in self.operations.items()
+            for link_class, pairs in self.node.link_classes.items()
+            for reduce in ("worst", "median")
+        ]
+
+    def metric(self, operation, role, unit, class_name, pairs, reduce):
+        """Return the metric of the pairs of a class; of both directions at once a pair has one."""
+        convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
+        where = {"operation": operation, "role": role, **convention}
+        ordered = pairs if role == "sum" else [*pairs, *(pair[::-1] for pair in pairs)]
+        among = tuple((list(pair),) for pair in ordered)
+        name = f"{operation.replace('-', '_')}_{class_name}_{reduce}"
+        return Metric(name, where, ("device_set",), reduce, unit, among)
+
+
+@rfm.simple_test
+class p2p_engine(PairCheck):
+    """hipMemcpyPeerAsync with the copy engines on, one direction and both; latency of 16 B."""
+
+    descr = "Peer copies by copy engine: bandwidth and latency of all pairs (E7)"
+    tags = {"E7", "smoke", "node", "full"}
+    operations = {
+        "engine": ("single", "GB/s"),
+        "engine-both": ("sum", "GB/s"),
+        "latency": ("single", "us"),
+    }
+    env_vars = {"HSA_ENABLE_SDMA": "1", "HSA_ENABLE_PEER_SDMA": "1"}
+
+
+@rfm.simple_test
+class p2p_engine_off(PairCheck):
+    """The same copies without the engines, in a process of their own: kernels move the data."""
+
+    descr = "Peer copies with the copy engines switched off (E7)"
+    tags = {"E7", "full"}
+    valid_systems = ["+devices +peers +sdma"]
+    operations = {"engine": ("single", "GB/s")}
+    env_vars = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}
+
+
+@rfm.simple_test
+class p2p_kernel(PairCheck):
+    """Kernels that read from a peer, write to it, and copy within its memory."""
+
+    descr = "Peer access by kernel: read, write, copy of all pairs (E8)"
+    tags = {"E8", "smoke", "node", "full"}
+    operations = {name: ("single", "GB/s") for name in ("read", "write", "copy")}

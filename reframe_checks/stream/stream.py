@@ -1,0 +1,118 @@
+"""STREAM on device memory and between host and devices (experiments E1 and E5)."""
+
+import itertools
+
+import reframe as rfm
+
+from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.metrics import LARGEST, Metric
+
+KERNELS = ("copy", "scale", "add", "triad")
+
+
+#: What STREAM counts, and what moves the bytes: another convention is a factor of two.
+CONVENTION = {"bytes_counted": "read+write", "engine": "kernel"}
+
+
+def stream(name, reduce, over=("device",), among=None, memory="device", **where):
+    """Return a metric of one STREAM kernel on arrays well past the caches."""
+    places = {"source.memory": memory, "destination.memory": memory}
+    return Metric(
+        name, {"regime": "memory", **CONVENTION, **places, **where}, over, reduce, among=among
+    )
+
+
+def of_set(name, members):
+    """Return the metrics of a set of devices that work at the same time."""
+    alone = len(members) == 1
+    where = {"experiment": "E5", "operation": "copy", "device_set": list(members)}
+    where["memory"] = "host-pinned"
+    if alone:
+        return [stream(f"copy_{name}", "worst", (), role="single", **where)]
+    each = tuple((device,) for device in members)
+    return [
+        stream(f"copy_{name}_sum", "worst", (), role="sum", **where),
+        stream(f"copy_{name}_share", "worst", among=each, role="share", **where),
+    ]
+
+
+class StreamCheck(MeasuringCheck):
+    """What the checks of the program stream share."""
+
+    program = "stream"
+    valid_systems = ["+devices"]
+    valid_prog_environs = ["+stream"]
+
+    def program_arguments(self):
+        """Return the arguments of the class and those that the partition decides."""
+        size = str(self.extra("array_bytes"))
+        own = [argument.format(array_bytes=size) for argument in self.arguments]
+        return [*own, "--noise-limit", str(self.extra("noise_limit"))]
+
+
+@rfm.simple_test
+class stream_local(StreamCheck):
+    """Every device alone on its own memory."""
+
+    descr = "STREAM on the memory of each device alone (E1)"
+    tags = {"E1", "smoke", "node", "full"}
+    arguments = ("--devices", "each", "--sizes", "{array_bytes}", "--series-time", "1")
+    reference = {"$ref": "stream.yaml"}
+    metrics = tuple(
+        stream(f"{kernel}_{reduce}", reduce, experiment="E1", role="single", operation=kernel)
+        for kernel in KERNELS
+        for reduce in ("worst", "median")
+    )
+
+
+@rfm.simple_test
+class stream_scan(StreamCheck):
+    """Array sizes and block sizes of triad in one launch; the document keeps the full curve."""
+
+    descr = "STREAM triad over array sizes and block sizes on the first device (E1)"
+    tags = {"E1", "full"}
+    # Many series of few samples: the curve matters, and every point says how sure it is.
+    arguments = ("--devices", "0", "--kernels", "triad", "--max-samples", "7")
+    reference = {"$ref": "stream.yaml"}
+    metrics = tuple(
+        stream(f"triad_{reduce}_block", reduce, ("block_size",), operation="triad", bytes=LARGEST)
+        for reduce in ("best", "worst")
+    )
+
+    def program_arguments(self):
+        """Return the arguments with the sizes and blocks of the partition."""
+        blocks = ",".join(map(str, self.extra("scan_block_sizes")))
+        scan = ["--sizes", self.extra("scan_sizes"), "--block-sizes", blocks]
+        return [*super().program_arguments(), *scan]
+
+    def population(self):
+        """Return the block sizes that must have been measured."""
+        return {"block_size": self.extra("scan_block_sizes")}
+
+
+@rfm.simple_test
+class stream_concurrent(StreamCheck):
+    """Host memory to host memory through the devices: sets that work at the same time."""
+
+    descr = "STREAM copy between host arrays by sets of devices at once (E5)"
+    tags = {"E5", "node", "full"}
+    valid_systems = ["+devices +several_devices"]
+    arguments = (
+        *("--kernels", "copy", "--source", "host", "--destination", "host"),
+        *("--sizes", "{array_bytes}", "--series-time", "1"),
+    )
+    reference = {"$ref": "stream.yaml"}
+
+    def sets(self):
+        """Return the sets of the node model; without one, the first device, and all of them."""
+        every = tuple(range(self.device_count))
+        return self.node.device_sets() if self.node else {"one": every[:1], "all": every}
+
+    def program_arguments(self):
+        """Return the arguments with a set of devices each."""
+        sets = [("--devices", ",".join(map(str, members))) for members in self.sets().values()]
+        return [*super().program_arguments(), *itertools.chain.from_iterable(sets)]
+
+    def expected_metrics(self):
+        """Return the copy of a device alone, and of each set the sum and the worst share."""
+        return [metric for name, members in self.sets().items() for metric in of_set(name, members)]

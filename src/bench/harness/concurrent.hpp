@@ -1,0 +1,49 @@
+// Operations of one or several streams, timed together.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/gate.hpp"
+#include "harness/hip.hpp"
+#include "harness/sampling.hpp"
+
+namespace fabricheck {
+
+/// What one stream does: the operation that a batch repeats.
+struct Task {
+  const TimedStream* stream = nullptr;
+  std::function<void()> queue;  ///< queues one operation on the stream
+};
+
+/// Runs the tasks at the same time, each between the two events of its stream.
+class ConcurrentBatch {
+ public:
+  /// With a gate the streams start together, once all have their work queued: needed when there
+  /// are several, and for one keeps the cost of queueing out of its time. The gate must live as
+  /// long; null: no gate.
+  ConcurrentBatch(std::vector<Task> tasks, StartGate* gate)
+      : tasks_(std::move(tasks)), gate_(gate) {}
+
+  /// The rules, with no larger batch than may be queued.
+  [[nodiscard]] SamplingRules bounded(SamplingRules rules) const;
+
+  /// Runs `batch` operations of every task and waits for them.
+  BatchTimes run(int batch);
+
+ private:
+  void queue(int batch) const;
+  void synchronize() const;
+
+  std::vector<Task> tasks_;
+  StartGate* gate_;
+  bool primed_ = false;
+};
+
+/// The series of tasks that were measured together. `parts` describes each of them, in the order
+/// of the tasks, verified and without samples. One alone is a single; several are shares, and
+/// their sum comes last.
+std::vector<Series> with_samples(std::vector<Series> parts, const std::vector<BatchTimes>& samples);
+
+}  // namespace fabricheck

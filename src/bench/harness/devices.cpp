@@ -1,0 +1,208 @@
+#include "harness/devices.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+
+#include "harness/hip.hpp"
+#include "harness/host.hpp"
+#include "harness/simulation.hpp"
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+hipDeviceProp_t properties_of(int device) {
+  hipDeviceProp_t properties{};
+  FABRICHECK_HIP(hipGetDeviceProperties(&properties, device));
+  return properties;
+}
+
+std::optional<std::string> pci_address(int device) {
+  std::array<char, 64> address{};
+  if (hipDeviceGetPCIBusId(address.data(), int(address.size()), device) != hipSuccess) {
+    (void)hipGetLastError();
+    return std::nullopt;
+  }
+  return address.data();
+}
+
+/// AMD's runtime fills the 16 bytes with text, NVIDIA's with a binary UUID.
+json unique_id(int device) {
+  hipUUID uuid{};
+  if (hipDeviceGetUuid(&uuid, device) != hipSuccess) {
+    (void)hipGetLastError();
+    return nullptr;
+  }
+  const std::string bytes(uuid.bytes, sizeof uuid.bytes);
+  if (std::all_of(bytes.begin(), bytes.end(),
+                  [](unsigned char byte) { return std::isxdigit(byte) != 0; })) {
+    return "GPU-" + bytes;
+  }
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::array<char, 4> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(bytes[i]));
+    text += (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) ? "-" : "";
+    text += digits.data();
+  }
+  return text;
+}
+
+/// 5.7.31921 for ROCm's 50731921 and 13.0 for CUDA's 13000: both put the major number first.
+std::string version_text(int version) {
+  if (version >= 10000000) {
+    return std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
+           std::to_string(version % 100000);
+  }
+  if (version >= 1000) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  }
+  return std::to_string(version);
+}
+
+/// The version of the GPU's kernel module: what an administrator updates. Neither vendor's runtime
+/// tells it by the calls in use.
+std::optional<std::string> kernel_module_version() {
+  for (const auto* path : {"/sys/module/nvidia/version", "/sys/module/amdgpu/version"}) {
+    std::ifstream file(path);
+    std::string version;
+    if (file >> version) {
+      return version;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int device_count() {
+  int count = 0;
+  const auto error = hipGetDeviceCount(&count);
+  if (error != hipSuccess || count == 0) {
+    throw Failure(Status::unsupported,
+                  std::string("no device: ") +
+                      (error == hipSuccess ? "the runtime lists none" : hipGetErrorString(error)) +
+                      " (" + hipGetErrorName(error) + ")");
+  }
+  return count;
+}
+
+std::uint64_t device_last_level_cache(int device) {
+  return static_cast<std::uint64_t>(std::max(0, properties_of(device).l2CacheSize));
+}
+
+bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes) {
+  // Where the system hides its caches, half a gibibyte is assumed: above any of 2025.
+  constexpr std::uint64_t assumed = 1ULL << 29;
+  return bytes >= 4 * (cache_bytes > 0 ? cache_bytes : assumed);
+}
+
+std::uint64_t largest_device_cache(int count) {
+  std::uint64_t largest = 0;
+  for (int i = 0; i < count; ++i) {
+    largest = std::max(largest, device_last_level_cache(i));
+  }
+  return largest;
+}
+
+std::vector<std::uint64_t> array_sizes(const std::string& text, std::uint64_t cache_bytes) {
+  if (text.empty()) {
+    std::uint64_t size = 64ULL << 20;
+    while (!past_caches(size, cache_bytes)) {
+      size *= 2;
+    }
+    return {size};
+  }
+  const auto sizes = parse_size_list(text);
+  for (const auto size : sizes) {
+    if (size % 16 != 0) {
+      throw Failure(Status::usage,
+                    "the size of " + std::to_string(size) + " B is not a multiple of 16 B");
+    }
+  }
+  return sizes;
+}
+
+bool device_is_cpu(int device) { return std::string(properties_of(device).gcnArchName) == "host"; }
+
+int device_numa_domain(int device) {
+  if (const auto address = pci_address(device)) {
+    return numa_domain_of_pci(*address);
+  }
+  // A virtual device has no PCI address, but its memory is host memory: ask where that is.
+  const auto probe = Buffer::on_device(device, 4096);
+  FABRICHECK_HIP(hipMemset(probe.as<void>(), 0, 4096));
+  return numa_domain_of(probe.as<void>(), 4096);
+}
+
+json describe_devices() {
+  json devices = json::array();
+  const int count = device_count();
+  for (int i = 0; i < count; ++i) {
+    const auto properties = properties_of(i);
+    const auto address = pci_address(i);
+    const int domain = device_numa_domain(i);
+    devices.push_back({{"index", i},
+                       {"name", properties.name},
+                       {"arch", properties.gcnArchName},
+                       {"pci_address", address ? json(*address) : json(nullptr)},
+                       {"unique_id", unique_id(i)},
+                       {"memory_bytes", properties.totalGlobalMem},
+                       {"compute_units", properties.multiProcessorCount},
+                       {"last_level_cache_bytes", device_last_level_cache(i)},
+                       {"numa_domain", domain < 0 ? json(nullptr) : json(domain)}});
+  }
+  return devices;
+}
+
+json describe_versions() {
+  int driver = 0;
+  int runtime = 0;
+  FABRICHECK_HIP(hipDriverGetVersion(&driver));
+  FABRICHECK_HIP(hipRuntimeGetVersion(&runtime));
+  // The driver of this machine has no part in a simulation.
+  const auto module = kSimulated ? std::nullopt : kernel_module_version();
+  return {{"runtime", version_text(runtime)}, {"driver", module.value_or(version_text(driver))}};
+}
+
+std::vector<std::vector<int>> parse_device_sets(const std::vector<std::string>& texts, int count) {
+  std::vector<int> all;
+  for (int i = 0; i < count; ++i) {
+    all.push_back(i);
+  }
+  std::vector<std::vector<int>> sets;
+  for (const auto& text : texts) {
+    if (text == "all") {
+      sets.push_back(all);
+    } else if (text == "each") {
+      for (const int device : all) {
+        sets.push_back({device});
+      }
+    } else {
+      std::vector<int> set;
+      for (const auto& item : split_list(text, "the device set")) {
+        const int device = parse_index(item, "the device");
+        if (device >= count) {
+          throw Failure(Status::unsupported,
+                        "device " + item + " does not exist: the runtime has " +
+                            std::to_string(count) + ", 0 to " + std::to_string(count - 1));
+        }
+        if (std::find(set.begin(), set.end(), device) != set.end()) {
+          throw Failure(Status::usage,
+                        "the device set '" + text + "' names device " + item + " twice");
+        }
+        set.push_back(device);
+      }
+      sets.push_back(set);
+    }
+  }
+  return sets;
+}
+
+}  // namespace fabricheck

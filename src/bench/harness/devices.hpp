@@ -1,0 +1,45 @@
+// The devices of the runtime: their description, and sets of them as options name them.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace fabricheck {
+
+/// Number of devices. Throws Failure(unsupported) when there is none or no driver.
+int device_count();
+
+/// The member `devices` of the result document.
+nlohmann::json describe_devices();
+
+/// The member `versions` of the result document.
+nlohmann::json describe_versions();
+
+/// Size of a device's last-level cache, in bytes.
+std::uint64_t device_last_level_cache(int device);
+
+/// The largest of the devices' last-level caches, in bytes.
+std::uint64_t largest_device_cache(int count);
+
+/// Whether arrays of `bytes` together count as memory beside caches of `cache_bytes`, at least
+/// four times as large: the regime of the result document.
+bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes);
+
+/// The sizes of arrays that an option lists (sizes.hpp), multiples of 16 bytes; of an empty text
+/// one of 64 MiB or more that is past caches of `cache_bytes`. Throws Failure(usage).
+std::vector<std::uint64_t> array_sizes(const std::string& text, std::uint64_t cache_bytes);
+
+/// Whether a device is a virtual one of the host runtime.
+bool device_is_cpu(int device);
+
+/// The NUMA domain a device is attached to; -1 when unknown.
+int device_numa_domain(int device);
+
+/// Sets of devices that work at the same time. "each" stands for every device alone, in turn;
+/// "all" for all at once; "0,2" for those at once. Throws Failure(usage) for what is neither and
+/// Failure(unsupported) for a device that does not exist.
+std::vector<std::vector<int>> parse_device_sets(const std::vector<std::string>& texts, int count);
+
+}  // namespace fabricheck

@@ -1,0 +1,263 @@
+#include "harness/document.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include "harness/simulation.hpp"
+#include "harness/statistics.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+json or_null(int value) { return value < 0 ? json(nullptr) : json(value); }
+
+json place_json(const Place& place) {
+  return {{"memory", place.memory},
+          {"device", or_null(place.device)},
+          {"numa_domain", or_null(place.numa_domain)}};
+}
+
+std::string hexadecimal(std::uint64_t word) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%016llx", static_cast<unsigned long long>(word));
+  return text.data();
+}
+
+json verification_json(const Verification& found) {
+  json mismatch = nullptr;
+  if (found.first_mismatch) {
+    mismatch = {{"device", found.first_mismatch->device},
+                {"offset_bytes", found.first_mismatch->offset_bytes},
+                {"expected", hexadecimal(found.first_mismatch->expected)},
+                {"found", hexadecimal(found.first_mismatch->found)}};
+  }
+  return {{"bytes_checked", found.bytes_checked},
+          {"errors", found.errors},
+          {"first_mismatch", mismatch}};
+}
+
+/// Opens, writes, syncs and closes; returns errno of the step that failed, or 0.
+int write_file(const std::string& path, const std::string& text) {
+  const int file =
+      path == "-" ? dup(STDOUT_FILENO) : open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  if (file < 0) {
+    return errno;
+  }
+  int error = 0;
+  for (std::size_t done = 0; done < text.size() && error == 0;) {
+    const auto written = write(file, text.data() + done, text.size() - done);
+    if (written >= 0) {
+      done += static_cast<std::size_t>(written);
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  // A file system may report a full disk only here; pipes and terminals cannot sync.
+  if (error == 0 && fsync(file) != 0 && errno != EINVAL && errno != EROFS) {
+    error = errno;
+  }
+  if (close(file) != 0 && error == 0) {
+    error = errno;
+  }
+  return error;
+}
+
+bool is_regular_or_absent(const std::string& path) {
+  struct stat info{};
+  return path != "-" && (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode));
+}
+
+}  // namespace
+
+json series_json(const Series& series, double noise_limit) {
+  const auto bytes = static_cast<double>(series.bytes_moved) * series.batch;
+  const auto in_unit = [&series, bytes](const std::vector<double>& seconds) {
+    std::vector<double> result;
+    result.reserve(seconds.size());
+    for (const auto time : seconds) {
+      result.push_back(series.latency ? time / series.batch * 1e6 : bytes / time / 1e9);
+    }
+    return result;
+  };
+  const auto samples = in_unit(series.seconds);
+  const auto summary = summarise(samples);
+  const auto width = summary.relative_half_width();
+
+  json interval = nullptr;
+  if (summary.interval) {
+    interval = {summary.interval->first, summary.interval->second};
+  }
+  json host = nullptr;
+  if (!series.host_seconds.empty() && !kSimulated) {  // there, both are the same clock
+    const auto by_host = median(in_unit(series.host_seconds));
+    const auto ratio = by_host / summary.median;
+    host = {{"median", by_host}, {"ratio", ratio}, {"agrees", std::abs(ratio - 1) <= 0.02}};
+  }
+  return {{"experiment", series.experiment},
+          {"operation", series.operation},
+          {"role", series.role},
+          {"device", or_null(series.device)},
+          {"device_set", series.device_set},
+          {"source", place_json(series.source)},
+          {"destination", place_json(series.destination)},
+          {"engine", series.engine},
+          {"stores", series.stores.empty() ? json(nullptr) : json(series.stores)},
+          {"direction", series.direction},
+          {"bytes", series.bytes},
+          {"bytes_moved", series.bytes_moved},
+          {"bytes_counted", series.read_and_write ? "read+write" : "once"},
+          {"regime", series.in_memory ? "memory" : "cache"},
+          {"block_size", series.block_size > 0 ? json(series.block_size) : json(nullptr)},
+          {"batch", series.batch},
+          {"unit", series.latency ? "us" : "GB/s"},
+          {"better", series.latency ? "lower" : "higher"},
+          {"samples", samples},
+          {"median", summary.median},
+          {"mad", summary.mad},
+          {"ci95", interval},
+          {"relative_half_width", width ? json(*width) : json(nullptr)},
+          {"host_clock", host},
+          {"noisy", width && *width > noise_limit},
+          {"verification", verification_json(series.verification)}};
+}
+
+void write_whole(const std::string& path, const std::string& text) {
+  const bool direct = !is_regular_or_absent(path);
+  const auto target = direct ? path : path + ".new";
+  int error = write_file(target, text);
+  if (error == 0 && !direct && std::rename(target.c_str(), path.c_str()) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    if (!direct) {
+      (void)unlink(target.c_str());
+    }
+    throw Failure(Status::runtime_error,
+                  "cannot write the result document to '" + path + "': " + std::strerror(error));
+  }
+}
+
+std::string timestamp() {
+  const auto now = std::chrono::system_clock::now();
+  const auto seconds = std::chrono::system_clock::to_time_t(now);
+  const auto milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 32> date{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%s.%03dZ", date.data(), static_cast<int>(milliseconds));
+  return text.data();
+}
+
+Document::Document(std::string path, json head)
+    : path_(std::move(path)), started_(wall_seconds()), json_(std::move(head)) {
+  std::error_code unknown;
+  if (path_.empty() || std::filesystem::is_directory(path_, unknown)) {
+    throw Failure(Status::usage, "cannot write the result document to '" + path_ + "': " +
+                                     (path_.empty() ? "the name is empty" : "it is a folder"));
+  }
+  regular_ = is_regular_or_absent(path_);
+  json_["schema"] = "fabricheck-result";
+  json_["schema_version"] = 1;
+  json_["complete"] = false;
+  json_["started"] = timestamp();
+  json_["finished"] = nullptr;
+  json_["duration_s"] = 0.0;
+  json_["outcome"] = {{"exit_code", nullptr}, {"status", "running"}, {"message", nullptr}};
+  json_["series"] = json::array();
+  json_["notes"] = json::array();
+  if (regular_) {
+    try {
+      write_whole(path_ + ".partial", json_.dump() + "\n");
+    } catch (const Failure& failure) {
+      throw Failure(Status::usage, failure.what());
+    }
+    // An older document of the same name must not be taken for this run's.
+    unlink(path_.c_str());
+  }
+}
+
+void Document::set(const std::string& key, json value) {
+  const std::lock_guard lock(mutex_);
+  json_[key] = std::move(value);
+}
+
+void Document::add_series(json series) {
+  const std::lock_guard lock(mutex_);
+  json_["series"].push_back(std::move(series));
+}
+
+void Document::add_note(const std::string& sentence) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& note : json_["notes"]) {
+    if (note == sentence) {
+      return;
+    }
+  }
+  json_["notes"].push_back(sentence);
+}
+
+void Document::keep_partial() {
+  const std::lock_guard lock(mutex_);
+  const auto now = wall_seconds();
+  if (!regular_ || now - last_partial_ < 1) {
+    return;
+  }
+  last_partial_ = now;
+  json_["duration_s"] = now - started_;
+  try {
+    write_whole(path_ + ".partial", json_.dump() + "\n");
+  } catch (const Failure&) {
+    // A full disk is reported by finish(), which then has somewhere else to put the document.
+  }
+}
+
+void Document::finish(const std::string& status, int exit_code, const std::string& message,
+                      bool complete) {
+  const std::lock_guard lock(mutex_);
+  if (finished_) {
+    return;  // the program and its watchdog may both come to the end
+  }
+  finished_ = true;
+  json_["complete"] = complete;
+  json_["finished"] = timestamp();
+  json_["duration_s"] = wall_seconds() - started_;
+  json_["outcome"] = {{"exit_code", exit_code},
+                      {"status", status},
+                      {"message", message.empty() ? json(nullptr) : json(message)}};
+  const auto text = json_.dump(1) + "\n";
+  try {
+    write_whole(path_, text);
+    if (regular_) {
+      (void)unlink((path_ + ".partial").c_str());
+    }
+  } catch (const Failure&) {
+    if (path_ != "-") {
+      (void)write_file("-", text);
+    }
+    throw;
+  }
+}
+
+json Document::content() const {
+  const std::lock_guard lock(mutex_);
+  return json_;
+}
+
+}  // namespace fabricheck

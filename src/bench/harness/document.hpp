@@ -1,0 +1,103 @@
+// The result document: what one run measured (schema: result-1, docs/result-document.md).
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/sampling.hpp"
+#include "harness/status.hpp"
+
+namespace fabricheck {
+
+/// Where an array lies. `memory` is a word of the schema; -1 stands for null.
+struct Place {
+  std::string memory = "device";
+  int device = -1;
+  int numa_domain = -1;
+};
+
+/// The outcome of comparing a destination with what it should hold, word by word.
+struct Verification {
+  struct Mismatch {
+    int device = 0;
+    std::uint64_t offset_bytes = 0;
+    std::uint64_t expected = 0;
+    std::uint64_t found = 0;
+  };
+  std::uint64_t bytes_checked = 0;
+  std::uint64_t errors = 0;  ///< 64-bit words that differ
+  std::optional<Mismatch> first_mismatch;
+};
+
+/// One series of the document, without what follows from its samples.
+struct Series {
+  std::string experiment;
+  std::string operation;
+  std::string role = "single";
+  int device = -1;
+  std::vector<int> device_set;
+  Place source;
+  Place destination;
+  std::string engine = "kernel";
+  std::string stores;  ///< of a kernel: plain or streaming; empty without one
+  std::string direction = "local";
+  std::uint64_t bytes = 0;
+  std::uint64_t bytes_moved = 0;
+  bool read_and_write = true;  ///< bytes_counted: read+write, else once
+  bool latency = false;        ///< samples are us per operation; else rates in GB/s
+  bool in_memory = true;       ///< regime: memory, else cache
+  int block_size = 0;          ///< 0: no kernel
+  int batch = 1;
+  std::vector<double> seconds;       ///< per sample: device time of the whole batch
+  std::vector<double> host_seconds;  ///< the same by the host's clock
+  Verification verification;
+};
+
+/// A series as the schema wants it: rates in GB/s or latencies in us, statistics, clock comparison.
+/// Throws std::invalid_argument for a series without samples.
+nlohmann::json series_json(const Series& series, double noise_limit);
+
+/// Writes `text` so that `path` never holds half a document: into `path`.new first, synced, then
+/// renamed. What is no regular file (a pipe, a device) is written directly; "-" is standard
+/// output. Throws Failure(runtime_error) naming the file and the system's reason.
+void write_whole(const std::string& path, const std::string& text);
+
+/// The document of a run. All members may be called from the program and from the watchdog.
+class Document {
+ public:
+  /// `path` is where it ends up ("-": standard output). Throws Failure(usage) when that place
+  /// cannot be written, before anything is measured.
+  Document(std::string path, nlohmann::json head);
+
+  void set(const std::string& key, nlohmann::json value);
+  void add_series(nlohmann::json series);
+  void add_note(const std::string& sentence);
+
+  /// Keeps what is there so far in `path`.partial, at most once a second: a killed run loses
+  /// little.
+  void keep_partial();
+
+  /// Sets the outcome and writes the document. `exit_code` as `status` says, or 128 + signal.
+  /// If the place cannot be written the document goes to standard output and Failure is thrown.
+  void finish(const std::string& status, int exit_code, const std::string& message, bool complete);
+
+  [[nodiscard]] nlohmann::json content() const;
+
+ private:
+  std::string path_;
+  bool regular_ = false;
+  bool finished_ = false;
+  double started_ = 0;
+  double last_partial_ = 0;
+  mutable std::mutex mutex_;
+  nlohmann::json json_;
+};
+
+/// The present time as RFC 3339 with milliseconds, in UTC.
+std::string timestamp();
+
+}  // namespace fabricheck

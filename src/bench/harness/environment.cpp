@@ -1,0 +1,31 @@
+#include <array>
+#include <string>
+
+#include "harness/host.hpp"
+
+extern char** environ;
+
+namespace fabricheck {
+
+using nlohmann::json;
+
+json describe_environment() {
+  // Nothing that could hold a secret: prefixes of the runtimes and schedulers only.
+  constexpr std::array<const char*, 16> allowed{
+      "HSA_",        "HIP_",         "ROCR_",          "GPU_",     "AMD_",      "CUDA_",
+      "NCCL_",       "RCCL_",        "MPICH_",         "UCX_",     "OMPI_MCA_", "OMP_",
+      "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURM_GPU"};
+  json result = json::object();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    const auto equals = text.find('=');
+    for (const auto* prefix : allowed) {
+      if (text.rfind(prefix, 0) == 0 && equals != std::string::npos) {
+        result[text.substr(0, equals)] = text.substr(equals + 1);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace fabricheck

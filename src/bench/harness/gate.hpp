@@ -1,0 +1,37 @@
+// A common start for several streams.
+#pragma once
+
+#include <set>
+
+#include "harness/hip.hpp"
+
+namespace fabricheck {
+
+/// Holds streams back until all of them have their work queued, then lets them go together, so
+/// that what is measured is the devices at work at the same time and not the order of launches.
+class StartGate {
+ public:
+  StartGate();
+  StartGate(const StartGate&) = delete;
+  StartGate& operator=(const StartGate&) = delete;
+  /// Opens, and waits for the streams that still look at the gate.
+  ~StartGate();
+
+  void close();
+  /// Queues the wait on the stream. Queue little behind it: a full queue blocks the host.
+  void wait_on(const TimedStream& stream);
+  void open();
+  /// To be called when the streams have finished. Throws Failure(runtime_error) when a device
+  /// gave up waiting, because the start was then not common.
+  void check() const;
+
+  /// Operations that may be queued behind a closed gate.
+  static constexpr int max_queued = 128;
+
+ private:
+  Buffer memory_;
+  std::set<int> devices_;          // those that were made to wait
+  volatile int* flags_ = nullptr;  // [0]: open, [1]: a device gave up
+};
+
+}  // namespace fabricheck

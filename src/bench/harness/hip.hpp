@@ -1,0 +1,91 @@
+// HIP calls that throw, and memory and streams that free themselves.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "harness/status.hpp"
+
+namespace fabricheck {
+
+/// Throws Failure(runtime_error), naming the call and the device, unless `error` is hipSuccess.
+void check_hip(hipError_t error, const char* call);
+
+#define FABRICHECK_HIP(call) ::fabricheck::check_hip((call), #call)
+
+/// Memory that a device can reach, freed at the end of its life.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// Memory of `device`. Throws Failure(unsupported) with both sizes when too little is free.
+  static Buffer on_device(int device, std::size_t bytes);
+  /// Page-locked host memory that every device can reach, on `numa_domain` if that is not
+  /// negative. The pages are touched, then asked where they are: Failure(runtime_error) with the
+  /// domain found when it is another one than asked.
+  static Buffer on_host(int numa_domain, std::size_t bytes);
+
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer();
+
+  template <typename T>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data_);
+  }
+  /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
+  [[nodiscard]] int numa_domain() const { return numa_domain_; }
+
+ private:
+  void swap(Buffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(device_, other.device_);
+    std::swap(numa_domain_, other.numa_domain_);
+  }
+  void* data_ = nullptr;
+  int device_ = -1;  // negative: host memory
+  int numa_domain_ = -1;
+};
+
+/// A stream of one device with the two events that time a batch on it.
+class TimedStream {
+ public:
+  explicit TimedStream(int device);
+  TimedStream(TimedStream&& other) noexcept
+      : device_(other.device_),
+        stream_(std::exchange(other.stream_, nullptr)),
+        start_(std::exchange(other.start_, nullptr)),
+        stop_(std::exchange(other.stop_, nullptr)) {}
+  TimedStream(const TimedStream&) = delete;
+  TimedStream& operator=(const TimedStream&) = delete;
+  TimedStream& operator=(TimedStream&&) = delete;
+  ~TimedStream();
+
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] hipStream_t get() const { return stream_; }
+  void use() const { FABRICHECK_HIP(hipSetDevice(device_)); }
+  void mark_start() const { FABRICHECK_HIP(hipEventRecord(start_, stream_)); }
+  void mark_stop() const { FABRICHECK_HIP(hipEventRecord(stop_, stream_)); }
+  void synchronize() const { FABRICHECK_HIP(hipStreamSynchronize(stream_)); }
+  /// Seconds between the two marks; the stream must have been synchronized.
+  [[nodiscard]] double seconds() const;
+
+ private:
+  int device_ = 0;
+  hipStream_t stream_ = nullptr;
+  hipEvent_t start_ = nullptr;
+  hipEvent_t stop_ = nullptr;
+};
+
+/// Lets `device` read and write the memory of `owner` from its kernels.
+/// Throws Failure(unsupported) naming the pair when it cannot.
+void enable_peer_access(int device, int owner);
+
+}  // namespace fabricheck

@@ -1,0 +1,51 @@
+// The host, on a simulated node the simulated one: its description in the result document, and
+// where its memory is.
+#pragma once
+
+#include <hwloc.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace fabricheck {
+
+/// The member `host` of the result document.
+nlohmann::json describe_host();
+
+/// The variables of the allow-list that are set: those that change what the programs measure.
+nlohmann::json describe_environment();
+
+/// Bytes that can be allocated now without swapping, the control group's limit included.
+std::uint64_t host_memory_available();
+
+/// Size of all last-level caches of the host together, in bytes; 0 when unknown.
+std::uint64_t host_last_level_cache();
+
+/// Writes one byte to every page, so that each exists where the present binding puts it.
+void touch_pages(void* data, std::size_t bytes);
+
+/// The NUMA domain that holds all pages of [data, data + bytes); -1 when there are several or the
+/// system does not say. Pages must have been touched.
+int numa_domain_of(const void* data, std::size_t bytes);
+
+/// The NUMA domain a PCI device is attached to, by its address; -1 when the system does not say.
+int numa_domain_of_pci(const std::string& address);
+
+/// Binds new memory of this thread to a NUMA domain for its own life time; negative: no binding.
+class HostBinding {
+ public:
+  /// Throws Failure(unsupported) naming the domain when this process may not use it.
+  explicit HostBinding(int numa_domain);
+  HostBinding(const HostBinding&) = delete;
+  HostBinding& operator=(const HostBinding&) = delete;
+  ~HostBinding();
+
+ private:
+  bool bound_ = false;
+  hwloc_bitmap_t before_ = nullptr;
+  hwloc_membind_policy_t before_policy_ = HWLOC_MEMBIND_DEFAULT;
+};
+
+}  // namespace fabricheck

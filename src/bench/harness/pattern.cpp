@@ -1,0 +1,119 @@
+#include "harness/pattern.hpp"
+
+#include <hip/hip_runtime.h>
+
+#include <cstring>
+
+namespace fabricheck {
+namespace {
+
+constexpr unsigned kBlock = 256;
+constexpr std::uint64_t kPoison = 0xfff8deaddeadbeefULL;
+
+__host__ __device__ inline double value_of(std::uint64_t i, std::uint32_t seed) {
+  // The integer hash "lowbias32" (C. Wellons, 2018) over the index, high half mixed in.
+  auto x =
+      static_cast<std::uint32_t>(i) ^ (static_cast<std::uint32_t>(i >> 32) * 0x9e3779b9U) ^ seed;
+  x ^= x >> 16;
+  x *= 0x7feb352dU;
+  x ^= x >> 15;
+  x *= 0x846ca68bU;
+  x ^= x >> 16;
+  return 1.0 + static_cast<double>(x >> 8) * (1.0 / 16777216.0);
+}
+
+__host__ __device__ inline std::uint64_t bits_of(double value) {
+  std::uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+__global__ void fill_kernel(double* data, std::uint64_t words, std::uint32_t seed) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < words) {
+    data[i] = value_of(i, seed);
+  }
+}
+
+__global__ void poison_kernel(std::uint64_t* data, std::uint64_t words) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < words) {
+    data[i] = kPoison;
+  }
+}
+
+__global__ void flip_kernel(std::uint64_t* data, std::uint64_t word, int bit) {
+  data[word] ^= 1ULL << bit;
+}
+
+/// found[0]: number of differences; found[1]: the first word that differs.
+__global__ void compare_kernel(const double* data, std::uint64_t words, Expected expected,
+                               unsigned long long* found) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < words) {
+    const double value = expected.first_factor * value_of(i, expected.first_seed) +
+                         expected.second_factor * value_of(i, expected.second_seed);
+    if (bits_of(value) != bits_of(data[i])) {
+      atomicAdd(&found[0], 1ULL);
+      atomicMin(&found[1], static_cast<unsigned long long>(i));
+    }
+  }
+}
+
+dim3 grid_for(std::uint64_t words) {
+  return dim3(static_cast<unsigned>((words + kBlock - 1) / kBlock));
+}
+
+}  // namespace
+
+double pattern_value(std::uint64_t i, std::uint32_t seed) { return value_of(i, seed); }
+
+void fill(const TimedStream& stream, double* data, std::uint64_t words, std::uint32_t seed) {
+  stream.use();
+  hipLaunchKernelGGL(fill_kernel, grid_for(words), dim3(kBlock), 0, stream.get(), data, words,
+                     seed);
+  FABRICHECK_HIP(hipGetLastError());
+}
+
+void poison(const TimedStream& stream, double* data, std::uint64_t words) {
+  stream.use();
+  hipLaunchKernelGGL(poison_kernel, grid_for(words), dim3(kBlock), 0, stream.get(),
+                     reinterpret_cast<std::uint64_t*>(data), words);
+  FABRICHECK_HIP(hipGetLastError());
+}
+
+void flip_bit(const TimedStream& stream, double* data, std::uint64_t word, int bit) {
+  stream.use();
+  hipLaunchKernelGGL(flip_kernel, dim3(1), dim3(1), 0, stream.get(),
+                     reinterpret_cast<std::uint64_t*>(data), word, bit);
+  FABRICHECK_HIP(hipGetLastError());
+}
+
+Verification compare(const TimedStream& stream, const double* data, std::uint64_t words,
+                     const Expected& expected) {
+  stream.use();
+  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(unsigned long long));
+  auto* found = scratch.as<unsigned long long>();
+  unsigned long long counts[2] = {0, ~0ULL};
+  FABRICHECK_HIP(hipMemcpy(found, counts, sizeof counts, hipMemcpyDefault));
+  hipLaunchKernelGGL(compare_kernel, grid_for(words), dim3(kBlock), 0, stream.get(), data, words,
+                     expected, found);
+  FABRICHECK_HIP(hipGetLastError());
+  stream.synchronize();
+  FABRICHECK_HIP(hipMemcpy(counts, found, sizeof counts, hipMemcpyDefault));
+
+  Verification result;
+  result.bytes_checked = words * sizeof(double);
+  result.errors = counts[0];
+  if (result.errors > 0) {
+    const std::uint64_t word = counts[1];
+    double seen = 0;
+    FABRICHECK_HIP(hipMemcpy(&seen, data + word, sizeof seen, hipMemcpyDefault));
+    const double right = expected.first_factor * value_of(word, expected.first_seed) +
+                         expected.second_factor * value_of(word, expected.second_seed);
+    result.first_mismatch = {stream.device(), word * sizeof(double), bits_of(right), bits_of(seen)};
+  }
+  return result;
+}
+
+}  // namespace fabricheck

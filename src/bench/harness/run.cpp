@@ -1,0 +1,299 @@
+#include "harness/run.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/simulation.hpp"
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSilentSeconds = 3;    // no progress lines in short runs
+constexpr double kProgressSeconds = 2;  // between two progress lines
+
+void say(const std::string& name, const std::string& sentence) {
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), sentence.c_str());
+}
+
+sigset_t handled_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaddset(&set, signal);
+  }
+  return set;
+}
+
+/// Ends the process at the time limit or on a signal, with a document of what was measured: a
+/// device call that hangs cannot be interrupted otherwise.
+void watch(const std::string& name, double seconds, Document& document) {
+  const auto set = handled_signals();
+  const auto deadline = wall_seconds() + seconds;
+  int signal = -1;
+  while (signal < 0) {
+    const auto left = deadline - wall_seconds();
+    if (left <= 0) {
+      break;
+    }
+    timespec pause{};
+    pause.tv_sec = static_cast<time_t>(left);
+    pause.tv_nsec = static_cast<long>((left - static_cast<double>(pause.tv_sec)) * 1e9);
+    signal = sigtimedwait(&set, nullptr, &pause);  // -1 again when a debugger interrupts it
+  }
+  const bool late = signal < 0;
+  const auto sentence =
+      late ? "not finished within the time limit of " + nlohmann::json(seconds).dump() + " s"
+           : "interrupted by signal " + std::to_string(signal);
+  const int code = late ? static_cast<int>(Status::time_limit) : 128 + signal;
+  say(name, sentence);
+  try {
+    document.finish(late ? status_word(Status::time_limit) : "interrupted", code, sentence, false);
+  } catch (const Failure& failure) {
+    say(name, failure.what());
+  }
+  _exit(code);
+}
+
+void add_common_options(CLI::App& app, CommonOptions& options) {
+  auto& rules = options.rules;
+  const std::string sampling = "Sampling";
+  app.add_option("--samples", rules.min_samples,
+                 "samples of each series, at least; below six a median has no interval")
+      ->check(CLI::Range(6, 100000))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--max-samples", rules.max_samples, "samples of each series, at most")
+      ->check(CLI::Range(6, 100000))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--precision", rules.precision,
+                 "stop sampling when half the 95 % interval is below this part of the median")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--noise-limit", rules.noise_limit,
+                 "exit with 7 when that part stays above this (arrays beyond the caches only)")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--batch-time", rules.batch_seconds, "seconds a sample should last, at least")
+      ->check(CLI::Range(1e-6, 60.0))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--warm-up", rules.warm_up_seconds, "seconds before a device set's first series")
+      ->check(CLI::Range(0.0, 600.0))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--series-time", rules.series_seconds,
+                 "seconds after which a series takes no more samples than --samples")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str()
+      ->group(sampling);
+  app.add_option("--output", options.output,
+                 "file for the result document (JSON); - is standard output")
+      ->capture_default_str();
+  app.add_option("--time-limit", options.time_limit, "seconds after which the run ends with 6")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  app.add_option("--inject-fault", options.faults,
+                 "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into "
+                 "the destination) or unwritten")
+      ->group("Testing");
+}
+
+/// " on device 1", and for what reaches another device's memory " from device 0 to device 1" too.
+std::string place_text(const Series& series) {
+  if (series.device < 0) {
+    return " on the whole set";
+  }
+  const int from = series.source.device;
+  const int to = series.destination.device;
+  const bool remote = from >= 0 && to >= 0 && (from != series.device || to != series.device);
+  return " on device " + std::to_string(series.device) +
+         (remote ? " from device " + std::to_string(from) + " to device " + std::to_string(to)
+                 : std::string());
+}
+
+json head(const Program& program, int argc, char** argv, const CommonOptions& options) {
+  json arguments = json::array();
+  for (int i = 0; i < argc; ++i) {
+    arguments.push_back(argv[i]);
+  }
+  arguments[0] = program.name;  // the path says nothing about the measurement
+  auto resolved = program.options();
+  resolved["samples"] = options.rules.min_samples;
+  resolved["max_samples"] = options.rules.max_samples;
+  resolved["precision"] = options.rules.precision;
+  resolved["noise_limit"] = options.rules.noise_limit;
+  resolved["batch_time_s"] = options.rules.batch_seconds;
+  resolved["warm_up_s"] = options.rules.warm_up_seconds;
+  resolved["series_time_s"] = options.rules.series_seconds;
+  resolved["time_limit_s"] = options.time_limit;
+  return {{"program",
+           {{"name", program.name},
+            {"version", FABRICHECK_VERSION},
+            {"commit", FABRICHECK_COMMIT},
+            {"runtime", FABRICHECK_RUNTIME},
+            {"compiler", FABRICHECK_COMPILER}}},
+          {"clock", kSimulated ? "simulated" : "measured"},
+          {"node", describe_node()},
+          {"host", describe_host()},
+          {"devices", json::array()},
+          {"versions", {{"runtime", "unknown"}, {"driver", "unknown"}}},
+          {"environment", describe_environment()},
+          {"arguments", arguments},
+          {"options", resolved},
+          {"faults_injected", options.faults}};
+}
+
+/// Measures, writes the document and ends the process.
+[[noreturn]] void run_to_the_end(const Program& program, const CommonOptions& options, int argc,
+                                 char** argv) {
+  auto status = Status::good;
+  std::string sentence;
+  bool complete = true;
+  try {
+    Document document(options.output, head(program, argc, argv, options));
+    Run run(program.name, options, document);
+    std::thread([&program, &options, &document] {
+      watch(program.name, options.time_limit, document);
+    }).detach();
+    try {
+      require_node();
+      document.set("devices", describe_devices());
+      document.set("versions", describe_versions());
+      program.body(run);
+      status = run.status();
+      sentence = run.sentence();
+    } catch (const Failure& failure) {
+      status = failure.status();
+      sentence = failure.what();
+      complete = false;
+    } catch (const std::invalid_argument& error) {
+      status = Status::usage;  // a setting of a runtime of ours, in the environment
+      sentence = error.what();
+      complete = false;
+    } catch (const std::exception& error) {
+      status = Status::runtime_error;
+      sentence = error.what();
+      complete = false;
+    }
+    program.table(document.content(), stderr);
+    document.finish(status_word(status), static_cast<int>(status), sentence, complete);
+  } catch (const Failure& failure) {
+    // The document has nowhere to go.
+    status = failure.status();
+    sentence = failure.what();
+  }
+  if (!sentence.empty()) {
+    say(program.name, sentence);
+  }
+  std::fflush(nullptr);
+  // The watchdog refers to objects of this frame: leave without unwinding it.
+  _exit(static_cast<int>(status));
+}
+
+}  // namespace
+
+void Run::begin(const std::string& what) {
+  ++begun_;
+  document_.keep_partial();
+  const auto now = wall_seconds();
+  if (now - started_ < kSilentSeconds || now - last_shown_ < kProgressSeconds) {
+    return;
+  }
+  last_shown_ = now;
+  say(name_, std::to_string(begun_) + " of " + std::to_string(planned_) + " after " +
+                 std::to_string(static_cast<long>(now - started_)) + " s: " + what);
+}
+
+void Run::note(const std::string& sentence) {
+  document_.add_note(sentence);
+  say(name_, sentence);
+}
+
+void Run::add(const Series& series) {
+  auto document = series_json(series, options_.rules.noise_limit);
+  const auto where = series.operation + " of " + format_size(series.bytes) + place_text(series);
+  const auto& check = series.verification;
+  if (check.errors > 0 && series.role != "sum") {
+    const auto& first = document["verification"]["first_mismatch"];
+    worsen(Status::wrong_data, where + ": " + std::to_string(check.errors) + " of " +
+                                   std::to_string(check.bytes_checked / 8) +
+                                   " words are wrong, the first at byte " +
+                                   std::to_string(check.first_mismatch->offset_bytes) +
+                                   ": expected " + first["expected"].get<std::string>() +
+                                   ", found " + first["found"].get<std::string>());
+  } else if (document["noisy"] && series.in_memory) {
+    worsen(Status::too_noisy,
+           where + ": half the 95 % interval is " +
+               std::to_string(100 * document["relative_half_width"].get<double>()).substr(0, 4) +
+               " % of the median after " + std::to_string(series.seconds.size()) + " samples");
+  }
+  document_.add_series(std::move(document));
+}
+
+void Run::worsen(Status status, const std::string& sentence) {
+  // Wrong data outweighs noise; the first sentence of a kind is kept.
+  if (status_ == Status::good || (status == Status::wrong_data && status_ == Status::too_noisy)) {
+    status_ = status;
+    sentence_ = sentence;
+  }
+}
+
+int run_program(const Program& program, int argc, char** argv) {
+  CLI::App app{program.description, program.name};
+  app.set_version_flag("--version", std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
+                                        ", runtime " + FABRICHECK_RUNTIME + ")");
+  app.footer(
+      "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
+      "5 wrong data, 6 time limit, 7 too noisy to judge, 128 + n ended by signal n.\n"
+      "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
+      "docs/result-document.md.");
+  CommonOptions options;
+  options.rules = program.rules;
+  program.define_options(app);
+  add_common_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);  // --help, --version
+    }
+    say(program.name, std::string(error.what()) + "; see --help");
+    return static_cast<int>(Status::usage);
+  }
+
+  if (options.rules.max_samples < options.rules.min_samples) {
+    say(program.name, "--max-samples " + std::to_string(options.rules.max_samples) +
+                          " is below --samples " + std::to_string(options.rules.min_samples));
+    return static_cast<int>(Status::usage);
+  }
+  options.rules = simulated_rules(options.rules);
+
+  // Signals go to the watchdog; a file size limit is an error of write(), not the end.
+  const auto set = handled_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  (void)std::signal(SIGXFSZ, SIG_IGN);
+  (void)std::signal(SIGPIPE, SIG_IGN);
+
+  try {
+    run_simulated([&] { run_to_the_end(program, options, argc, argv); });
+  } catch (const std::exception& error) {
+    say(program.name, error.what());  // the simulation itself ended, and the program with it
+  }
+  _exit(static_cast<int>(Status::runtime_error));
+}
+
+}  // namespace fabricheck

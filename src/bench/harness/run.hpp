@@ -1,0 +1,77 @@
+// The frame of every program: common options, the document, time limit, signals, exit code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/sampling.hpp"
+#include "harness/table.hpp"
+
+namespace fabricheck {
+
+/// Options that every program has.
+struct CommonOptions {
+  std::string output = "-";
+  double time_limit = 600;  ///< seconds
+  SamplingRules rules;
+  std::vector<std::string> faults;
+};
+
+/// A run in progress, as the body of a program sees it.
+class Run {
+ public:
+  Run(const std::string& name, const CommonOptions& options, Document& document)
+      : name_(name), options_(options), document_(document), started_(wall_seconds()) {}
+
+  [[nodiscard]] const CommonOptions& options() const { return options_; }
+  Document& document() { return document_; }
+
+  /// How many measurements there will be: shown with the progress.
+  void plan(std::size_t measurements) { planned_ = measurements; }
+  /// A measurement starts; `what` is shown on standard error once the run takes some seconds.
+  void begin(const std::string& what);
+  /// Adds a sentence to the document's notes and says it on standard error.
+  void note(const std::string& sentence);
+  /// Adds a finished series; wrong data and noise become the outcome of the run.
+  void add(const Series& series);
+
+  /// The outcome so far, and its sentence.
+  [[nodiscard]] Status status() const { return status_; }
+  [[nodiscard]] const std::string& sentence() const { return sentence_; }
+
+ private:
+  void worsen(Status status, const std::string& sentence);
+
+  std::string name_;
+  const CommonOptions& options_;
+  Document& document_;
+  double started_;
+  double last_shown_ = 0;
+  std::size_t planned_ = 0;
+  std::size_t begun_ = 0;
+  Status status_ = Status::good;
+  std::string sentence_;
+};
+
+/// A program: its own options, and what it does once they are parsed.
+struct Program {
+  std::string name;
+  std::string description;
+  std::function<void(CLI::App&)> define_options;
+  std::function<nlohmann::json()> options;  ///< as resolved, for the document
+  std::function<void(Run&)> body;
+  SamplingRules rules{};  ///< defaults of the common options
+  /// Prints a finished document for people.
+  std::function<void(const nlohmann::json&, std::FILE*)> table = print_table;
+};
+
+/// Runs a program and returns its exit code. The result document is written whatever happens
+/// after the options were parsed: by the program, or by a watchdog at the time limit or on
+/// SIGINT, SIGTERM, SIGHUP. A table for people goes to standard error.
+int run_program(const Program& program, int argc, char** argv);
+
+}  // namespace fabricheck

@@ -1,0 +1,81 @@
+#include "harness/sampling.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "harness/statistics.hpp"
+#include "harness/status.hpp"
+
+namespace fabricheck {
+namespace {
+
+BatchTimes checked(const RunBatch& run, int batch) {
+  auto times = run(batch);
+  for (std::size_t i = 0; i < times.device.size(); ++i) {
+    // Event times of tiny kernels can be zero or negative on some drivers: no rate follows.
+    if (!(times.device[i] > 0) || !std::isfinite(times.device[i])) {
+      throw Failure(Status::runtime_error, "device events of member " + std::to_string(i) +
+                                               " of the set gave a time that is not positive");
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+double BatchTimes::together() const {
+  const double slowest = *std::max_element(device.begin(), device.end());
+  return device.size() > 1 && host > 1.02 * slowest ? host : slowest;
+}
+
+double wall_seconds() {
+  using std::chrono::duration;
+  using std::chrono::steady_clock;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+#ifndef FABRICHECK_SIMULATED
+double host_seconds() { return wall_seconds(); }
+#endif
+
+int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
+              const Clock& clock) {
+  const double start = clock();
+  int batch = 1;
+  for (;;) {
+    const double time = checked(run, batch).together();
+    const bool long_enough = time >= rules.batch_seconds || batch >= rules.max_batch;
+    if (long_enough && clock() - start >= at_least) {
+      return batch;
+    }
+    if (!long_enough) {
+      // Aim a tenth above, so that a faster next batch does not fall short again.
+      const double wanted = 1.1 * batch * rules.batch_seconds / time;
+      const double bounded = std::clamp(wanted, batch + 1.0, 16.0 * batch);
+      batch = static_cast<int>(std::min(std::ceil(bounded), double(rules.max_batch)));
+    }
+  }
+}
+
+std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,
+                                     const Clock& clock) {
+  const double start = clock();
+  std::vector<BatchTimes> samples;
+  std::vector<double> rates;
+  for (;;) {
+    samples.push_back(checked(run, batch));
+    rates.push_back(1 / samples.back().together());
+    const auto taken = static_cast<int>(samples.size());
+    if (taken < rules.min_samples) {
+      continue;
+    }
+    const auto width = summarise(rates).relative_half_width();
+    const bool precise = width && *width <= rules.precision;
+    if (precise || taken >= rules.max_samples || clock() - start >= rules.series_seconds) {
+      return samples;
+    }
+  }
+}
+
+}  // namespace fabricheck

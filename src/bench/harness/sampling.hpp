@@ -1,0 +1,53 @@
+// How often an operation is repeated: the length of a batch, and the number of samples.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace fabricheck {
+
+/// The rules of sampling; defaults are those of docs/method.md.
+struct SamplingRules {
+  int min_samples = 7;
+  int max_samples = 51;
+  double precision = 0.01;       ///< stop when the interval's relative half width is at most this
+  double noise_limit = 0.10;     ///< above this a series is noisy
+  double batch_seconds = 0.01;   ///< a sample lasts at least this long, if max_batch allows
+  int max_batch = 4096;          ///< operations per sample
+  double warm_up_seconds = 0.2;  ///< of the first series of a device set: clocks ramp up meanwhile
+  double series_seconds = 5;     ///< no new sample after this, once min_samples are there
+};
+
+/// Times of one batch run by one or several devices at once, in seconds.
+struct BatchTimes {
+  std::vector<double> device;  ///< per device, between its events
+  double host = 0;             ///< of all together, by the host's clock
+  /// The set's time: that of its last device, if the host's clock agrees within 2 %. Otherwise the
+  /// devices did not work all at once, and the time is the host's, from the common start to the
+  /// last end.
+  [[nodiscard]] double together() const;
+};
+
+/// Runs `batch` operations on every device of the set and returns their times.
+using RunBatch = std::function<BatchTimes(int batch)>;
+/// Seconds since some point, by the host's clock; a parameter so that tests can replace it.
+using Clock = std::function<double()>;
+
+/// Seconds of the clock that programs measure by: the host's, on a simulated node the simulated
+/// one.
+double host_seconds();
+/// Seconds of the monotonic clock of this machine, for time limits and progress.
+double wall_seconds();
+
+/// The number of operations that make a batch last rules.batch_seconds. `at_least` is a time in
+/// seconds for which operations are run in any case (warm-up).
+/// Throws Failure(runtime_error) when a time is not positive.
+int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
+              const Clock& clock = host_seconds);
+
+/// Samples of `batch` operations: at least min_samples, then until the interval of the set's
+/// time is as narrow as `precision`, or max_samples or series_seconds are reached.
+std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,
+                                     const Clock& clock = host_seconds);
+
+}  // namespace fabricheck

@@ -1,0 +1,108 @@
+// The simulated node in the place of the host and of its clock: simulation.hpp and host.hpp.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/host.hpp"
+#include "harness/simulation.hpp"
+#include "harness/status.hpp"
+#include "sim.hpp"
+
+namespace fabricheck {
+
+using nlohmann::json;
+
+double host_seconds() { return fabricheck_sim::now(); }
+
+void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic) {
+  std::vector<fabricheck_sim::Access> accesses;
+  for (const auto& part : traffic) {
+    accesses.push_back({part.array, part.bytes, part.write});
+  }
+  fabricheck_sim::declare(stream, std::move(accesses));
+}
+
+void declare_loads(hipStream_t, const void*, std::uint64_t) {
+  throw Failure(Status::unsupported,
+                "the node model does not tell how long a load takes: dependent loads are not "
+                "simulated");
+}
+
+std::uint64_t moved_bytes(std::uint64_t bytes) { return fabricheck_sim::moved_bytes(bytes); }
+
+void run_simulated(const std::function<void()>& body) { fabricheck_sim::run(body); }
+
+void require_node() {
+  if (!fabricheck_sim::problem().empty()) {
+    throw Failure(Status::unsupported, fabricheck_sim::problem());
+  }
+}
+
+SamplingRules simulated_rules(SamplingRules rules) {
+  if (!fabricheck_sim::noisy()) {
+    rules.min_samples = 1;
+    rules.max_samples = 1;
+  }
+  rules.batch_seconds = 0;
+  rules.warm_up_seconds = 0;
+  return rules;
+}
+
+json describe_node() { return fabricheck_sim::node_identity(); }
+
+json describe_host() {
+  const auto identity = fabricheck_sim::node_identity();
+  json domains = json::array();
+  std::vector<int> cores;
+  for (const auto& domain : fabricheck_sim::domains()) {
+    domains.push_back(
+        {{"index", domain.index}, {"cores", domain.cores}, {"memory_bytes", domain.memory_bytes}});
+    cores.insert(cores.end(), domain.cores.begin(), domain.cores.end());
+  }
+  const auto name = identity.is_null() ? "unknown" : identity["name"].get<std::string>();
+  return {{"hostname", name + " (simulated)"}, {"kernel", "none (simulated)"},
+          {"cpu_model", "none (simulated)"},   {"cores_allowed", cores},
+          {"numa_domains", domains},           {"last_level_cache_bytes", host_last_level_cache()},
+          {"page_size_bytes", 4096},           {"numa_balancing", nullptr},
+          {"transparent_hugepage", nullptr}};
+}
+
+std::uint64_t host_memory_available() { return fabricheck_sim::free_host_memory(); }
+
+// The model has no caches: every access goes to memory.
+std::uint64_t host_last_level_cache() { return 0; }
+
+void touch_pages(void*, std::size_t) {}
+
+int numa_domain_of(const void* data, std::size_t) {
+  return fabricheck_sim::domain_of(data).value_or(-1);
+}
+
+int numa_domain_of_pci(const std::string& address) {
+  return fabricheck_sim::domain_of_pci(address).value_or(-1);
+}
+
+HostBinding::HostBinding(int numa_domain) {
+  if (numa_domain < 0) {
+    return;
+  }
+  for (const auto& domain : fabricheck_sim::domains()) {
+    if (domain.index == numa_domain) {
+      fabricheck_sim::bind_host_memory(numa_domain);
+      bound_ = true;
+    }
+  }
+  if (!bound_) {
+    throw Failure(Status::unsupported,
+                  "NUMA domain " + std::to_string(numa_domain) + " is not open to this process");
+  }
+}
+
+HostBinding::~HostBinding() {
+  if (bound_) {
+    fabricheck_sim::bind_host_memory(std::nullopt);
+  }
+}
+
+}  // namespace fabricheck

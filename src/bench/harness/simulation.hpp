@@ -1,0 +1,62 @@
+// What programs tell a simulated node, and what it tells them. On real devices all of this is
+// empty.
+//
+// A simulated node really moves and verifies a slice of a large transfer and simulates the whole:
+// a program says what each operation reads and writes in full, and moves only `moved_bytes`.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+
+#include "harness/sampling.hpp"
+
+namespace fabricheck {
+
+/// One array that a kernel reads or writes. Its place (device, NUMA domain) the runtime knows.
+struct Traffic {
+  const void* array;
+  std::uint64_t bytes;
+  bool write;
+};
+
+#ifdef FABRICHECK_SIMULATED
+
+/// True when all times come from a simulation.
+constexpr bool kSimulated = true;
+/// Says what the next kernel on the stream reads and writes.
+void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic);
+/// Says that the next kernel on the stream is one thread that makes `loads` loads from `array`,
+/// each dependent on the one before. Throws Failure(unsupported): no node model tells the latency
+/// of a load yet.
+void declare_loads(hipStream_t stream, const void* array, std::uint64_t loads);
+/// How many of `bytes` are really moved and verified: all, or a slice of a large transfer.
+std::uint64_t moved_bytes(std::uint64_t bytes);
+
+/// Runs a program as an actor of the simulated node, which is all that may call the runtime.
+void run_simulated(const std::function<void()>& body);
+/// Throws Failure(unsupported) when there is no simulated node, with the reason.
+void require_node();
+/// The rules of sampling on a simulated node: one operation is a sample, and one sample is a
+/// series, unless there is noise; nothing has to warm up.
+SamplingRules simulated_rules(SamplingRules rules);
+/// The member `node` of the result document.
+nlohmann::json describe_node();
+
+#else
+
+constexpr bool kSimulated = false;
+inline void declare_traffic(hipStream_t, std::initializer_list<Traffic>) {}
+inline void declare_loads(hipStream_t, const void*, std::uint64_t) {}
+inline std::uint64_t moved_bytes(std::uint64_t bytes) { return bytes; }
+inline void run_simulated(const std::function<void()>& body) { body(); }
+inline void require_node() {}
+inline SamplingRules simulated_rules(SamplingRules rules) { return rules; }
+inline nlohmann::json describe_node() { return nullptr; }
+
+#endif
+
+}  // namespace fabricheck

@@ -1,0 +1,72 @@
+#include "harness/table.hpp"
+
+#include <string>
+
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+std::string place_text(const json& place) {
+  const auto memory = place["memory"].get<std::string>();
+  if (place["device"].is_number()) {
+    return memory + " " + std::to_string(place["device"].get<int>());
+  }
+  if (place["numa_domain"].is_number()) {
+    return memory + " NUMA " + std::to_string(place["numa_domain"].get<int>());
+  }
+  return memory;
+}
+
+std::string set_text(const json& series) {
+  std::string set;
+  for (const auto& device : series["device_set"]) {
+    set += (set.empty() ? "" : ",") + std::to_string(device.get<int>());
+  }
+  const auto role = series["role"].get<std::string>();
+  if (role == "share") {
+    return std::to_string(series["device"].get<int>()) + " of " + set;
+  }
+  return role == "sum" ? "sum of " + set : set;
+}
+
+}  // namespace
+
+void print_table(const json& document, std::FILE* out) {
+  if (document["series"].empty()) {
+    return;
+  }
+  std::fprintf(out, "%s, runtime %s, %s\n", document["program"]["name"].get<std::string>().c_str(),
+               document["program"]["runtime"].get<std::string>().c_str(),
+               document["clock"].get<std::string>().c_str());
+  std::fprintf(out, "%-3s %-8s %-12s %-28s %9s %5s %10s %23s %4s %-10s %s\n", "exp", "what",
+               "device", "source -> destination", "bytes", "block", "median", "95 % interval", "n",
+               "counted", "data");
+  for (const auto& series : document["series"]) {
+    const auto unit = series["unit"].get<std::string>();
+    std::string interval = "-";
+    if (series["ci95"].is_array()) {
+      char text[64];
+      std::snprintf(text, sizeof text, "%.4g to %.4g%s", series["ci95"][0].get<double>(),
+                    series["ci95"][1].get<double>(), series["noisy"].get<bool>() ? " noisy" : "");
+      interval = text;
+    }
+    const auto block = series["block_size"].is_number()
+                           ? std::to_string(series["block_size"].get<int>())
+                           : std::string("-");
+    const auto errors = series["verification"]["errors"].get<std::uint64_t>();
+    std::fprintf(
+        out, "%-3s %-8s %-12s %-28s %9s %5s %5.5g %-4s %23s %4zu %-10s %s\n",
+        series["experiment"].get<std::string>().c_str(),
+        series["operation"].get<std::string>().c_str(), set_text(series).c_str(),
+        (place_text(series["source"]) + " -> " + place_text(series["destination"])).c_str(),
+        format_size(series["bytes"].get<std::uint64_t>()).c_str(), block.c_str(),
+        series["median"].get<double>(), unit.c_str(), interval.c_str(), series["samples"].size(),
+        series["bytes_counted"].get<std::string>().c_str(),
+        errors == 0 ? "verified" : (std::to_string(errors) + " WRONG").c_str());
+  }
+}
+
+}  // namespace fabricheck

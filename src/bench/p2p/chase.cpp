@@ -1,0 +1,102 @@
+#include "p2p/chase.hpp"
+
+#include <hip/hip_runtime.h>
+
+#include <utility>
+
+#include "harness/concurrent.hpp"
+#include "harness/simulation.hpp"
+
+namespace fabricheck {
+namespace {
+
+constexpr std::uint64_t kLineWords = 16;  // 128 B, the longest line of the devices in use
+constexpr std::uint64_t kNowhere = ~0ULL;
+constexpr unsigned kBlock = 256;
+
+/// A permutation of 0 to 2^bits - 1: every step of it can be undone.
+__host__ __device__ inline std::uint64_t line_of(std::uint64_t step, int bits) {
+  const std::uint64_t mask = (1ULL << bits) - 1;
+  const int shift = (bits + 1) / 2;
+  std::uint64_t x = step & mask;
+  for (int round = 0; round < 3; ++round) {
+    x = (x * 0x9e3779b97f4a7c15ULL + 0x632be59bd9b4e019ULL) & mask;
+    x ^= x >> shift;
+  }
+  return x;
+}
+
+__global__ void cycle_kernel(std::uint64_t* array, int bits) {
+  const auto step = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (step < (1ULL << bits)) {
+    array[kLineWords * line_of(step, bits)] = kLineWords * line_of(step + 1, bits);
+  }
+}
+
+/// ends[0]: the word to start at; ends[1]: the word arrived at.
+__global__ void chase_kernel(const std::uint64_t* array, std::uint64_t* ends, int loads) {
+  std::uint64_t at = ends[0];
+  for (int i = 0; i < loads; ++i) {
+    at = array[at];
+  }
+  ends[1] = at;
+}
+
+}  // namespace
+
+std::uint64_t chase_line(std::uint64_t step, int bits) { return line_of(step, bits); }
+
+ChaseArray::ChaseArray(const TimedStream& owner, std::uint64_t bytes)
+    : bytes_(bytes), array_(Buffer::on_device(owner.device(), bytes)) {
+  while ((2ULL << bits_) * kLineWords * sizeof(std::uint64_t) <= bytes_) {
+    ++bits_;
+  }
+  const auto lines = 1ULL << bits_;
+  owner.use();
+  hipLaunchKernelGGL(cycle_kernel, dim3(static_cast<unsigned>((lines + kBlock - 1) / kBlock)),
+                     dim3(kBlock), 0, owner.get(), array_.as<std::uint64_t>(), bits_);
+  FABRICHECK_HIP(hipGetLastError());
+  owner.synchronize();
+}
+
+Series ChaseArray::measure(Series series, const TimedStream& stream, const SamplingRules& rules,
+                           double warm_up, const std::vector<Fault>& faults) {
+  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(std::uint64_t));
+  auto* ends = scratch.as<std::uint64_t>();
+  const auto run = [&](int loads) {
+    const std::uint64_t start[2] = {kLineWords * line_of(step_, bits_), kNowhere};
+    stream.use();
+    FABRICHECK_HIP(hipMemcpy(ends, start, sizeof start, hipMemcpyDefault));
+    const double begun = host_seconds();
+    stream.mark_start();
+    declare_loads(stream.get(), array_.as<void>(), static_cast<std::uint64_t>(loads));
+    hipLaunchKernelGGL(chase_kernel, dim3(1), dim3(1), 0, stream.get(),
+                       array_.as<const std::uint64_t>(), ends, loads);
+    FABRICHECK_HIP(hipGetLastError());
+    stream.mark_stop();
+    stream.synchronize();
+    step_ += static_cast<std::uint64_t>(loads);
+    return BatchTimes{{stream.seconds()}, host_seconds() - begun};
+  };
+  series.batch = calibrate(run, rules, warm_up);
+  const auto samples = take_samples(run, series.batch, rules);
+
+  inject(faults, stream, scratch.as<double>() + 1, 1);
+  stream.synchronize();
+  std::uint64_t arrived = 0;
+  FABRICHECK_HIP(hipMemcpy(&arrived, ends + 1, sizeof arrived, hipMemcpyDefault));
+  const auto expected = kLineWords * line_of(step_, bits_);
+  series.verification.bytes_checked = sizeof arrived;
+  if (arrived != expected) {
+    series.verification.errors = 1;
+    series.verification.first_mismatch =
+        Verification::Mismatch{stream.device(), 0, expected, arrived};
+  }
+  series.bytes = bytes_;
+  series.bytes_moved = sizeof arrived;
+  series.block_size = 1;
+  series.stores = "plain";
+  return with_samples({std::move(series)}, samples).front();
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,225 @@
+#include "p2p/peers.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "harness/concurrent.hpp"
+#include "harness/devices.hpp"
+#include "harness/pattern.hpp"
+#include "harness/simulation.hpp"
+
+namespace fabricheck {
+namespace {
+
+/// Every device's source differs, so that data of the wrong device is found.
+std::uint32_t seed_of(int device) { return 0x5eed0100U + static_cast<std::uint32_t>(device); }
+
+Place place_of(int executor, int owner) {
+  return {executor == owner ? "device" : "peer", owner, -1};
+}
+
+/// What a series says of its pair and its engine, before anything is measured.
+Series describe(const Measurement& what, const Pair& pair) {
+  const int executor = what.executor(pair);
+  const bool remote_source = what.operation == PeerOperation::copy;
+  Series series;
+  series.experiment = what.by_kernel() ? "E8" : "E7";
+  series.operation = what.name();
+  series.device = executor;
+  series.source = place_of(executor, remote_source ? pair.to : pair.from);
+  series.destination = place_of(executor, pair.to);
+  series.engine = what.by_kernel() ? "kernel" : "copy-engine";
+  series.direction = pair.from == pair.to                                 ? "local"
+                     : what.both || what.operation == PeerOperation::copy ? "both-ways"
+                                                                          : "one-way";
+  series.latency = what.is_latency();
+  series.read_and_write = remote_source;
+  return series;
+}
+
+std::vector<int> devices_of(const std::vector<Pair>& pairs) {
+  std::vector<int> devices;
+  for (const auto& pair : pairs) {
+    for (const int device : {pair.from, pair.to}) {
+      if (std::find(devices.begin(), devices.end(), device) == devices.end()) {
+        devices.push_back(device);
+      }
+    }
+  }
+  return devices;
+}
+
+}  // namespace
+
+PeerAccess::PeerAccess(const std::set<int>& devices) {
+  for (const int device : devices) {
+    for (const int owner : devices) {
+      if (device == owner) {
+        continue;
+      }
+      try {
+        enable_peer_access(device, owner);
+      } catch (const Failure& failure) {
+        if (failure.status() != Status::unsupported) {
+          throw;
+        }
+        obstacles_[{device, owner}] = failure.what();
+      }
+    }
+  }
+}
+
+std::optional<std::string> PeerAccess::obstacle(int device, int owner) const {
+  const auto found = obstacles_.find({device, owner});
+  return found == obstacles_.end() ? std::nullopt : std::optional<std::string>(found->second);
+}
+
+std::vector<std::string> engine_notes(const std::string& arch) {
+  std::vector<std::string> notes;
+  for (const std::string name : {"HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"}) {
+    const char* value = std::getenv(name.c_str());
+    if (arch.rfind("gfx", 0) == 0 && value != nullptr && std::string(value) == "0") {
+      notes.push_back(name + " is 0: what is labelled copy-engine was copied by kernels of ROCm");
+    }
+  }
+  return notes;
+}
+
+Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
+  const auto words = moved_bytes(sizes.array) / sizeof(double);
+  for (const int device : devices) {
+    TimedStream stream(device);
+    // Each array is written before the next is asked for: only then does a runtime that
+    // overcommits know what is left.
+    auto source = Buffer::on_device(device, sizes.array);
+    fill(stream, source.as<double>(), words, seed_of(device));
+    stream.synchronize();
+    auto destination = Buffer::on_device(device, sizes.array);
+    poison(stream, destination.as<double>(), words);
+    stream.synchronize();
+    std::optional<ChaseArray> chase;
+    if (sizes.chase > 0) {
+      chase.emplace(stream, sizes.chase);
+    }
+    cache_bytes_ = std::max(cache_bytes_, device_last_level_cache(device));
+    cpu_ = cpu_ || device_is_cpu(device);
+    members_.emplace(device, Member{std::move(stream), std::move(source), std::move(destination),
+                                    std::move(chase)});
+  }
+}
+
+const Buffer& Peers::source_of(const Measurement& what, const Pair& pair) const {
+  return members_.at(what.operation == PeerOperation::copy ? pair.to : pair.from).source;
+}
+
+Stores Peers::stores_for(std::uint64_t bytes) const {
+  return automatic_stores(cpu_, past_caches(2 * bytes, cache_bytes_));
+}
+
+void Peers::queue(const Measurement& what, const Pair& pair, std::uint64_t bytes) const {
+  const auto& stream = members_.at(what.executor(pair)).stream;
+  const auto* from = source_of(what, pair).as<double>();
+  auto* to = members_.at(pair.to).destination.as<double>();
+  if (what.by_kernel()) {
+    declare_traffic(stream.get(), {{from, bytes, false}, {to, bytes, true}});
+    launch(StreamOperation::copy, stores_for(bytes), stream, from, from, to, moved_bytes(bytes),
+           sizes_.block);
+  } else {
+    FABRICHECK_HIP(hipMemcpyPeerAsync(to, pair.to, from, pair.from, bytes, stream.get()));
+  }
+}
+
+double Peers::warm_up_for(const Job& job, const SamplingRules& rules) {
+  double warm_up = 0;
+  for (const int device : devices_of(job.pairs)) {
+    if (warmed_.insert(device).second) {
+      warm_up = rules.warm_up_seconds;
+    }
+  }
+  return warm_up;
+}
+
+std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
+                                   const std::vector<Fault>& faults) {
+  const auto& what = job.what;
+  const double warm_up = warm_up_for(job, rules);
+  if (what.operation == PeerOperation::chase) {
+    return {measure_chase(job.pairs.front(), what, rules, warm_up, faults)};
+  }
+  const auto bytes = what.is_latency() ? kLatencyBytes : job.bytes;
+  const auto words = moved_bytes(bytes) / sizeof(double);
+  const bool by_host = what.operation == PeerOperation::latency_host;
+
+  std::vector<Task> tasks;
+  for (const auto& pair : job.pairs) {
+    tasks.push_back({&members_.at(what.executor(pair)).stream,
+                     [this, &what, &pair, bytes] { queue(what, pair, bytes); }});
+  }
+  // Events round small copies would otherwise time how fast the host queues them.
+  const bool gated = job.pairs.size() > 1 || what.operation == PeerOperation::latency;
+  ConcurrentBatch together(tasks, gated ? &gate_ : nullptr);
+  const auto run = [&](int batch) {
+    for (const auto& pair : job.pairs) {
+      const auto& owner = members_.at(pair.to);
+      poison(owner.stream, owner.destination.as<double>(), words);
+    }
+    for (const auto& pair : job.pairs) {
+      members_.at(pair.to).stream.synchronize();
+    }
+    if (!by_host) {
+      return together.run(batch);
+    }
+    tasks.front().stream->use();
+    const double start = host_seconds();
+    for (int i = 0; i < batch; ++i) {
+      tasks.front().queue();
+      tasks.front().stream->synchronize();
+    }
+    const double seconds = host_seconds() - start;
+    return BatchTimes{{seconds}, seconds};
+  };
+  auto bounded = together.bounded(rules);
+  if (by_host) {
+    bounded.max_batch = std::min(bounded.max_batch, StartGate::max_queued);  // enough of them
+  }
+  const int batch = calibrate(run, bounded, warm_up);
+  const auto samples = take_samples(run, batch, bounded);
+
+  // What is compared is what the last sample left, in a destination poisoned just before it.
+  std::vector<Series> parts;
+  for (const auto& pair : job.pairs) {
+    const auto& owner = members_.at(pair.to);
+    auto series = describe(what, pair);
+    series.device_set = devices_of(job.pairs);
+    series.bytes = bytes;
+    series.bytes_moved = series.read_and_write ? 2 * bytes : bytes;
+    series.in_memory = past_caches(2 * bytes, cache_bytes_);
+    series.batch = batch;
+    if (what.by_kernel()) {
+      series.block_size = sizes_.block;
+      series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
+    }
+    inject(faults, owner.stream, owner.destination.as<double>(), words);
+    const int seed_device = what.operation == PeerOperation::copy ? pair.to : pair.from;
+    series.verification = compare(owner.stream, owner.destination.as<double>(), words,
+                                  {1, seed_of(seed_device), 0, 0});
+    parts.push_back(std::move(series));
+  }
+  auto result = with_samples(std::move(parts), samples);
+  if (by_host) {
+    result.front().host_seconds.clear();  // they are the samples themselves
+  }
+  return result;
+}
+
+Series Peers::measure_chase(const Pair& pair, const Measurement& what, const SamplingRules& rules,
+                            double warm_up, const std::vector<Fault>& faults) {
+  auto& chase = members_.at(pair.from).chase.value();
+  auto series = describe(what, pair);
+  series.device_set = devices_of({pair});
+  series.in_memory = past_caches(chase.bytes(), cache_bytes_);
+  return chase.measure(std::move(series), members_.at(pair.to).stream, rules, warm_up, faults);
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,216 @@
+#include "p2p/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "harness/sizes.hpp"
+#include "harness/status.hpp"
+
+namespace fabricheck {
+namespace {
+
+constexpr std::array<std::pair<PeerOperation, const char*>, 7> kNames{{
+    {PeerOperation::engine, "engine"},
+    {PeerOperation::read, "read"},
+    {PeerOperation::write, "write"},
+    {PeerOperation::copy, "copy"},
+    {PeerOperation::latency, "latency"},
+    {PeerOperation::latency_host, "latency-host"},
+    {PeerOperation::chase, "chase"},
+}};
+
+/// Both directions only where one operation has one direction.
+constexpr std::array<PeerOperation, 3> kOneWay{PeerOperation::engine, PeerOperation::read,
+                                               PeerOperation::write};
+
+Pair parse_pair(const std::string& text, int count) {
+  const auto dash = text.find('-');
+  if (dash == std::string::npos) {
+    throw Failure(Status::usage, "'" + text + "' is not a pair: write two devices as in 0-1");
+  }
+  const Pair pair{parse_index(text.substr(0, dash), "the device"),
+                  parse_index(text.substr(dash + 1), "the device")};
+  for (const int device : {pair.from, pair.to}) {
+    if (device >= count) {
+      throw Failure(Status::unsupported, "device " + std::to_string(device) + " of the pair " +
+                                             text + " does not exist: the runtime has " +
+                                             std::to_string(count) + ", 0 to " +
+                                             std::to_string(count - 1));
+    }
+  }
+  if (pair.from == pair.to) {
+    throw Failure(Status::usage, "the pair " + text + " is one device twice");
+  }
+  return pair;
+}
+
+/// The pairs, and behind them the reverse of each that is not among them.
+std::vector<Pair> with_reverse(const std::vector<Pair>& pairs) {
+  auto both = pairs;
+  for (const auto& pair : pairs) {
+    const Pair reverse{pair.to, pair.from};
+    if (std::find(both.begin(), both.end(), reverse) == both.end()) {
+      both.push_back(reverse);
+    }
+  }
+  return both;
+}
+
+/// Throws Failure(usage) when a device would send or receive twice at the same time: each has one
+/// source and one destination array.
+void check_set(const std::vector<Pair>& pairs) {
+  std::set<int> sources;
+  std::set<int> destinations;
+  for (const auto& pair : pairs) {
+    if (!sources.insert(pair.from).second || !destinations.insert(pair.to).second) {
+      std::string set;
+      for (const auto& member : pairs) {
+        set += (set.empty() ? "" : ",") + pair_text(member);
+      }
+      throw Failure(Status::usage, "in the set " + set + " a device is source or destination of " +
+                                       "two pairs, the second " + pair_text(pair));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Pair> parse_pairs(const std::string& text, int count) {
+  std::vector<Pair> pairs;
+  if (text == "all") {
+    for (int from = 0; from < count; ++from) {
+      for (int to = 0; to < count; ++to) {
+        if (from != to) {
+          pairs.push_back({from, to});
+        }
+      }
+    }
+    return pairs;
+  }
+  for (const auto& item : split_list(text, "the list of pairs")) {
+    const auto pair = parse_pair(item, count);
+    if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) {
+      throw Failure(Status::usage, "'" + text + "' names the pair " + item + " twice");
+    }
+    pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+std::vector<Pair> parse_pair_set(const std::string& text, int count) {
+  auto pairs = parse_pairs(text, count);
+  check_set(pairs);
+  return pairs;
+}
+
+std::string pair_text(const Pair& pair) {
+  return std::to_string(pair.from) + "-" + std::to_string(pair.to);
+}
+
+std::string Measurement::name() const {
+  for (const auto& [known, word] : kNames) {
+    if (known == operation) {
+      return std::string(word) + (both ? "-both" : "");
+    }
+  }
+  return "";
+}
+
+bool Measurement::by_kernel() const {
+  return operation != PeerOperation::engine && operation != PeerOperation::latency &&
+         operation != PeerOperation::latency_host;
+}
+
+bool Measurement::is_latency() const {
+  return operation == PeerOperation::latency || operation == PeerOperation::latency_host ||
+         operation == PeerOperation::chase;
+}
+
+int Measurement::executor(const Pair& pair) const {
+  return operation == PeerOperation::read || operation == PeerOperation::chase ? pair.to
+                                                                               : pair.from;
+}
+
+int Measurement::owner(const Pair& pair) const {
+  return executor(pair) == pair.from ? pair.to : pair.from;
+}
+
+std::vector<Measurement> parse_measurements(const std::string& text) {
+  std::vector<Measurement> known;
+  for (const auto& entry : kNames) {
+    known.push_back({entry.first, false});
+    if (std::find(kOneWay.begin(), kOneWay.end(), entry.first) != kOneWay.end()) {
+      known.push_back({entry.first, true});
+    }
+  }
+  std::vector<Measurement> measurements;
+  for (const auto& name : split_list(text, "the list of operations")) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&name](const Measurement& one) { return one.name() == name; });
+    if (found == known.end()) {
+      std::string names;
+      for (const auto& one : known) {
+        names += (names.empty() ? "" : ", ") + one.name();
+      }
+      throw Failure(Status::usage, "'" + name + "' is not an operation: choose from " + names);
+    }
+    if (std::any_of(measurements.begin(), measurements.end(),
+                    [&name](const Measurement& one) { return one.name() == name; })) {
+      throw Failure(Status::usage, "'" + text + "' names the operation " + name + " twice");
+    }
+    measurements.push_back(*found);
+  }
+  return measurements;
+}
+
+std::string Job::text() const {
+  std::string result = what.name() + (bytes > 0 ? " of " + format_size(bytes) : "");
+  for (const auto& pair : pairs) {
+    result += (pair == pairs.front() ? " from device " : ", ") + std::to_string(pair.from) +
+              " to " + std::to_string(pair.to);
+  }
+  return result;
+}
+
+std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
+                           const std::vector<Pair>& pairs,
+                           const std::vector<std::vector<Pair>>& sets,
+                           const std::vector<std::uint64_t>& sizes) {
+  std::vector<Job> jobs;
+  for (const auto& what : measurements) {
+    if (what.is_latency()) {
+      std::set<int> local;
+      for (const auto& pair : pairs) {
+        if (what.operation == PeerOperation::chase) {
+          for (const int device : {pair.from, pair.to}) {
+            if (local.insert(device).second) {
+              jobs.push_back({what, {{device, device}}, 0});
+            }
+          }
+        }
+        jobs.push_back({what, {pair}, 0});
+      }
+      continue;
+    }
+    for (const auto size : sizes) {
+      std::set<std::pair<int, int>> done;
+      for (const auto& pair : pairs) {
+        if (!what.both) {
+          jobs.push_back({what, {pair}, size});
+        } else if (done.insert(std::minmax(pair.from, pair.to)).second) {
+          jobs.push_back({what, with_reverse({pair}), size});
+        }
+      }
+      for (const auto& set : sets) {
+        auto together = what.both ? with_reverse(set) : set;
+        check_set(together);
+        jobs.push_back({what, std::move(together), size});
+      }
+    }
+  }
+  return jobs;
+}
+
+}  // namespace fabricheck

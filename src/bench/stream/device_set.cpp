@@ -1,0 +1,166 @@
+#include "stream/device_set.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/simulation.hpp"
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+constexpr std::uint32_t kSeedA = 0x5eed000a;
+constexpr std::uint32_t kSeedB = 0x5eed000b;
+
+/// Memory where the placement says, as seen by `device`, and its place for the document.
+std::pair<Buffer, Place> allocate(const Placement& placement, int device, std::uint64_t bytes) {
+  switch (placement.kind) {
+    case Placement::Kind::host: {
+      auto buffer = Buffer::on_host(device_numa_domain(device), bytes);
+      const int domain = buffer.numa_domain();
+      return {std::move(buffer), Place{"host-pinned", -1, domain}};
+    }
+    case Placement::Kind::peer:
+      enable_peer_access(device, placement.peer);
+      return {Buffer::on_device(placement.peer, bytes), Place{"peer", placement.peer, -1}};
+    case Placement::Kind::device:
+      break;
+  }
+  return {Buffer::on_device(device, bytes), Place{"device", device, -1}};
+}
+
+/// The experiment a pair of places belongs to, and the direction over the link.
+std::pair<std::string, std::string> classify(const Place& source, const Place& destination) {
+  const bool host = source.memory == "host-pinned" || destination.memory == "host-pinned";
+  const bool remote_source = source.memory != "device";
+  const bool remote_destination = destination.memory != "device";
+  if (!remote_source && !remote_destination) {
+    return {"E1", "local"};
+  }
+  return {host ? "E5" : "E8", remote_source && remote_destination ? "both-ways" : "one-way"};
+}
+
+}  // namespace
+
+Placement parse_placement(const std::string& text) {
+  if (text == "device") {
+    return {Placement::Kind::device, -1};
+  }
+  if (text == "host") {
+    return {Placement::Kind::host, -1};
+  }
+  if (text.rfind("peer:", 0) == 0) {
+    return {Placement::Kind::peer, parse_index(text.substr(5), "the peer device")};
+  }
+  throw Failure(Status::usage, "'" + text + "' is not a placement: write device, host or peer:N");
+}
+
+DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement destination,
+                     std::uint64_t bytes)
+    : devices_(std::move(devices)) {
+  const auto words = moved_bytes(bytes) / sizeof(double);
+  for (const int device : devices_) {
+    for (const auto& placement : {source, destination}) {
+      if (placement.kind == Placement::Kind::peer && placement.peer == device) {
+        throw Failure(Status::usage,
+                      "device " + std::to_string(device) + " is not a peer of itself");
+      }
+    }
+    TimedStream stream(device);
+    // Each array is written before the next is asked for: only then does a runtime that
+    // overcommits know what is left, and pages lie where this device's first touch puts them.
+    auto [a, source_place] = allocate(source, device, bytes);
+    fill(stream, a.as<double>(), words, kSeedA);
+    stream.synchronize();
+    auto b = allocate(source, device, bytes).first;
+    fill(stream, b.as<double>(), words, kSeedB);
+    stream.synchronize();
+    auto [c, destination_place] = allocate(destination, device, bytes);
+    poison(stream, c.as<double>(), words);
+    stream.synchronize();
+    if (source.kind == Placement::Kind::host || destination.kind == Placement::Kind::host) {
+      cache_bytes_ = std::max(cache_bytes_, host_last_level_cache());
+    }
+    cache_bytes_ = std::max(cache_bytes_, device_last_level_cache(device));
+    cpu_ = cpu_ || device_is_cpu(device);
+    members_.push_back({std::move(stream), std::move(a), std::move(b), std::move(c),
+                        std::move(source_place), std::move(destination_place)});
+  }
+}
+
+bool DeviceSet::past_caches(const StreamCase& measured) const {
+  return fabricheck::past_caches(
+      static_cast<std::uint64_t>(arrays_moved(measured.operation)) * measured.bytes, cache_bytes_);
+}
+
+Stores DeviceSet::stores_for(const StreamCase& measured) const {
+  return measured.stores.value_or(automatic_stores(cpu_, past_caches(measured)));
+}
+
+Series DeviceSet::describe(const StreamCase& measured, int batch) const {
+  const auto arrays = static_cast<std::uint64_t>(arrays_moved(measured.operation));
+  Series series;
+  series.operation = operation_name(measured.operation);
+  series.device_set = devices_;
+  series.bytes = measured.bytes;
+  series.bytes_moved = arrays * measured.bytes;
+  series.in_memory = past_caches(measured);
+  series.stores = stores_for(measured) == Stores::streaming ? "streaming" : "plain";
+  series.block_size = measured.block_size;
+  series.batch = batch;
+  return series;
+}
+
+std::vector<Series> DeviceSet::measure(const StreamCase& measured, const SamplingRules& rules,
+                                       double warm_up, const std::vector<Fault>& faults) {
+  const auto stores = stores_for(measured);
+  const auto moved = moved_bytes(measured.bytes);
+  const auto words = moved / sizeof(double);
+  const bool two_sources = arrays_moved(measured.operation) == 3;
+  std::vector<Task> tasks;
+  for (const auto& member : members_) {
+    tasks.push_back(
+        {&member.stream, [&measured, &member, stores, moved, two_sources] {
+           const auto* a = member.a.as<double>();
+           const auto* b = member.b.as<double>();
+           auto* c = member.c.as<double>();
+           declare_traffic(member.stream.get(), {{a, measured.bytes, false},
+                                                 {b, two_sources ? measured.bytes : 0, false},
+                                                 {c, measured.bytes, true}});
+           launch(measured.operation, stores, member.stream, a, b, c, moved, measured.block_size);
+         }});
+  }
+  ConcurrentBatch together(std::move(tasks), members_.size() > 1 ? &gate_ : nullptr);
+  const auto run = [&](int batch) {
+    for (const auto& member : members_) {
+      poison(member.stream, member.c.as<double>(), words);
+    }
+    for (const auto& member : members_) {
+      member.stream.synchronize();
+    }
+    return together.run(batch);
+  };
+  const auto bounded = together.bounded(rules);
+  const int batch = calibrate(run, bounded, warm_up);
+  const auto samples = take_samples(run, batch, bounded);
+
+  // What is compared is what the last sample left, in a destination poisoned just before it.
+  std::vector<Series> parts;
+  for (const auto& member : members_) {
+    auto series = describe(measured, batch);
+    series.device = member.stream.device();
+    series.source = member.source;
+    series.destination = member.destination;
+    std::tie(series.experiment, series.direction) = classify(member.source, member.destination);
+    inject(faults, member.stream, member.c.as<double>(), words);
+    series.verification = compare(member.stream, member.c.as<double>(), words,
+                                  expected_result(measured.operation, kSeedA, kSeedB));
+    parts.push_back(std::move(series));
+  }
+  return with_samples(std::move(parts), samples);
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,66 @@
+// A set of devices with the arrays of the STREAM kernels, measured at the same time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/concurrent.hpp"
+#include "harness/document.hpp"
+#include "harness/fault.hpp"
+#include "harness/gate.hpp"
+#include "harness/hip.hpp"
+#include "harness/sampling.hpp"
+#include "stream/kernels.hpp"
+
+namespace fabricheck {
+
+/// Where arrays are to be, as the option says: "device", "host" or "peer:N".
+struct Placement {
+  enum class Kind { device, host, peer } kind = Kind::device;
+  int peer = -1;
+};
+
+/// Throws Failure(usage).
+Placement parse_placement(const std::string& text);
+
+/// One measurement: a kernel at a size and block size.
+struct StreamCase {
+  StreamOperation operation = StreamOperation::copy;
+  std::uint64_t bytes = 0;  ///< of each array
+  int block_size = 256;
+  /// Unset: streaming on a CPU when the arrays are past its caches, else plain.
+  std::optional<Stores> stores;
+};
+
+/// Devices, streams and arrays of one set; the arrays are as large as the largest case.
+class DeviceSet {
+ public:
+  /// Allocates and fills. Throws Failure(unsupported) when memory or peer access is missing.
+  DeviceSet(std::vector<int> devices, Placement source, Placement destination, std::uint64_t bytes);
+
+  /// Measures one case: a series per device, and their sum if there are several.
+  /// `warm_up` is the time in seconds for which the devices work before the first sample.
+  std::vector<Series> measure(const StreamCase& measured, const SamplingRules& rules,
+                              double warm_up, const std::vector<Fault>& faults);
+
+ private:
+  struct Member {
+    TimedStream stream;
+    Buffer a, b, c;
+    Place source, destination;
+  };
+
+  [[nodiscard]] bool past_caches(const StreamCase& measured) const;
+  [[nodiscard]] Stores stores_for(const StreamCase& measured) const;
+  [[nodiscard]] Series describe(const StreamCase& measured, int batch) const;
+
+  std::vector<int> devices_;
+  std::vector<Member> members_;
+  StartGate gate_;
+  bool cpu_ = false;
+  std::uint64_t cache_bytes_ = 0;  // the largest cache the arrays could hide in
+};
+
+}  // namespace fabricheck

@@ -1,0 +1,44 @@
+// The four STREAM kernels over arrays of doubles, 16 bytes a thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/hip.hpp"
+#include "harness/pattern.hpp"
+
+namespace fabricheck {
+
+/// copy c = a, scale c = k a, add c = a + b, triad c = a + k b.
+enum class StreamOperation { copy, scale, add, triad };
+
+/// How a kernel writes: store.hpp.
+enum class Stores { plain, streaming };
+
+/// Streaming on a CPU with arrays past its caches, which reads a line before it overwrites part of
+/// it; else plain: a GPU writes whole sectors anyway.
+inline Stores automatic_stores(bool cpu, bool past_caches) {
+  return cpu && past_caches ? Stores::streaming : Stores::plain;
+}
+
+/// The factor k. STREAM uses 3.0, which keeps all results exact (pattern.hpp).
+constexpr double kStreamFactor = 3.0;
+
+/// Operations of a comma-separated list. Throws Failure(usage).
+std::vector<StreamOperation> parse_operations(const std::string& text);
+
+const char* operation_name(StreamOperation operation);
+
+/// Arrays read and written: 2 for copy and scale, 3 for add and triad.
+int arrays_moved(StreamOperation operation);
+
+/// What the destination holds afterwards, when a and b were filled with these seeds.
+Expected expected_result(StreamOperation operation, std::uint32_t seed_a, std::uint32_t seed_b);
+
+/// Queues one pass over `bytes` (a multiple of 16) of each array on the stream. The grid covers
+/// the arrays exactly, one 16-byte element a thread.
+void launch(StreamOperation operation, Stores stores, const TimedStream& stream, const double* a,
+            const double* b, double* c, std::uint64_t bytes, int block_size);
+
+}  // namespace fabricheck

@@ -1,0 +1,130 @@
+// stream: bandwidth of the STREAM kernels on one or several devices (experiments E1, E5, E8).
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/run.hpp"
+#include "harness/sizes.hpp"
+#include "stream/device_set.hpp"
+
+namespace {
+
+using namespace fabricheck;
+
+struct Options {
+  std::vector<std::string> devices{"each"};
+  std::string kernels = "copy,scale,add,triad";
+  std::string sizes;
+  std::string blocks = "256";
+  std::string source = "device";
+  std::string destination = "device";
+  std::string stores = "auto";
+};
+
+std::vector<int> parse_blocks(const std::string& text) {
+  std::vector<int> blocks;
+  for (const auto& item : split_list(text, "the list of block sizes")) {
+    const int block = parse_index(item, "the block size");
+    if (block < 1 || block > 1024) {
+      throw Failure(Status::usage, "the block size " + item + " is not in 1 to 1024");
+    }
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+void measure(const Options& options, Run& run) {
+  const int count = device_count();
+  const auto sets = parse_device_sets(options.devices, count);
+  const auto operations = parse_operations(options.kernels);
+  const auto sizes =
+      array_sizes(options.sizes, std::max(host_last_level_cache(), largest_device_cache(count)));
+  const auto blocks = parse_blocks(options.blocks);
+  const auto source = parse_placement(options.source);
+  const auto destination = parse_placement(options.destination);
+  for (const auto& placement : {source, destination}) {
+    if (placement.kind == Placement::Kind::peer && placement.peer >= count) {
+      throw Failure(Status::unsupported, "peer device " + std::to_string(placement.peer) +
+                                             " does not exist: the "
+                                             "runtime has " +
+                                             std::to_string(count));
+    }
+  }
+  std::optional<Stores> stores;
+  if (options.stores != "auto") {
+    stores = options.stores == "plain" ? Stores::plain : Stores::streaming;
+  }
+  const auto faults = parse_faults(run.options().faults);
+  const auto& rules = run.options().rules;
+  const auto largest = *std::max_element(sizes.begin(), sizes.end());
+  run.plan(sets.size() * sizes.size() * blocks.size() * operations.size());
+
+  for (const auto& devices : sets) {
+    DeviceSet set(devices, source, destination, largest);
+    double warm_up = rules.warm_up_seconds;
+    for (const auto size : sizes) {
+      for (const int block : blocks) {
+        for (const auto operation : operations) {
+          run.begin(std::string(operation_name(operation)) + " of " + format_size(size) + " on " +
+                    std::to_string(devices.size()) + " device(s) from " +
+                    std::to_string(devices.front()));
+          for (const auto& series :
+               set.measure({operation, size, block, stores}, rules, warm_up, faults)) {
+            run.add(series);
+          }
+          warm_up = 0;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  Program program;
+  program.name = "stream";
+  program.description =
+      "Bandwidth of the STREAM kernels: copy c = a, scale c = k a, add c = a + b, triad c = a + k "
+      "b.\n"
+      "a and b are sources, c is the destination; each may lie on the device that runs the "
+      "kernel,\n"
+      "in page-locked host memory, or on a peer. Bytes are counted as read plus written. Every\n"
+      "destination is poisoned before each sample and compared on the device after the last.\n"
+      "Example: stream --devices each --devices all --sizes 1KiB:1GiB --output result.json";
+  program.define_options = [&options](CLI::App& app) {
+    app.add_option("--devices", options.devices,
+                   "devices at work at the same time: each (every one alone, in turn), all, or "
+                   "numbers as in 0,2; may be given several times")
+        ->capture_default_str()
+        ->take_all()
+        ->allow_extra_args(false);
+    app.add_option("--kernels", options.kernels, "kernels, in order")->capture_default_str();
+    app.add_option("--sizes", options.sizes,
+                   "bytes of each array: 1GiB, a list 1MiB,1GiB, or a doubling range 1KiB:8GiB; "
+                   "default: at least four times the largest cache");
+    app.add_option("--block-sizes", options.blocks, "threads per block, 1 to 1024: 64,256,1024")
+        ->capture_default_str();
+    app.add_option("--source", options.source, "where a and b lie: device, host or peer:N")
+        ->capture_default_str();
+    app.add_option("--destination", options.destination, "where c lies: device, host or peer:N")
+        ->capture_default_str();
+    app.add_option("--stores", options.stores,
+                   "plain or streaming (which caches should not keep); auto is streaming on a CPU "
+                   "with arrays past its caches, else plain")
+        ->check(CLI::IsMember({"auto", "plain", "streaming"}))
+        ->capture_default_str();
+  };
+  program.options = [&options] {
+    return nlohmann::json{{"devices", options.devices}, {"kernels", options.kernels},
+                          {"sizes", options.sizes},     {"block_sizes", options.blocks},
+                          {"source", options.source},   {"destination", options.destination},
+                          {"stores", options.stores}};
+  };
+  program.body = [&options](Run& run) { measure(options, run); };
+  return run_program(program, argc, argv);
+}

@@ -1,0 +1,3 @@
+"""Checks how data moves inside a multi-GPU node against published and measured references."""
+
+__version__ = "0.1.0"

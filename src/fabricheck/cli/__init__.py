@@ -1,0 +1,96 @@
+"""The command line `fabricheck`: it reads and shows results, and measures nothing itself."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import fabricheck
+from fabricheck import cli_fidelity, cli_node
+from fabricheck.cli import coverage, results
+from fabricheck.errors import FabricheckError, UsageError
+
+EXIT_CODES = (
+    "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "
+    "4 an input is unreadable, invalid or incomplete; 8 a node differs from its model. "
+    "1 is a defect in fabricheck."
+)
+
+
+class OneSentenceGroup(TyperGroup):
+    """A group of commands whose errors are one sentence on stderr and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; with ``standalone_mode`` it ends the process."""
+        call = functools.partial(
+            super().main, args, prog_name, complete_var, False, windows_expand_args, **extra
+        )
+        if not standalone_mode:
+            return call()
+        try:
+            code = call()
+        except FabricheckError as error:
+            _say(str(error))
+            sys.exit(error.exit_code)
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            _say(f"The operating system refused{where}: {error.strerror or error}.")
+            sys.exit(FabricheckError.exit_code)
+        except Exception as error:
+            # Typer's own errors of usage; their class has moved between its versions.
+            message = getattr(error, "format_message", None)
+            if message is None:
+                raise
+            _say(f"{message().rstrip('.')}; see fabricheck --help.")
+            sys.exit(UsageError.exit_code)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(sentence: str) -> None:
+    print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+app = typer.Typer(
+    cls=OneSentenceGroup,
+    help="Read and show what fabricheck's checks measured.",
+    epilog=EXIT_CODES,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(results.app, name="results")
+app.command("coverage")(coverage.coverage)
+cli_node.register(app)
+cli_fidelity.register(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fabricheck {fabricheck.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Read and show what fabricheck's checks measured."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -1,0 +1,59 @@
+"""How the command line writes: tables that fit 100 columns, numbers, and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Columns of a table when the output is no terminal.
+PIPED_WIDTH = 100
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def console() -> Console:
+    """Return the console of standard output; without colours and 100 wide when it is a pipe."""
+    width = None if sys.stdout.isatty() else PIPED_WIDTH
+    return Console(width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """Return an empty table with one line under its head; ``right`` are aligned to the right."""
+    result = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
+    for column in columns:
+        result.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return result
+
+
+def plain(text: str) -> Text:
+    """Return text that is shown as it is: a name with brackets is no markup."""
+    return Text(text)
+
+
+def write_json(value: Any) -> None:
+    """Write a value to standard output as JSON."""
+    json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def size(count: int) -> str:
+    """Return bytes as a whole number of the largest binary unit that fits: 256 MiB, 1000 B."""
+    unit = 0
+    while count >= 1024 and count % 1024 == 0 and unit < len(_BINARY) - 1:
+        count //= 1024
+        unit += 1
+    return f"{count} {_BINARY[unit]}"
+
+
+def number(value: float) -> str:
+    """Return a measured value with five significant digits, never with an exponent below 1e9."""
+    digits = 5
+    if value == 0:
+        return "0"
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 1
+    return f"{value:.{max(digits - before, 0)}f}" if abs(value) >= 0.01 else f"{value:.{digits}g}"

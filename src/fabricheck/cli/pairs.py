@@ -1,0 +1,150 @@
+"""Matrices of what was measured between devices: one for each operation, instead of its rows."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from fabricheck.cli import output
+from fabricheck.results.model import Series
+
+#: More pairs of one operation than this are a matrix.
+FEW_PAIRS = 3
+
+#: A matrix of more devices than this does not fit 100 columns; its summary is all that is shown.
+MOST_COLUMNS = 10
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One operation at its largest size between pairs of devices, with the best block size.
+
+    ``cells`` are by row and column: source and destination, but for ``copy`` the device that
+    executes and the one that holds both arrays; a device with itself is on the diagonal. A sum of
+    both directions is in both cells.
+    """
+
+    title: str
+    cells: Mapping[Pair, Series]
+
+    @property
+    def shown(self) -> int:
+        """Number of series in the matrix."""
+        return len({id(series) for series in self.cells.values()})
+
+
+def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
+    """Return the matrices of series of one unit, and the series that are of no matrix.
+
+    What a matrix does not show of its operation (smaller sizes, the shares of its sums) is in
+    neither, unless its data is wrong or was not verified, or it is noisy beyond the caches.
+    """
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for series in all_series:
+        if len(series["device_set"]) <= 2:
+            groups.setdefault((series["operation"], series["engine"]), []).append(series)
+    matrices: list[Matrix] = []
+    taken: set[int] = set()
+    for group in groups.values():
+        matrix = _matrix([series for series in group if series["role"] != "share"])
+        if matrix is not None:
+            matrices.append(matrix)
+            cells = {id(series) for series in matrix.cells.values()}
+            taken |= {id(one) for one in group if id(one) in cells or not is_remarkable(one)}
+    return matrices, [series for series in all_series if id(series) not in taken]
+
+
+def _matrix(group: Sequence[Series]) -> Matrix | None:
+    between = [series for series in group if series["direction"] != "local"]
+    if len({tuple(series["device_set"]) for series in between}) <= FEW_PAIRS:
+        return None
+    largest = max(series["bytes"] for series in between)
+    cells: dict[Pair, Series] = {}
+    for series in group:
+        if series["bytes"] != largest:
+            continue
+        pair = (series["device_set"][0], series["device_set"][-1])
+        for cell in {pair, pair[::-1]} if series["role"] == "sum" else {pair}:
+            if cell not in cells or goodness(series) > goodness(cells[cell]):
+                cells[cell] = series
+    first = between[0]
+    axes = "row: source, column: destination"
+    if first["role"] == "sum":
+        axes = "sum of both directions"
+    elif first["operation"] == "copy":
+        axes = "row: device that executes, column: device of both arrays"
+    return Matrix(f"{first['operation']}, {output.size(largest)} ({axes})", cells)
+
+
+def goodness(series: Series) -> float:
+    """Return the median such that more is better."""
+    return series["median"] if series["better"] == "higher" else -series["median"]
+
+
+def is_remarkable(series: Series) -> bool:
+    """Whether a series must be shown: its data is wrong or unverified, or noise judges the run."""
+    if series["verification"]["errors"] or not series["verification"]["bytes_checked"]:
+        return True
+    return series["noisy"] and series["regime"] == "memory"
+
+
+def show(console: Console, matrix: Matrix) -> None:
+    """Write a matrix with its worst pair."""
+    console.print(output.plain(matrix.title))
+    devices = sorted({device for pair in matrix.cells for device in pair})
+    if len(devices) <= MOST_COLUMNS:
+        names = [str(device) for device in devices]
+        table = output.table("", *names, right=tuple(names))
+        for row in devices:
+            cells = [matrix.cells.get((row, column)) for column in devices]
+            table.add_row(str(row), *("-" if cell is None else _cell(cell) for cell in cells))
+        console.print(table)
+    console.print(_summary(matrix))
+
+
+def _cell(series: Series) -> str:
+    text = output.number(series["median"])
+    if series["noisy"]:
+        text += "~"
+    if series["verification"]["errors"]:
+        text += "!"
+    elif not series["verification"]["bytes_checked"]:
+        text += "?"
+    return text
+
+
+def _summary(matrix: Matrix) -> str:
+    # Of a sum both cells are the same series: the pair is named in its own order.
+    across = {
+        id(series): (tuple(series["device_set"]), series)
+        for pair, series in sorted(matrix.cells.items())
+        if pair[0] != pair[1]
+    }
+    ordered = sorted(across.values(), key=lambda item: goodness(item[1]))
+    medians = [series["median"] for _, series in ordered]
+    says = [
+        f"{len(ordered)} pairs: worst {_named(*ordered[0])}, best {_named(*ordered[-1])}, median "
+        f"{output.number(statistics.median(medians))}"
+    ]
+    counts = (
+        ("WRONG", sum(bool(one["verification"]["errors"]) for _, one in ordered)),
+        ("not verified", sum(not one["verification"]["bytes_checked"] for _, one in ordered)),
+        ("noisy", sum(one["noisy"] for _, one in ordered)),
+        ("with clocks that differ", sum(_clocks_differ(one) for _, one in ordered)),
+    )
+    says += [f"{count} {what}" for what, count in counts if count]
+    return "; ".join(says if len(says) > 1 else [*says, "all verified"])
+
+
+def _named(pair: Sequence[int], series: Series) -> str:
+    arrow = "and" if series["role"] == "sum" else "->"
+    return f"{pair[0]} {arrow} {pair[-1]} with {output.number(series['median'])}"
+
+
+def _clocks_differ(series: Series) -> bool:
+    return series["host_clock"] is not None and not series["host_clock"]["agrees"]

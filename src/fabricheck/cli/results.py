@@ -1,0 +1,256 @@
+"""`fabricheck results`: list sessions, show and validate what they measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.cli import output, show
+from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.results.folder import (
+    UNREPORTED,
+    Entry,
+    ResultsFolder,
+    find_documents,
+    read_entry,
+)
+from fabricheck.results.session import Session
+
+app = typer.Typer(
+    help="List sessions, and show or validate what they measured.",
+    rich_markup_mode=None,
+    no_args_is_help=False,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
+
+
+@app.command("list")
+def list_sessions(
+    as_json: AsJson = False,
+    limit: Annotated[int, typer.Option(min=1, help="The latest so many sessions.")] = 20,
+) -> None:
+    """List the sessions, latest first."""
+    folder = ResultsFolder.default()
+    rows = [_session_row(folder, session) for session in folder.sessions[:limit]]
+    left = len(folder.unreported())
+    if as_json:
+        output.write_json(
+            {
+                "sessions": rows,
+                "unreported_documents": left,
+                "problems": [str(problem) for problem in folder.problems],
+            }
+        )
+    elif rows:
+        right = ("checks", "passed", "failed", "retried")
+        columns = ("session", "date", "partitions", *right, "clock")
+        table = output.table(
+            *(name.capitalize() for name in columns),
+            right=tuple(name.capitalize() for name in right),
+        )
+        for row in rows:
+            table.add_row(
+                *(
+                    ", ".join(row[name]) if isinstance(row[name], list) else str(row[name])
+                    for name in columns
+                )
+            )
+        output.console().print(table)
+        if any(row["retried"] for row in rows):
+            output.console().print(
+                "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
+            )
+        if len(folder.sessions) > limit:
+            output.console().print(
+                f"{len(folder.sessions) - limit} older sessions: --limit shows more."
+            )
+    _warn_about(folder, left)
+    if folder.problems:
+        raise typer.Exit(InvalidInputError.exit_code)
+    if not rows and not left:
+        raise NotFoundError(f"There is no session in {folder.path}: run `make run` first.")
+
+
+def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
+    entries = folder.entries(session)
+    clocks = sorted({entry.document["clock"] for entry in entries if entry.document})
+    return {
+        "session": session.id,
+        "uuid": session.uuid,
+        "date": session.date.strftime("%Y-%m-%d %H:%M:%S"),
+        "partitions": sorted({case.where for case in session.cases}),
+        "checks": len(session.cases),
+        "passed": session.passed,
+        "failed": session.failed,
+        "skipped": session.skipped,
+        "retried": session.retried,
+        "clock": clocks or ["-"],
+        "documents": sum(entry.document is not None for entry in entries),
+    }
+
+
+def _warn_about(folder: ResultsFolder, left: int) -> None:
+    for problem in folder.problems:
+        _warn(str(problem))
+    if left:
+        _warn(
+            f"{left} result document(s) belong to no session, as a killed one leaves them: see "
+            f"`fabricheck results show {UNREPORTED}`."
+        )
+
+
+def _warn(sentence: str) -> None:
+    print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+def choose(name: str) -> tuple[str, list[Entry]]:
+    """Return the heading and the entries of a session, a document, or a folder of documents.
+
+    :raises FabricheckError: when there is none of that name, or none that can be read.
+    """
+    path = Path(name)
+    if path.is_dir():
+        return f"Documents under {name}", [read_entry(found) for found in find_documents(path)]
+    if path.is_file() or path.suffix in (".json", ".partial"):
+        entry = read_entry(path)
+        if entry.problem is not None:
+            raise entry.problem
+        return f"Document {name}", [entry]
+    folder = ResultsFolder.default()
+    if name == UNREPORTED:
+        return f"Documents of no session in {folder.path}", folder.unreported()
+    session = folder.session(name)
+    heading = (
+        f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
+        f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
+    )
+    if session.retried:
+        heading += f", {session.retried} retried"
+    if session.skipped:
+        heading += f", {session.skipped} skipped"
+    if name == "latest":
+        _warn_about_newer(folder, session)
+    return heading, folder.entries(session)
+
+
+def _warn_about_newer(folder: ResultsFolder, session: Session) -> None:
+    newer = [
+        entry
+        for entry in folder.unreported()
+        if entry.path is not None and entry.path.stat().st_mtime > session.end
+    ]
+    if newer:
+        _warn(
+            f"{len(newer)} result document(s) are newer than session {session.id} and belong to "
+            f"no session, as a killed one leaves them: see `fabricheck results show {UNREPORTED}`."
+        )
+
+
+@app.command("show")
+def show_results(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[SESSION|FILE|latest]",
+            help="A session's id, a document, a folder of documents, or 'unreported'.",
+        ),
+    ] = "latest",
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Every series; scans are not summarised.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was measured."""
+    heading, entries = choose(what)
+    if as_json:
+        output.write_json([_entry_json(entry) for entry in entries])
+    else:
+        show.show(heading, entries, show_all)
+    problems = [entry.problem for entry in entries if entry.problem is not None]
+    for problem in problems:
+        _warn(str(problem))
+    if problems:
+        raise typer.Exit(max(problem.exit_code for problem in problems))
+    if not entries:
+        raise NotFoundError(f"There is no result document in {what}.")
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "case": entry.case.name if entry.case else None,
+        "where": entry.case.where if entry.case else None,
+        "result": entry.case.result if entry.case else None,
+        "failed_attempts": entry.case.failed_attempts if entry.case else None,
+        "path": str(entry.path) if entry.path else None,
+        "problem": str(entry.problem) if entry.problem else None,
+        "document": entry.document,
+    }
+
+
+@app.command("validate")
+def validate(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Documents, or folders of them; without any, the latest session."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say of each document whether it is valid and complete, in one sentence.
+
+    Ends with 4 when one is invalid or incomplete, with 3 when one is missing or there is none.
+    """
+    entries: list[Entry] = []
+    for path in paths or []:
+        if path.is_dir():
+            found = find_documents(path)
+            entries += [read_entry(document) for document in found]
+            if not found:
+                problem = NotFoundError(f"There is no result document under {path}.")
+                entries.append(Entry(None, path, None, problem))
+        else:
+            entries.append(read_entry(path))
+    if not paths:
+        folder = ResultsFolder.default()
+        entries = folder.entries(folder.latest())
+    verdicts = [_verdict(entry) for entry in entries]
+    if as_json:
+        output.write_json(
+            [
+                {"path": str(entry.path) if entry.path else None, "exit_code": code, "says": says}
+                for entry, (code, says) in zip(entries, verdicts, strict=True)
+            ]
+        )
+    else:
+        for _, says in verdicts:
+            typer.echo(says)
+    if not entries:
+        raise NotFoundError("There is no result document in the latest session.")
+    code = max(code for code, _ in verdicts)
+    if code != GOOD:
+        raise typer.Exit(code)
+
+
+def _verdict(entry: Entry) -> tuple[int, str]:
+    if entry.document is None:
+        problem = entry.problem or FabricheckError(f"{entry.path}: can not be read.")
+        return problem.exit_code, str(problem)
+    document = entry.document
+    outcome = document["outcome"]
+    differences = document.get("differences")
+    if differences is None:
+        found = f"{len(document['series'])} series"
+    else:
+        plural = "" if len(differences) == 1 else "s"
+        found = f"{len(differences) or 'no'} difference{plural} from the node model"
+    text = (
+        f"{document['program']['name']}, {found}, {document['clock']}, outcome {outcome['status']}"
+    )
+    if document["faults_injected"]:
+        text += f", with faults made on purpose ({', '.join(document['faults_injected'])})"
+    if document["complete"]:
+        return GOOD, f"{entry.path}: valid ({text})."
+    return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."

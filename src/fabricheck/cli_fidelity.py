@@ -1,0 +1,62 @@
+"""The command ``fabricheck fidelity``: a simulated node beside published values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli.output import write_json
+from fabricheck.cli_node import fail
+from fabricheck.errors import FabricheckError, NotFoundError
+from fabricheck.fidelity import compare, render
+from fabricheck.node import load
+
+
+def fidelity(
+    node: Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")],
+    programs: Annotated[
+        Path | None,
+        typer.Option(
+            "--programs", help="Folder of the simulated programs; default: build/sim/bin."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option("--write", help="Write the page of the documentation there.")
+    ] = None,
+    matrices: Annotated[
+        bool, typer.Option("--matrices", help="Print only the matrices of pairs.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Simulate a node, and compare it with published values of real ones.
+
+    Runs the simulated programs stream and p2p. Nothing is measured: every number that is printed is
+    either published or simulated.
+    """
+    try:
+        found = compare(load(node), programs)
+        if write is not None:
+            _write(write, render.page(found))
+    except FabricheckError as error:
+        fail(error)
+    if json:
+        write_json(render.as_json(found))
+    elif matrices:
+        typer.echo(render.matrices_text(found), nl=False)
+    elif write is None:
+        typer.echo(render.text(found), nl=False)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+    typer.echo(f"wrote {path}", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("fidelity")(fidelity)

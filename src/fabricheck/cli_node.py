@@ -1,0 +1,259 @@
+"""The commands about nodes: ``fabricheck topology ...`` and ``fabricheck best-gpus``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from fabricheck.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.node import best_subsets, load
+from fabricheck.node.platform import platform_json
+from fabricheck.topology import (
+    DIFFERENT,
+    Question,
+    Reported,
+    Runtime,
+    compare,
+    detect,
+    parse_files,
+    record,
+    write_draft,
+)
+from fabricheck.topology.render import model_json, model_text, reframe_devices, report_text
+
+#: Where the context keeps what follows "--".
+_COMMAND = "fabricheck.command"
+
+Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
+Overlay = Annotated[
+    Path | None, typer.Option("--overlay", help="A YAML file that changes the node.")
+]
+From = Annotated[
+    list[Path] | None,
+    typer.Option("--from", help="Output of rocm-smi, amd-smi or nvidia-smi; may be repeated."),
+]
+
+
+class _OneSentence(typer.core.TyperGroup):
+    """Turns an expected failure into one sentence on stderr and its exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except FabricheckError as error:
+            fail(error)
+
+
+topology_app = typer.Typer(
+    name="topology",
+    help="Show node models, read what a node's tools say, and compare the two.",
+    no_args_is_help=True,
+    cls=_OneSentence,
+)
+
+
+def fail(error: FabricheckError) -> NoReturn:
+    """Print the sentence of an error and leave with its exit code."""
+    typer.echo(f"fabricheck: {error}", err=True)
+    raise typer.Exit(error.exit_code)
+
+
+def _report(files: list[Path] | None) -> Reported:
+    """Read files, or the tools of this machine where there are none."""
+    if files:
+        return parse_files(files)
+    found = detect()
+    for sentence in found.failed:
+        typer.echo(f"note: {sentence}", err=True)
+    if found.missing:
+        typer.echo(f"note: this machine lacks {', '.join(found.missing)}", err=True)
+    return found.report
+
+
+@topology_app.command()
+def show(
+    node: Node,
+    overlay: Overlay = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
+    model = load(node, overlay)
+    typer.echo(model_json(model) if as_json else model_text(model))
+
+
+@topology_app.command()
+def parse(
+    files: Annotated[list[Path], typer.Argument(help="Outputs of tools, of one node.")],
+) -> None:
+    """Read the output of rocm-smi, amd-smi or nvidia-smi from files."""
+    typer.echo(report_text(parse_files(files)))
+
+
+@topology_app.command("detect")
+def detect_command() -> None:
+    """Run the tools that this machine has, and show what they say."""
+    typer.echo(report_text(_report(None)))
+
+
+@topology_app.command("compare")
+def compare_command(node: Node, files: From = None, overlay: Overlay = None) -> None:
+    """Compare a node model with what the tools say, here or in files.
+
+    Prints one sentence per difference; exit code 8 means that there is one.
+    """
+    model = load(node, overlay)
+    report = _report(files)
+    outcome = compare(model, report)
+    for sentence in outcome.differences:
+        typer.echo(sentence)
+    for note in outcome.notes:
+        typer.echo(f"note: {note}", err=True)
+    compared = ", ".join(outcome.compared)
+    if outcome.differences:
+        raise typer.Exit(DIFFERENT)
+    typer.echo(f"{report.origin} agrees with {model.name} ({compared}).")
+
+
+@topology_app.command("record")
+def record_command(
+    node: Node,
+    output: Annotated[Path, typer.Option("--output", help="The result document.")],
+    runtime: Annotated[
+        Runtime | None, typer.Option(help="What the programs of this node were built for.")
+    ] = None,
+    simulated: Annotated[
+        Path | None, typer.Option(help="Ask a simulated node: what 'export' printed.")
+    ] = None,
+    files: From = None,
+    limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 120,
+) -> None:
+    """Compare this node with a node model and write what differs to a result document (E13).
+
+    Judges nothing: it ends with 0 also where something differs, as the document says it.
+    """
+    if simulated is not None and files:
+        raise UsageError("Give either a simulated node or files, not both.")
+    if (simulated is not None) != (runtime == "sim") and not (simulated and runtime is None):
+        raise UsageError("Give --runtime sim with --simulated, and only then.")
+    if runtime is None and simulated is None:
+        raise UsageError("Give --runtime, rocm or cuda, or a simulated node.")
+    question = Question(node, runtime or "sim", simulated, files or (), limit_s)
+    document = record(question, output)
+    for sentence in document["differences"] or ():
+        typer.echo(sentence)
+    for note in document["notes"]:
+        typer.echo(f"note: {note}", err=True)
+    outcome = document["outcome"]
+    if outcome["message"] is not None:
+        typer.echo(f"fabricheck: {outcome['message']}", err=True)
+        raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
+
+
+@topology_app.command()
+def write(
+    name: Annotated[str, typer.Argument(help="The name of the new node model.")],
+    files: From = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Write NAME.yaml there, not to stdout.")
+    ] = None,
+) -> None:
+    """Draft a node model from what the tools say; what they do not tell is marked."""
+    text, verdict = write_draft(_report(files), name)
+    if folder is None:
+        typer.echo(text, nl=False)
+    else:
+        path = folder / f"{name}.yaml"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise UsageError(f"{path} exists already.") from None
+        except OSError as error:
+            raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+        typer.echo(f"wrote {path}", err=True)
+    typer.echo(f"validator: {verdict}", err=True)
+
+
+@topology_app.command()
+def export(node: Node, overlay: Overlay = None) -> None:
+    """Print a node for the sim runtime, which reads it from the file FABRICHECK_NODE names."""
+    typer.echo(platform_json(load(node, overlay)), nl=False)
+
+
+@topology_app.command("reframe-devices")
+def reframe_devices_command(node: Node) -> None:
+    """Print the devices block of a ReFrame partition."""
+    typer.echo(reframe_devices(load(node)))
+
+
+class CommandAfterDashes(typer.core.TyperCommand):
+    """Keeps what follows "--" apart from the command's own arguments, as it is."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put what follows "--" into the context, and parse the rest."""
+        if "--" in args:
+            position = args.index("--")
+            ctx.meta[_COMMAND] = args[position + 1 :]
+            args = args[:position]
+        return super().parse_args(ctx, args)
+
+
+def best_gpus(
+    context: typer.Context,
+    k: Annotated[int, typer.Option("-k", help="How many devices to choose.")],
+    node: Annotated[
+        str | None, typer.Argument(help="A node model; this machine by default.")
+    ] = None,
+    files: From = None,
+) -> None:
+    """Print the best K devices of a node for HIP_VISIBLE_DEVICES, or run a command on them.
+
+    The node is a model, the outputs of tools in files, or else this machine. With "-- COMMAND..."
+    at the end, the command runs with HIP_VISIBLE_DEVICES (and CUDA_VISIBLE_DEVICES on NVIDIA) set,
+    and its exit code is passed on.
+    """
+    command: list[str] | None = context.meta.get(_COMMAND)
+    try:
+        if command == []:
+            raise UsageError('After "--" belongs a command.')
+        chosen, vendor = _choose(k, node, files)
+    except FabricheckError as error:
+        fail(error)
+    listed = ",".join(map(str, chosen))
+    if command is None:
+        typer.echo(listed)
+        return
+    environment = {**os.environ, "HIP_VISIBLE_DEVICES": listed}
+    if vendor == "nvidia":
+        environment["CUDA_VISIBLE_DEVICES"] = listed
+    try:
+        code = subprocess.run(command, env=environment, check=False).returncode
+    except OSError as error:
+        fail(NotFoundError(f"'{command[0]}' can not be run ({error.strerror})."))
+    # A command that a signal ended has a negative code; the shell's convention is 128 + signal.
+    raise typer.Exit(128 - code if code < 0 else code)
+
+
+def _choose(k: int, node: str | None, files: list[Path] | None) -> tuple[tuple[int, ...], str]:
+    if node is not None and files:
+        raise UsageError("Give either a node model or files, not both.")
+    if node is not None:
+        model = load(node)
+        return model.best_subsets(k)[0], model.vendor
+    report = _report(files)
+    peaks = report.direct_peaks_gbs
+    if peaks is None:
+        raise UsageError(f"The number of links is not told in {report.origin}.")
+    if report.pci is None and report.vendor == "amd":
+        typer.echo("note: numbered as rocm-smi does, HIP may number otherwise", err=True)
+    return best_subsets(peaks, k, report.origin)[0], report.vendor
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``topology`` and ``best-gpus`` to the main command."""
+    app.add_typer(topology_app, name="topology")
+    app.command("best-gpus", cls=CommandAfterDashes)(best_gpus)

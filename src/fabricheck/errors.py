@@ -1,0 +1,52 @@
+"""The errors that fabricheck reports: one sentence and one exit code each.
+
+The codes are those of the measuring programs, as far as they apply: 0 good, 2 bad usage,
+3 nothing there, 4 unreadable or invalid input. 1 is left to a defect in fabricheck itself, and
+5, 6 and 7 (wrong data, time limit, too noisy) to the programs that measure.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+GOOD = 0
+
+
+class FabricheckError(Exception):
+    """An expected failure; its text is one sentence that names the file, device or node."""
+
+    exit_code = 4
+
+
+class UsageError(FabricheckError):
+    """The command line asks for something that does not exist or does not go together."""
+
+    exit_code = 2
+
+
+class NotFoundError(FabricheckError):
+    """What was asked for is not there: a file, a session, a program."""
+
+    exit_code = 3
+
+
+class InvalidInputError(FabricheckError):
+    """An input can not be read or contradicts itself."""
+
+    exit_code = 4
+
+
+class InvalidDocument(InvalidInputError):
+    """A result document can not be read, breaks the schema, or contradicts itself."""
+
+    def __init__(self, path: Path | str, reason: str, place: str | None = None) -> None:
+        """Say which document is invalid and why.
+
+        :param path: the document's file.
+        :param reason: the rest of the sentence, without a full stop.
+        :param place: the JSON path inside the document, such as ``$.series[0].median``.
+        """
+        self.path = str(path)
+        self.reason = reason
+        self.place = place
+        super().__init__(f"{path}: {f'{place}: ' if place else ''}{reason}.")

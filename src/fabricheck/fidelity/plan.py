@@ -1,0 +1,360 @@
+"""The committed file that says which records are compared with which simulated series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.fidelity.records import Record, Records, read_records
+from fabricheck.node import NodeModel
+from fabricheck.node.loading import node_directory
+from fabricheck.node.schema import Quantity
+from fabricheck.node.yamlfile import read_yaml, validated
+
+Counts = Literal["once", "read+write"]
+#: Devices of a series in order: (device,), (source, destination), or a set.
+Place = tuple[int, ...]
+
+#: More fitted parameters than this, and little would be left to predict.
+MOST_FITTED = 12
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tolerance(_Section):
+    """Relative deviations that count as reproduced."""
+
+    bandwidth: PositiveFloat
+    latency: PositiveFloat
+    fitted: PositiveFloat
+
+
+class ProgramRun(_Section):
+    """One run of a program; ``arguments`` are separated by blanks."""
+
+    program: Literal["stream", "p2p"]
+    arguments: str
+
+
+class Read(_Section):
+    """Which series of a run is read, and how its value is converted."""
+
+    run: str
+    operation: str
+    bytes: PositiveInt | None = None
+    counts: Counts | None = None
+    percent_of: Literal["path", "path-both"] | None = None
+    convert: Literal["time"] | None = Field(default=None, alias="as")
+
+
+class Entry(_Section):
+    """Records, and where their values are read: a pattern over places, or places by record."""
+
+    title: str
+    records: str | dict[str, str]
+    places: str | None = None
+    read: Read | None = None
+    not_run: str | None = None
+    reason: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Entry:
+        if isinstance(self.records, str) != (self.places is not None):
+            raise ValueError("places belong to a pattern of records, and only to a pattern")
+        if (self.read is None) == (self.not_run is None):
+            raise ValueError("an entry has either read or not_run")
+        return self
+
+
+class Statement(_Section):
+    """A rule over simulated values, from published ranges, bounds or approximate values."""
+
+    title: str
+    read: Read
+    places: str | None = None
+    ratio: tuple[str, str] | None = None
+    near: str | None = None
+    between: tuple[str, str] | None = None
+    below: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Statement:
+        if (self.places is None) == (self.ratio is None):
+            raise ValueError("a statement has either places or ratio")
+        if sum(rule is not None for rule in (self.near, self.between, self.below)) != 1:
+            raise ValueError("a statement has one of near, between and below")
+        return self
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """The ids of the records that it is made of."""
+        return self.between or tuple(filter(None, (self.near, self.below)))
+
+
+class MatrixOf(_Section):
+    """A matrix to print: a pattern of records that `predicted` and `fitted` hold."""
+
+    title: str
+    records: str
+
+
+class PlanFile(_Section):
+    """The whole file."""
+
+    format: Literal[1]
+    node: str
+    published: str
+    tolerance: Tolerance
+    experiments: dict[str, list[str]]
+    runs: dict[str, ProgramRun]
+    fitted: Annotated[list[Entry], Field(min_length=1)]
+    predicted: Annotated[list[Entry], Field(min_length=1)]
+    beside: list[Entry] = []
+    left_out: dict[str, str] = {}
+    statements: list[Statement] = []
+    matrices: list[MatrixOf] = []
+
+
+@dataclass(frozen=True)
+class Item:
+    """One record to compare, and the devices of its series."""
+
+    record: Record
+    place: Place
+    read: Read | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The items of one entry; ``remark`` is why they are not run, or not counted."""
+
+    title: str
+    pattern: str
+    items: tuple[Item, ...]
+    remark: str | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked plan; every record in it exists and stands in one place."""
+
+    path: Path
+    file: PlanFile
+    records: Records
+    fitted: tuple[Group, ...]
+    predicted: tuple[Group, ...]
+    beside: tuple[Group, ...]
+
+
+def plan_path(node: NodeModel) -> Path:
+    """Return the file of a node's plan, ``reference_values/fidelity-NODE.yaml``.
+
+    :raises NotFoundError: when there is none.
+    """
+    path = node_directory().parents[1] / "reference_values" / f"fidelity-{node.name}.yaml"
+    if not path.is_file():
+        raise NotFoundError(f"{path}: there is no such file, so {node.name} has no comparison.")
+    return path
+
+
+def read_plan(path: Path, node: NodeModel) -> Plan:
+    """Read and check a plan against the node model and the published data set.
+
+    :raises NotFoundError: for a file or a record that does not exist.
+    :raises InvalidInputError: for a fault of the file, one sentence that names file and record.
+    """
+    content, _ = read_yaml(path)
+    file = validated(PlanFile, content, path)
+    if file.node != node.name:
+        raise InvalidInputError(f"{path}: it is for the node {file.node}, not for {node.name}.")
+    records = read_records(path.parent / file.published)
+    expander = _Expander(path, file, node, records)
+    plan = Plan(
+        path,
+        file,
+        records,
+        fitted=expander.groups(file.fitted, frozenset()),
+        predicted=expander.groups(file.predicted, expander.fitted_ids()),
+        beside=expander.groups(file.beside, expander.fitted_ids()),
+    )
+    _check_fitted(plan, node)
+    _check_complete(plan, node)
+    for statement in file.statements:
+        expander.check_statement(statement)
+    return plan
+
+
+def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple[Place, ...]:
+    """Return the places that a text of the file names, in order.
+
+    :param devices: whether "all" means devices, not ordered pairs.
+    :raises InvalidInputError: when it names none.
+    """
+    n = len(node.devices)
+    pairs = tuple((a, b) for a in range(n) for b in range(n) if a != b)
+    if text == "all":
+        return tuple((device,) for device in range(n)) if devices else pairs
+    found: list[Place] = []
+    for word in text.split(","):
+        members = tuple(pair for pair in pairs if node.link_class(*pair).name == word)
+        if members:
+            found += members
+            continue
+        place = tuple(int(part) if part.isdecimal() else -1 for part in word.split("-"))
+        if not all(0 <= device < n for device in place) or len(place) not in (1, 2):
+            raise InvalidInputError(
+                f"{path}: '{word}' is no device, pair or link class of {node.name}."
+            )
+        found.append(place)
+    return tuple(found)
+
+
+class _Expander:
+    def __init__(self, path: Path, file: PlanFile, node: NodeModel, records: Records) -> None:
+        self.path = path
+        self.file = file
+        self.node = node
+        self.all = records
+
+    def record(self, name: str) -> Record:
+        record = self.all.get(name)
+        if record.system not in self.node.systems:
+            raise InvalidInputError(
+                f"{self.path}: record '{name}' is of {record.system} ({record.accelerator}), which "
+                f"has no node {self.node.name}."
+            )
+        return record
+
+    def check_run(self, read: Read) -> None:
+        if read.run not in self.file.runs:
+            raise InvalidInputError(f"{self.path}: there is no run '{read.run}'.")
+
+    def check_statement(self, statement: Statement) -> None:
+        self.check_run(statement.read)
+        for name in statement.records:
+            record = self.record(name)
+            if statement.ratio is None:
+                self._check_units(record, statement.read)
+            elif record.unit != "ratio":
+                raise InvalidInputError(f"{self.path}: record '{name}' is no ratio.")
+
+    def fitted_ids(self) -> frozenset[str]:
+        return frozenset(name for entry in self.file.fitted for name, _ in self._records(entry))
+
+    def groups(self, entries: Iterable[Entry], without: frozenset[str]) -> tuple[Group, ...]:
+        return tuple(self._group(entry, without) for entry in entries)
+
+    def _group(self, entry: Entry, without: frozenset[str]) -> Group:
+        if entry.read is not None:
+            self.check_run(entry.read)
+        pattern = isinstance(entry.records, str)
+        items = []
+        for name, place in self._records(entry):
+            if name in without and pattern:
+                continue
+            record = self.record(name)
+            if entry.read is not None:
+                self._check_units(record, entry.read)
+            items.append(Item(record, place, entry.read))
+        name = entry.records if isinstance(entry.records, str) else ", ".join(entry.records)
+        return Group(entry.title, name, tuple(items), entry.not_run or entry.reason)
+
+    def _records(self, entry: Entry) -> list[tuple[str, Place]]:
+        if isinstance(entry.records, dict):
+            return [(name, self._one(place)) for name, place in entry.records.items()]
+        assert entry.places is not None
+        pattern = entry.records
+        devices = "{device}" in pattern
+        places = places_of(entry.places, self.node, devices=devices, path=self.path)
+        try:
+            return [(_named(pattern, place), place) for place in places]
+        except (KeyError, IndexError, ValueError):
+            raise InvalidInputError(
+                f"{self.path}: the pattern '{pattern}' and the places '{entry.places}' do not go "
+                "together."
+            ) from None
+
+    def _one(self, text: str) -> Place:
+        places = places_of(text, self.node, devices=True, path=self.path)
+        if len(places) != 1:
+            raise InvalidInputError(f"{self.path}: '{text}' is not one place.")
+        return places[0]
+
+    def _check_units(self, record: Record, read: Read) -> None:
+        """A unit that the conversion can not yield would compare two different things."""
+        latency = read.operation.startswith("latency") or read.convert == "time"
+        given = "us" if latency else "percent" if read.percent_of else "GB/s"
+        if given != record.unit:
+            raise InvalidInputError(
+                f"{self.path}: record '{record.id}' is in {record.unit}, but what is read for it "
+                f"is in {given}."
+            )
+        if latency == (read.counts is not None):
+            raise InvalidInputError(
+                f"{self.path}: record '{record.id}': 'counts' belongs to a bandwidth, and only "
+                "to a bandwidth."
+            )
+
+
+def _named(pattern: str, place: Place) -> str:
+    """Put a place into a pattern of record ids."""
+    if len(place) == 1:
+        return pattern.format(device=place[0])
+    return pattern.format_map({"from": place[0], "to": place[1]})
+
+
+def matrix_records(pattern: str, node: NodeModel) -> dict[Place, str]:
+    """Return the record ids of a matrix by ordered pair."""
+    n = len(node.devices)
+    return {(a, b): _named(pattern, (a, b)) for a in range(n) for b in range(n) if a != b}
+
+
+def _ids(groups: Iterable[Group]) -> list[str]:
+    return [item.record.id for group in groups for item in group.items]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _check_fitted(plan: Plan, node: NodeModel) -> None:
+    if node.simulation is None:
+        raise InvalidInputError(f"{node.file}: without the key simulation there is no comparison.")
+    parameters = [value for _, value in node.simulation if isinstance(value, Quantity)]
+    wanted = {str(value.record) for value in parameters if value.kind == "fitted"}
+    fitted = set(_ids(plan.fitted))
+    if fitted != wanted:
+        raise InvalidInputError(
+            f"{plan.path}: the fitted records are not those of {node.file}: they differ in "
+            f"{_listed(fitted ^ wanted)}."
+        )
+    if len(fitted) > MOST_FITTED:
+        raise InvalidInputError(
+            f"{plan.path}: {len(fitted)} records are fitted, more than {MOST_FITTED}."
+        )
+
+
+def _check_complete(plan: Plan, node: NodeModel) -> None:
+    """Every record that could be compared stands once; what is predicted is exact."""
+    counted = _ids(plan.predicted)
+    every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *plan.file.left_out]
+    twice = {name for name in every if every.count(name) > 1}
+    if twice:
+        raise InvalidInputError(f"{plan.path}: more than once is there {_listed(twice)}.")
+    for name in plan.file.left_out:
+        plan.records.get(name)
+    known = frozenset(name for names in plan.file.experiments.values() for name in names)
+    eligible = plan.records.eligible(node.systems, known)
+    if missing := eligible - set(every):
+        raise InvalidInputError(f"{plan.path}: not compared, and not left out: {_listed(missing)}.")
+    if wrong := set(counted) - eligible:
+        raise InvalidInputError(
+            f"{plan.path}: not measured, exact and of these experiments: {_listed(wrong)}."
+        )

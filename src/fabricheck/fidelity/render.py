@@ -1,0 +1,284 @@
+"""The comparison as Markdown, which is also what the command prints, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fabricheck.fidelity.plan import Place
+from fabricheck.fidelity.table import AIM, Fidelity, Judged, Matrix, Row, Share, Table
+
+_UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
+
+
+def page(found: Fidelity) -> str:
+    """Return the page of the documentation; the same for the same model and records."""
+    name = found.node.name
+    tolerance = found.plan.file.tolerance
+    out = [
+        f"# Fidelity of the simulated node {name}",
+        "",
+        f"Made by `fabricheck fidelity {name} --write docs/fidelity-{name}.md`; not edited by",
+        "hand.",
+        "",
+        f"[The simulated node](simulated-node.md) {name} beside published values. **Published** is",
+        "a record of `reference_values/published_values.yaml`. **Simulated** follows from the node",
+        f"model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
+        "which run each record is compared with. Compared are all measured, exact, not secondary",
+        f"records of E1, E5, E7 and E8 on {', '.join(found.node.systems)}.",
+        "",
+        "Deviation is simulated / published - 1. A bandwidth within "
+        f"{_percent(tolerance.bandwidth)} and a latency within {_percent(tolerance.latency)}",
+        "of the published value are *within*. Everything else is *not explained*: the model has no",
+        "reason for it, and nothing was fitted to it.",
+        "",
+        *summary(found),
+        "## Figure 6 of the paper",
+        "",
+        *(line for matrix in found.matrices for line in [*_fenced(matrix), ""]),
+        *tables(found),
+        *_left_out(found),
+    ]
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def text(found: Fidelity) -> str:
+    """Return what the command prints: summary and tables."""
+    return "\n".join([*summary(found), *tables(found), *_left_out(found)]).rstrip("\n") + "\n"
+
+
+def matrices_text(found: Fidelity) -> str:
+    """Return the matrices, published and simulated side by side."""
+    return "\n\n".join("\n".join(_matrix(matrix)) for matrix in found.matrices) + "\n"
+
+
+def summary(found: Fidelity) -> list[str]:
+    """Return the summary as lines of Markdown."""
+    n_fitted = sum(len(table.rows) for table in found.fitted)
+    out = ["## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""]
+    rows = [["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]]
+    notes = []
+    for latency, what in ((False, "bandwidths"), (True, "latencies")):
+        share = found.share(latency=latency)
+        verdict = "met" if share.part >= AIM else "not met"
+        rows.append(
+            [
+                what,
+                str(share.n),
+                _percent(share.tolerance),
+                str(share.within),
+                f"{100 * share.part:.1f} %",
+                f"{_percent(AIM)}, {verdict}",
+                str(share.distinct),
+            ]
+        )
+        worst = ", ".join(f"{row.record.id} {_deviation(row)}" for row in share.worst)
+        notes.append(f"- Worst predicted {what}: {worst}.")
+        both = found.share(latency=latency, beside=True)
+        if both.n > share.n:
+            notes.append(
+                f"- With the {both.n - share.n} {what} that are shown but not counted: "
+                f"{both.within} of {both.n} within {_percent(both.tolerance)} "
+                f"({100 * both.part:.1f} %)."
+            )
+    holds = sum(judged.holds for judged in found.statements)
+    notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
+    notes.append(
+        "- The records are not as many independent predictions: pairs of one link class have one "
+        "simulated value."
+    )
+    return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
+
+
+def tables(found: Fidelity) -> list[str]:
+    """Return all tables as lines of Markdown."""
+    out = ["## Predicted", ""]
+    for table in found.predicted:
+        out += _section(table, "within", "not explained")
+    out += ["## Fitted", "", "A parameter of the node model was fitted to each of these.", ""]
+    for table in found.fitted:
+        out += _section(table, "reproduced", "not reproduced")
+    if found.beside:
+        out += ["## Shown but not counted", ""]
+        for table in found.beside:
+            out += _section(table, "within", "not explained")
+    return [
+        *out,
+        "## Statements",
+        "",
+        "Published in ranges and round numbers. n: simulated values compared; fitted: how many of",
+        "them a parameter was fitted to.",
+        "",
+        *_statements(found.statements),
+        "",
+    ]
+
+
+def _section(table: Table, good: str, bad: str) -> list[str]:
+    out = [f"### {table.title[:1].upper()}{table.title[1:]}", ""]
+    places = list(dict.fromkeys(_where(row) for row in table.rows))
+    out += [f"Published: {place}." for place in places]
+    if table.remark:
+        out.append(f"Remark: {table.remark}.")
+    rows = [["record", "unit", "published", "simulated", "deviation", "verdict"]]
+    for row in table.rows:
+        verdict = "not run" if row.simulated is None else good if row.within else f"**{bad}**"
+        rows.append(
+            [
+                row.record.id,
+                _UNITS[row.record.unit],
+                _qualified(row),
+                "-" if row.simulated is None else f"{row.simulated:.2f}",
+                _deviation(row),
+                verdict,
+            ]
+        )
+    return [*out, "", *_table(rows, left={0, 1, 5}), ""]
+
+
+def _where(row: Row) -> str:
+    inferred = " (inferred)" if row.record.inferred else ""
+    return f"{row.record.system}{inferred}; {row.record.where}"
+
+
+def _qualified(row: Row) -> str:
+    qualifier = row.record.qualifier
+    shown = row.record.printed
+    return f"{qualifier.replace('_', ' ')} {shown}" if qualifier else shown
+
+
+def _deviation(row: Row) -> str:
+    if row.deviation is None:
+        return "-"
+    shown = f"{100 * row.deviation:+.1f}"
+    return f"{'0.0' if shown == '-0.0' else shown} %"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:g} %"
+
+
+def _statements(statements: Iterable[Judged]) -> list[str]:
+    rows = [["statement", "records", "published", "simulated", "n", "fitted", "verdict"]]
+    for judged in statements:
+        low, high = f"{judged.low:.2f}", f"{judged.high:.2f}"
+        unit = "" if judged.unit == "ratio" else f" {_UNITS[judged.unit]}"
+        rows.append(
+            [
+                judged.title,
+                ", ".join(dict.fromkeys(record.id for record in judged.records)),
+                f"{judged.published}{unit}",
+                f"{low if low == high else f'{low} to {high}'}{unit}",
+                str(judged.n),
+                str(judged.fitted),
+                "holds" if judged.holds else "**not explained**",
+            ]
+        )
+    return _table(rows, left={0, 1, 2, 3, 6})
+
+
+def _left_out(found: Fidelity) -> list[str]:
+    left = found.plan.file.left_out
+    if not left:
+        return []
+    return ["## Left out", "", *(f"- {name}: {reason}." for name, reason in left.items()), ""]
+
+
+def _fenced(matrix: Matrix) -> list[str]:
+    return ["```text", *_matrix(matrix), "```"]
+
+
+def _matrix(matrix: Matrix) -> list[str]:
+    devices = sorted({device for place in matrix.published for device in place})
+    width = 6 * len(devices)
+    out = [
+        f"{matrix.title}; row: source, column: destination",
+        f"  {'published':<{width}}   {'simulated':<{width}}".rstrip(),
+        "  " + "   ".join("".join(f"{device:6d}" for device in devices) for _ in range(2)),
+    ]
+    for source in devices:
+        halves = (
+            "".join(_cell(values, (source, to)) for to in devices)
+            for values in (matrix.published, matrix.simulated)
+        )
+        out.append(f"{source:2d}" + "   ".join(halves))
+    return out
+
+
+def _cell(values: dict[Place, float], place: Place) -> str:
+    return f"{values[place]:6.2f}" if place in values else f"{'-':>6}"
+
+
+def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
+    """Return a Markdown table that also reads well as text."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = (
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        return f"| {' | '.join(cells)} |"
+
+    rule = (
+        "-" * (width + 2) if i in left else "-" * (width + 1) + ":"
+        for i, width in enumerate(widths)
+    )
+    return [line(rows[0]), f"|{'|'.join(rule)}|", *map(line, rows[1:])]
+
+
+def as_json(found: Fidelity) -> dict[str, Any]:
+    """Return the comparison for programs; deviations are parts, not percent."""
+
+    def share(of: Share) -> dict[str, Any]:
+        return {
+            "n": of.n,
+            "within": of.within,
+            "part": of.part,
+            "tolerance": of.tolerance,
+            "aim": AIM,
+            "distinct_simulated": of.distinct,
+            "worst": [row.record.id for row in of.worst],
+        }
+
+    def rows(tables: Iterable[Table], kind: str) -> list[dict[str, Any]]:
+        return [
+            {
+                "record": row.record.id,
+                "kind": kind,
+                "system": row.record.system,
+                "where": row.record.where,
+                "unit": row.record.unit,
+                "published": row.record.value,
+                "simulated": row.simulated,
+                "deviation": row.deviation,
+                "within": row.within,
+            }
+            for table in tables
+            for row in table.rows
+        ]
+
+    return {
+        "node": found.node.identity,
+        "bandwidths": share(found.share(latency=False)),
+        "latencies": share(found.share(latency=True)),
+        "rows": [
+            *rows(found.predicted, "predicted"),
+            *rows(found.fitted, "fitted"),
+            *rows(found.beside, "beside"),
+        ],
+        "statements": [
+            {
+                "title": judged.title,
+                "records": [record.id for record in judged.records],
+                "published": judged.published,
+                "simulated": [judged.low, judged.high],
+                "unit": judged.unit,
+                "n": judged.n,
+                "fitted": judged.fitted,
+                "holds": judged.holds,
+            }
+            for judged in found.statements
+        ],
+        "left_out": found.plan.file.left_out,
+    }

@@ -1,0 +1,153 @@
+"""Running the simulated programs, each once, and reading a value from their documents."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.fidelity.plan import Counts, Place, PlanFile, ProgramRun, Read
+from fabricheck.node import NodeModel
+from fabricheck.node.platform import platform_json
+from fabricheck.results import document
+
+#: Seconds that one run may take; all of them together take a few.
+TIME_LIMIT = 300
+
+#: What would change a simulation.
+_VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_")
+
+#: Bytes that a kernel or a copy moves, for each byte of a message.
+_PER_MESSAGE: dict[Counts, int] = {"once": 1, "read+write": 2}
+
+Documents = Mapping[str, Mapping[str, Any]]
+
+
+class ProgramFailed(FabricheckError):
+    """A simulated program ended without a good and complete document."""
+
+
+def default_folder() -> Path:
+    """Return the folder of the simulated programs in the source tree."""
+    return Path(__file__).resolve().parents[3] / "build" / "sim" / "bin"
+
+
+def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str, Any]]:
+    """Run every run of a plan once, and return the documents by the run's name.
+
+    :param folder: of the programs ``stream`` and ``p2p``, built for the sim runtime.
+    :raises NotFoundError: when a program is missing.
+    :raises ProgramFailed: when one fails, with its own last sentence.
+    :raises InvalidInputError: when a document is not of a simulation of this node.
+    """
+    for program in sorted({run.program for run in plan.runs.values()}):
+        if not (folder / program).is_file():
+            raise NotFoundError(
+                f"There is no simulated program {folder / program}: build it with 'cmake -G Ninja "
+                "-S . -B build/sim -DFABRICHECK_RUNTIME=sim && cmake --build build/sim', or name "
+                "its folder with --programs."
+            )
+    with tempfile.TemporaryDirectory(prefix="fabricheck-") as name:
+        temporary = Path(name)
+        platform = temporary / "node.json"
+        platform.write_text(platform_json(node), encoding="utf-8")
+        return {
+            key: _run(key, run, node, folder, platform, temporary / f"{key}.json")
+            for key, run in plan.runs.items()
+        }
+
+
+def _run(
+    name: str, run: ProgramRun, node: NodeModel, folder: Path, platform: Path, output: Path
+) -> dict[str, Any]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
+    command = [str(folder / run.program), *run.arguments.split(), "--output", str(output)]
+    what = f"the run '{name}' of {run.program} on {node.name}"
+    try:
+        done = subprocess.run(
+            command,
+            env=kept | {"FABRICHECK_NODE": str(platform)},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIME_LIMIT,
+            check=False,
+        )
+    except OSError as error:
+        raise ProgramFailed(f"{command[0]} can not be run ({error.strerror}).") from None
+    except subprocess.TimeoutExpired:
+        raise ProgramFailed(f"{what} took more than {TIME_LIMIT} s.") from None
+    if done.returncode != 0:
+        said = done.stderr.strip().rsplit("\n", 1)[-1].rstrip(".") or "it says nothing"
+        raise ProgramFailed(f"{what} ended with {done.returncode}: {said}.")
+    try:
+        found: dict[str, Any] = dict(document.load(output))
+    except FabricheckError as error:
+        raise ProgramFailed(f"{what} left no usable document: {error}") from None
+    if not found["complete"]:
+        raise ProgramFailed(f"{what} left an incomplete document.")
+    if found["clock"] != "simulated":
+        raise InvalidInputError(f"{what} was not simulated: its clock is {found['clock']}.")
+    identity = found.get("node") or {}
+    if (identity.get("name"), identity.get("digest"), identity.get("overlay")) != (
+        node.name,
+        node.sha256,
+        None,
+    ):
+        raise InvalidInputError(f"{what} simulated another node, or a changed one.")
+    return found
+
+
+def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) -> float:
+    """Return the simulated value of a place, converted to how the publication states it.
+
+    :returns: GB/s, us or percent.
+    :raises InvalidInputError: when there is not one such series, or it can not be converted.
+    """
+    series = _series(documents[read.run], read, place)
+    value = float(series["median"])
+    what = f"the run '{read.run}', operation {read.operation}, place {_text(place)}"
+    if read.convert == "time":
+        if series["unit"] != "GB/s":
+            raise InvalidInputError(f"{what}: it is in {series['unit']}, which is no bandwidth.")
+        return float(series["bytes_moved"]) / (value * 1e9) * 1e6
+    if read.counts is None:
+        if series["unit"] != "us":
+            raise InvalidInputError(f"{what}: it is in {series['unit']}, which is no latency.")
+        return value
+    if series["unit"] != "GB/s":
+        raise InvalidInputError(f"{what}: it is in {series['unit']}, which is no bandwidth.")
+    counted: Counts = series["bytes_counted"]
+    value *= _PER_MESSAGE[read.counts] / _PER_MESSAGE[counted]
+    if read.percent_of is None:
+        return value
+    if len(place) != 2:
+        raise InvalidInputError(f"{what}: a part of a path's peak is of a pair.")
+    peak = node.peer_peak_gbs(*place) * (2 if read.percent_of == "path-both" else 1)
+    return 100 * value / peak
+
+
+def _series(found: Mapping[str, Any], read: Read, place: Place) -> Mapping[str, Any]:
+    # A set's series of interest is its sum; alone, a device or a pair has the role single.
+    matching = [
+        series
+        for series in found["series"]
+        if tuple(series["device_set"]) == place
+        and series["operation"] == read.operation
+        and series["role"] != "share"
+        and read.bytes in (None, series["bytes"])
+    ]
+    if len(matching) != 1:
+        raise InvalidInputError(
+            f"The run '{read.run}' has {len(matching)} series of the operation {read.operation} "
+            f"at the place {_text(place)}, not one."
+        )
+    return dict(matching[0])
+
+
+def _text(place: Place) -> str:
+    return "-".join(map(str, place))

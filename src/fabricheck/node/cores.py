@@ -1,0 +1,52 @@
+"""Lists of CPU cores, in the form that Linux and Slurm use: ``0-7,12``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+_PART = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+def parse_cores(text: str | int) -> tuple[int, ...]:
+    """Read a list of cores.
+
+    :param text: such as ``0-7,12``; a single number may be an integer; an empty text is no core.
+    :returns: the cores, ascending.
+    :raises ValueError: for a malformed list, a descending range, or a core given twice.
+    """
+    cores: list[int] = []
+    for part in filter(None, str(text).replace(" ", "").split(",")):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"'{part}' is neither a core nor a range of cores such as 0-7")
+        first = int(match[1])
+        last = int(match[2] or first)
+        if last < first:
+            raise ValueError(f"the range {part} descends")
+        cores.extend(range(first, last + 1))
+    ordered = sorted(cores)
+    for core, following in pairwise(ordered):
+        if core == following:
+            raise ValueError(f"core {core} is named twice")
+    return tuple(ordered)
+
+
+def format_cores(cores: Iterable[int]) -> str:
+    """Write cores as a list with ranges: ``0-7,12``."""
+    runs: list[list[int]] = []
+    for core in sorted(cores):
+        if runs and core == runs[-1][1] + 1:
+            runs[-1][1] = core
+        else:
+            runs.append([core, core])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def cpu_mask(cores: Iterable[int]) -> str:
+    """Write cores as the hexadecimal mask of Slurm's ``--cpu-bind=mask_cpu``: bit i is core i."""
+    mask = 0
+    for core in cores:
+        mask |= 1 << core
+    return hex(mask)

@@ -1,0 +1,280 @@
+"""A node, ready for questions: immutable, with everything that can be derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from fabricheck.errors import UsageError
+from fabricheck.node import paths, placement, subsets
+from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
+from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source
+
+if TYPE_CHECKING:
+    from fabricheck.node.overlay import Overlay
+
+Engine = Literal["kernel", "copy_engine"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device, as HIP or CUDA numbers it.
+
+    Bandwidths are peaks in GB/s; ``host_link_gbs`` is per direction. ``near_cores`` are the cores
+    of its NUMA domain that are nearest to it, reserved ones left out.
+    """
+
+    index: int
+    package: int
+    domain: int
+    memory_bytes: int
+    memory_peak_gbs: float
+    host_link_gbs: float
+    near_cores: tuple[int, ...]
+    pci_address: str | None = None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """One NUMA domain; ``memory_peak_gbs`` is ``None`` where nobody states it."""
+
+    index: int
+    cores: tuple[int, ...]
+    reserved: tuple[int, ...]
+    devices: tuple[int, ...]
+    memory_peak_gbs: float | None
+
+
+@dataclass(frozen=True)
+class Link:
+    """The links between two devices: how many, and the peak of one, in GB/s per direction."""
+
+    count: int
+    peak_gbs: float
+
+    @property
+    def total_gbs(self) -> float:
+        """The peak of all of them together, in GB/s per direction."""
+        return self.count * self.peak_gbs
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch: links of each device to it, and the peak of one, in GB/s per direction."""
+
+    links_per_device: int
+    peak_gbs: float
+
+
+@dataclass(frozen=True)
+class CopyEngine:
+    """Peak of one engine transfer in GB/s, and engines per device; ``None`` is unknown."""
+
+    peak_gbs: float | None
+    count: int | None
+
+
+@dataclass(frozen=True)
+class NodeModel:
+    """A node model.
+
+    ``links`` holds pairs ``(a, b)`` with a < b; a node with a ``switch`` has none of its own.
+    ``facts`` maps the key of each fact in the file to its provenance.
+    """
+
+    name: str
+    title: str
+    vendor: Literal["amd", "nvidia"]
+    device_model: str
+    architecture: str
+    file: str
+    sha256: str
+    devices: tuple[Device, ...]
+    domains: tuple[Domain, ...]
+    links: Mapping[Pair, Link]
+    switch: Switch | None
+    host_link_type: str
+    copy_engine: CopyEngine
+    sources: Mapping[str, Source]
+    facts: Mapping[str, Provenance]
+    systems: tuple[str, ...] = ()
+    overlay: Overlay | None = field(default=None)
+    simulation: SimulationSection | None = None
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What says which model this is, for a result: names, digests, and the overlay's content.
+
+        Keys: ``node``, ``file``, ``sha256``, ``overlay`` (``None``, or ``name``, ``file``,
+        ``sha256``, ``content``).
+        """
+        return {
+            "node": self.name,
+            "file": self.file,
+            "sha256": self.sha256,
+            "overlay": None if self.overlay is None else self.overlay.identity,
+        }
+
+    @cached_property
+    def packages(self) -> tuple[tuple[int, ...], ...]:
+        """The devices of each package."""
+        numbers = sorted({device.package for device in self.devices})
+        return tuple(
+            tuple(d.index for d in self.devices if d.package == number) for number in numbers
+        )
+
+    @cached_property
+    def link_counts(self) -> Mapping[Pair, int]:
+        """Links of each directly joined pair (a < b); through a switch, those of a device."""
+        if self.switch is not None:
+            every = combinations(range(len(self.devices)), 2)
+            return MappingProxyType(dict.fromkeys(every, self.switch.links_per_device))
+        return MappingProxyType({pair: link.count for pair, link in self.links.items()})
+
+    @cached_property
+    def hop_matrix(self) -> Matrix:
+        """Length of the shortest path of each pair, in hops: figure 6a of the paper on MI250X."""
+        return paths.hop_matrix(self.link_counts, len(self.devices))
+
+    @cached_property
+    def link_matrix(self) -> Matrix:
+        """Direct links of each pair; 0 where there is none."""
+        n = len(self.devices)
+        counts = self.link_counts
+        return tuple(
+            tuple(counts.get((min(a, b), max(a, b)), 0) for b in range(n)) for a in range(n)
+        )
+
+    @cached_property
+    def detour_pairs(self) -> tuple[Pair, ...]:
+        """Pairs whose widest path is longer than their shortest one."""
+        n = len(self.devices)
+        return tuple(
+            (a, b)
+            for a in range(n)
+            for b in range(a + 1, n)
+            if self.hop_matrix[a][b] and self.link_class(a, b).hops > self.hop_matrix[a][b]
+        )
+
+    @cached_property
+    def link_classes(self) -> Mapping[LinkClass, tuple[Pair, ...]]:
+        """The pairs (a < b) of each link class, the widest class first."""
+        found: dict[LinkClass, list[Pair]] = {}
+        n = len(self.devices)
+        for a in range(n):
+            for b in range(a + 1, n):
+                found.setdefault(self.link_class(a, b), []).append((a, b))
+        ordered = sorted(found, key=lambda c: (-c.links, c.hops))
+        return MappingProxyType({c: tuple(found[c]) for c in ordered})
+
+    def device(self, index: int) -> Device:
+        """Return a device.
+
+        :raises UsageError: when the node has no such device.
+        """
+        if not 0 <= index < len(self.devices):
+            raise UsageError(
+                f"{self.name} has no device {index}, its devices are 0 to {len(self.devices) - 1}."
+            )
+        return self.devices[index]
+
+    def shortest_path(self, source: int, destination: int) -> Path:
+        """Return the devices of the path with the fewest hops; empty where there is none."""
+        self._pair(source, destination)
+        return paths.shortest_path(self.link_counts, source, destination)
+
+    def widest_path(self, source: int, destination: int) -> Path:
+        """Return the path with most links at its narrowest hop, then with the fewest hops."""
+        self._pair(source, destination)
+        return paths.widest_path(self.link_counts, source, destination)
+
+    def link_class(self, source: int, destination: int) -> LinkClass:
+        """Return the link class of a pair: the links and the hops of its widest path."""
+        self._pair(source, destination)
+        return paths.link_class(
+            self.link_counts, source, destination, switched=self.switch is not None
+        )
+
+    def path_peak_gbs(self, path: Path) -> float:
+        """Return the theoretical peak of a path, in GB/s per direction: its narrowest hop's."""
+        if self.switch is not None:
+            return self.switch.links_per_device * self.switch.peak_gbs
+        return min(self.links[(min(hop), max(hop))].total_gbs for hop in pairwise(path))
+
+    def peer_peak_gbs(self, source: int, destination: int, engine: Engine = "kernel") -> float:
+        """Return the theoretical peak of a transfer between two devices, in GB/s per direction.
+
+        By kernel it is that of the widest path. By copy engine it is also limited by the peak
+        stated for one engine, which documents round: use the kernel's as the physical bound.
+
+        :raises UsageError: for a device that the node lacks, or a pair without a path.
+        """
+        path = self.widest_path(source, destination)
+        if not path:
+            raise UsageError(f"{self.name} has no path between devices {source} and {destination}.")
+        peak = self.path_peak_gbs(path)
+        if engine == "copy_engine" and self.copy_engine.peak_gbs is not None:
+            return min(peak, self.copy_engine.peak_gbs)
+        return peak
+
+    def host_peak_gbs(self, device: int) -> float:
+        """Return the theoretical peak of a host-device transfer, in GB/s per direction."""
+        return self.device(device).host_link_gbs
+
+    def cpu_list(self, devices: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """Return the core of each rank, one rank per device, each on the core nearest to it."""
+        return placement.right(self, self._devices(devices)).cores
+
+    def cpu_masks(self, devices: tuple[int, ...] | None = None) -> tuple[str, ...]:
+        """Return the mask of each rank: all usable cores nearest to its device."""
+        return placement.masks(self, self._devices(devices))
+
+    def placements(self) -> Mapping[str, placement.Placement]:
+        """Return the placements of E6 that this node can have, by name."""
+        return placement.placements(self)
+
+    def device_sets(self) -> Mapping[str, tuple[int, ...]]:
+        """Return the device sets of E5 that this node has, by name."""
+        return subsets.device_sets(self.packages, len(self.devices))
+
+    def best_subsets(self, k: int) -> tuple[tuple[int, ...], ...]:
+        """Return the best sets of k devices, the first in order first.
+
+        :raises UsageError: when k is below 1 or the node has fewer than k devices.
+        """
+        return subsets.best_subsets(self.direct_peaks_gbs, k, self.name)
+
+    @cached_property
+    def direct_peaks_gbs(self) -> tuple[tuple[float, ...], ...]:
+        """Peak of the direct links of each pair, in GB/s per direction; 0 where there is none."""
+        n = len(self.devices)
+        peaks = {pair: link.total_gbs for pair, link in self.links.items()}
+        if self.switch is not None:
+            total = self.switch.links_per_device * self.switch.peak_gbs
+            peaks = dict.fromkeys(self.link_counts, total)
+        return tuple(
+            tuple(peaks.get((min(a, b), max(a, b)), 0.0) for b in range(n)) for a in range(n)
+        )
+
+    def unknown(self) -> tuple[str, ...]:
+        """Return the keys of the quantities that nobody states."""
+        return tuple(
+            key
+            for key, fact in self.facts.items()
+            if isinstance(fact, Quantity) and fact.value is None
+        )
+
+    def _devices(self, devices: tuple[int, ...] | None) -> tuple[int, ...]:
+        if devices is None:
+            return tuple(range(len(self.devices)))
+        return tuple(self.device(index).index for index in devices)
+
+    def _pair(self, source: int, destination: int) -> None:
+        self.device(source)
+        self.device(destination)
+        if source == destination:
+            raise UsageError(f"{source}-{destination} is not a pair of two devices.")

@@ -1,0 +1,112 @@
+"""Paths over the links of a node: hops, the shortest and the widest path, link classes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+Pair = tuple[int, int]
+Path = tuple[int, ...]
+Matrix = tuple[tuple[int, ...], ...]
+
+_NAMES = {4: "quad", 2: "dual", 1: "single"}
+
+
+@dataclass(frozen=True, order=True)
+class LinkClass:
+    """The class of a pair: links of its widest path at the narrowest hop, and its hops.
+
+    ``links`` and ``hops`` are 0 where there is no path.
+    """
+
+    links: int
+    hops: int
+    switched: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name that references and metrics use.
+
+        A direct pair is ``quad``, ``dual``, ``single`` or ``links3``; an indirect one adds the
+        hops of the widest path, as in ``dual_3hops``; through a switch it is ``switch18``.
+        """
+        if self.links == 0:
+            return "unconnected"
+        if self.switched:
+            return f"switch{self.links}"
+        base = _NAMES.get(self.links, f"links{self.links}")
+        return base if self.hops == 1 else f"{base}_{self.hops}hops"
+
+    @property
+    def direct(self) -> bool:
+        """Whether the two devices are joined by links, or by the switch, without a third one."""
+        return self.hops == 1
+
+
+def _neighbours(links: Mapping[Pair, int], width: int) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for (a, b), count in links.items():
+        if count >= width:
+            found.setdefault(a, []).append(b)
+            found.setdefault(b, []).append(a)
+    return {device: sorted(peers) for device, peers in found.items()}
+
+
+def _fewest_hops(neighbours: Mapping[int, list[int]], source: int, destination: int) -> Path:
+    """Search breadth first; of equally long paths, the first in device order."""
+    paths: deque[Path] = deque([(source,)])
+    seen = {source}
+    while paths:
+        path = paths.popleft()
+        for peer in neighbours.get(path[-1], []):
+            if peer == destination:
+                return (*path, peer)
+            if peer not in seen:
+                seen.add(peer)
+                paths.append((*path, peer))
+    return ()
+
+
+def shortest_path(links: Mapping[Pair, int], source: int, destination: int) -> Path:
+    """Return the devices on the path with the fewest hops; empty where there is none.
+
+    :param links: links of each directly joined pair (a, b), a < b.
+    """
+    return _fewest_hops(_neighbours(links, 1), source, destination)
+
+
+def widest_path(links: Mapping[Pair, int], source: int, destination: int) -> Path:
+    """Return the devices on the path with most links at its narrowest hop, then fewest hops.
+
+    :param links: links of each directly joined pair (a, b), a < b.
+    """
+    for width in sorted({count for count in links.values() if count > 0}, reverse=True):
+        path = _fewest_hops(_neighbours(links, width), source, destination)
+        if path:
+            return path
+    return ()
+
+
+def width(links: Mapping[Pair, int], path: Path) -> int:
+    """Return the links at the narrowest hop of a path."""
+    return min(links[(min(hop), max(hop))] for hop in pairwise(path))
+
+
+def link_class(
+    links: Mapping[Pair, int], source: int, destination: int, *, switched: bool = False
+) -> LinkClass:
+    """Return the link class of a pair; the links through a switch make it a *switched* one."""
+    path = widest_path(links, source, destination)
+    if not path:
+        return LinkClass(0, 0)
+    return LinkClass(width(links, path), len(path) - 1, switched)
+
+
+def hop_matrix(links: Mapping[Pair, int], devices: int) -> Matrix:
+    """Return the hops of the shortest path of each pair; 0 on the diagonal and without a path."""
+    return tuple(
+        tuple(max(len(shortest_path(links, a, b)) - 1, 0) if a != b else 0 for b in range(devices))
+        for a in range(devices)
+    )

@@ -1,0 +1,104 @@
+"""Where ranks sit: one rank per device, on right and on wrong cores (experiment E6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from fabricheck.errors import UsageError
+from fabricheck.node.cores import cpu_mask
+
+if TYPE_CHECKING:
+    from fabricheck.node.model import NodeModel
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Rank i computes on ``devices[i]`` and is bound to ``cores[i]``.
+
+    ``local[i]`` says whether that core is in the NUMA domain that the device is attached to.
+    """
+
+    name: str
+    devices: tuple[int, ...]
+    cores: tuple[int, ...]
+    local: tuple[bool, ...]
+
+    @property
+    def map_cpu(self) -> str:
+        """The cores in the form of Slurm's ``--cpu-bind=map_cpu``."""
+        return ",".join(map(str, self.cores))
+
+
+def _domain_of(node: NodeModel, core: int) -> int:
+    return next(domain.index for domain in node.domains if core in domain.cores)
+
+
+def _make(node: NodeModel, name: str, devices: tuple[int, ...], cores: list[int]) -> Placement:
+    local = tuple(
+        node.device(device).domain == _domain_of(node, core)
+        for device, core in zip(devices, cores, strict=True)
+    )
+    return Placement(name, devices, tuple(cores), local)
+
+
+def _usable(node: NodeModel, attached: bool) -> Iterator[int]:
+    for domain in node.domains:
+        if bool(domain.devices) == attached:
+            yield from (core for core in domain.cores if core not in domain.reserved)
+
+
+def right(node: NodeModel, devices: tuple[int, ...], name: str = "right") -> Placement:
+    """Put each rank on the first core nearest to its device that no other rank has.
+
+    On LUMI-G this is 49,57,17,25,1,9,33,41 for the devices 0 to 7.
+
+    :raises UsageError: when the cores nearest to a device do not suffice.
+    """
+    cores: list[int] = []
+    for index in devices:
+        free = [core for core in node.device(index).near_cores if core not in cores]
+        if not free:
+            raise UsageError(f"{node.name} has no core left near device {index}.")
+        cores.append(free[0])
+    return _make(node, name, devices, cores)
+
+
+def masks(node: NodeModel, devices: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the mask of each device's nearest usable cores."""
+    return tuple(cpu_mask(node.device(index).near_cores) for index in devices)
+
+
+def placements(node: NodeModel) -> Mapping[str, Placement]:
+    """Return the placements that mean something on this node.
+
+    *right* and *half_right* (the first device of each package) put each rank near its device.
+    *in_order* has the same cores in ascending order, *half_rotated* those of *half_right* moved by
+    half their number: the wrong placements of the EPICURE case study on LUMI-G. *far* puts all
+    ranks on a domain without devices, *spread* every second half there, as that study does on
+    Leonardo. *shared_domain* crowds all ranks into the domain of device 0. A wrong placement in
+    which every rank is local after all is left out.
+    """
+    every = tuple(device.index for device in node.devices)
+    half = tuple(package[0] for package in node.packages)
+    found = [right(node, every)]
+    wrong = [_make(node, "in_order", every, sorted(found[0].cores))]
+    if 1 < len(half) < len(every):
+        found.append(right(node, half, "half_right"))
+        cores = list(found[1].cores)
+        middle = len(cores) // 2
+        wrong.append(_make(node, "half_rotated", half, cores[middle:] + cores[:middle]))
+    remote = list(_usable(node, attached=False))
+    if len(remote) >= len(every):
+        wrong.append(_make(node, "far", every, remote[: len(every)]))
+        kept = len(every) - len(every) // 2
+        mixed = [*found[0].cores[:kept], *remote[: len(every) // 2]]
+        wrong.append(_make(node, "spread", every, mixed))
+    home = next(d for d in node.domains if d.index == node.devices[0].domain)
+    crowded = [core for core in home.cores if core not in home.reserved][: len(every)]
+    if len(crowded) == len(every):
+        wrong.append(_make(node, "shared_domain", every, crowded))
+    found.extend(placement for placement in wrong if not all(placement.local))
+    return MappingProxyType({placement.name: placement for placement in found})

@@ -1,0 +1,201 @@
+"""The platform of a simulated node: resources, routes and costs, with everything resolved.
+
+The sim runtime reads it as JSON and knows nothing of nodes itself: it starts flows over the links
+that a route names. All bandwidths are those that a flow can reach, peaks times efficiencies.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+from fabricheck.node.errors import InvalidNode
+from fabricheck.node.model import Device, NodeModel
+from fabricheck.node.paths import Path
+from fabricheck.node.schema import SimulationSection
+
+#: The format of the JSON document, raised with every change that the runtime must know.
+FORMAT = "fabricheck-platform-1"
+
+
+def platform_json(node: NodeModel) -> str:
+    """Return the platform of a node model as JSON text; see :func:`platform`."""
+    return json.dumps(platform(node), indent=1) + "\n"
+
+
+def platform(node: NodeModel) -> dict[str, Any]:
+    """Return the platform of a node model, its overlay applied.
+
+    Keys: ``format``; ``node`` (name, digest and overlay, for the result document); ``devices``;
+    ``domains``; ``launch_us``, the cost of a kernel; ``links`` (``gbs`` in GB/s; with ``each``
+    every flow may have that much, else all flows share it); ``kernel`` (for a device and the memory
+    it reads or writes, the links of both directions); ``copy`` (for two places, the links of a
+    copy by engine, and the ``start_us`` before its data flow).
+
+    :raises InvalidNode: when the model lacks what a simulation needs.
+    """
+    parameters = node.simulation
+    if parameters is None:
+        raise InvalidNode(node.file, "simulation", "without this key it can not be simulated")
+    if node.switch is not None:
+        raise InvalidNode(node.file, "switch", "a node with a switch can not be simulated yet")
+    return _Platform(node, parameters).content()
+
+
+class _Platform:
+    def __init__(self, node: NodeModel, parameters: SimulationSection) -> None:
+        self.node = node
+        self.parameters = parameters
+        self.links: dict[str, dict[str, Any]] = {}
+
+    def content(self) -> dict[str, Any]:
+        node, parameters = self.node, self.parameters
+        kernel = [
+            self._kernel(device, place)
+            for device in node.devices
+            for place in self._places()
+            if self._joined(device, place)
+        ]
+        copies = [
+            self._copy(source, destination)
+            for source in self._places()
+            for destination in self._places()
+            if source != destination and self._copied(source, destination)
+        ]
+        identity = node.identity
+        overlay = identity["overlay"]
+        return {
+            "format": FORMAT,
+            "node": {
+                "name": node.name,
+                "digest": node.sha256,
+                "overlay": overlay and {"name": overlay["name"], "content": overlay["content"]},
+            },
+            "devices": [
+                {
+                    "model": node.device_model,
+                    "architecture": node.architecture,
+                    "memory_bytes": device.memory_bytes,
+                    "compute_units": int(parameters.compute_units.value),
+                    "cache_bytes": int(parameters.cache_bytes.value),
+                    "domain": device.domain,
+                    "pci_address": device.pci_address,
+                }
+                for device in node.devices
+            ],
+            "domains": [
+                {
+                    "index": domain.index,
+                    "cores": list(domain.cores),
+                    "memory_bytes": int(parameters.host_memory_bytes.value),
+                }
+                for domain in node.domains
+            ],
+            "launch_us": float(parameters.launch_us.value),
+            "links": [{"name": name, **link} for name, link in self.links.items()],
+            "kernel": kernel,
+            "copy": copies,
+        }
+
+    def _places(self) -> list[str]:
+        devices = [f"device{device.index}" for device in self.node.devices]
+        return devices + [f"domain{domain.index}" for domain in self.node.domains]
+
+    def _device(self, place: str) -> Device | None:
+        number = place.removeprefix("device")
+        return self.node.devices[int(number)] if number != place else None
+
+    def _joined(self, device: Device, place: str) -> bool:
+        owner = self._device(place)
+        return owner is None or owner is device or bool(self._path(device, owner))
+
+    def _copied(self, source: str, destination: str) -> bool:
+        a, b = self._device(source), self._device(destination)
+        if a is None and b is None:
+            return False  # no device takes part
+        return a is None or b is None or bool(self._path(a, b))
+
+    def _path(self, source: Device, destination: Device) -> Path:
+        return self.node.widest_path(source.index, destination.index)
+
+    def _link(self, name: str, gbs: float, each: bool = False) -> str:
+        self.links.setdefault(name, {"gbs": gbs, "each": each})
+        return name
+
+    def _memory(self, place: str) -> str:
+        """Return the memory of a place: reads and writes share it."""
+        device = self._device(place)
+        if device is not None:
+            efficiency = float(self.parameters.memory_efficiency.value)
+            return self._link(f"memory of {place}", device.memory_peak_gbs * efficiency)
+        index = int(place.removeprefix("domain"))
+        domain = next(domain for domain in self.node.domains if domain.index == index)
+        if domain.memory_peak_gbs is None:
+            reason = "its value is unknown, so the node can not be simulated"
+            raise InvalidNode(self.node.file, "domains.memory_peak_gbs", reason)
+        return self._link(f"memory of {place}", domain.memory_peak_gbs)
+
+    def _fabric(self, path: Path) -> list[str]:
+        """Return the links of a path between devices, in its direction."""
+        efficiency = float(self.parameters.link_efficiency.value)
+        return [
+            self._link(f"link {a}-{b}", self.node.path_peak_gbs((a, b)) * efficiency)
+            for a, b in pairwise(path)
+        ]
+
+    def _host_link(self, device: Device, *, down: bool) -> str:
+        """Return the link of a device to the host, in one direction; down is to the device."""
+        name = f"host link {'to' if down else 'from'} device{device.index}"
+        efficiency = float(self.parameters.host_link_efficiency.value)
+        return self._link(name, device.host_link_gbs * efficiency)
+
+    def _kernel(self, device: Device, place: str) -> dict[str, Any]:
+        """Return the links that a device's kernel reads and writes a memory by."""
+        owner = self._device(place)
+        memory = self._memory(place)
+        read, write = [memory], [memory]
+        if owner is None:
+            peak = device.host_link_gbs * float(self.parameters.host_kernel_efficiency.value)
+            for links, what, down in ((read, "reads", True), (write, "writes", False)):
+                window = self._link(f"host {what} of kernels of device{device.index}", peak)
+                links += [window, self._host_link(device, down=down)]
+        elif owner is not device:
+            there, back = self._path(device, owner), self._path(owner, device)
+            peak = self.node.path_peak_gbs(there) * float(self.parameters.kernel_window.value)
+            window = self._link(f"accesses of kernels of device{device.index} to {place}", peak)
+            read += [window, *self._fabric(back)]
+            write += [window, *self._fabric(there)]
+        return {"device": device.index, "memory": place, "read": read, "write": write}
+
+    def _copy(self, source: str, destination: str) -> dict[str, Any]:
+        """Return the links and the start of a copy by engine."""
+        parameters = self.parameters
+        start = float(parameters.copy_start_us.value)
+        hop = float(parameters.copy_hop_us.value)
+        links = [self._memory(source), self._memory(destination)]
+        a, b = self._device(source), self._device(destination)
+        if a is not None and b is not None:
+            path = self._path(a, b)
+            links += self._fabric(path)
+            start += hop * (len(path) - 1)
+            if self.node.link_class(a.index, b.index).links > 1:
+                start += float(parameters.copy_split_us.value)
+        else:
+            device = a or b
+            assert device is not None
+            links.append(self._host_link(device, down=a is None))
+            start += hop
+        links += self._engines(a or b)
+        return {"source": source, "destination": destination, "links": links, "start_us": start}
+
+    def _engines(self, device: Device | None) -> list[str]:
+        """Return the limits of copy engines: of one copy, and of all those of the device."""
+        engine = self.node.copy_engine
+        if engine.peak_gbs is None or device is None:
+            return []
+        limits = [self._link("copy engine", engine.peak_gbs, each=True)]
+        if engine.count is not None:
+            total = engine.peak_gbs * engine.count
+            limits.append(self._link(f"copy engines of device{device.index}", total))
+        return limits

@@ -1,0 +1,228 @@
+"""The file format of a node model: one pydantic class per section of the YAML file.
+
+The format is explained in ``docs/node-models.md``. These classes check what concerns one section;
+what concerns several is in :mod:`fabricheck.node.loading`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from fabricheck.node.cores import parse_cores
+
+Kind = Literal["published", "measured", "derived", "assumed", "fitted", "unknown"]
+
+#: A PCI address as Linux writes it: domain, bus, device, function.
+PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+def _cores(text: str | int) -> str | int:
+    parse_cores(text)
+    return text
+
+
+def _pci(text: str) -> str:
+    if PCI_ADDRESS.fullmatch(text) is None:
+        raise ValueError(f"'{text}' is not a PCI address such as 0000:c1:00.0")
+    return text
+
+
+CoreList = Annotated[str | int, AfterValidator(_cores)]
+PciAddress = Annotated[str, AfterValidator(_pci)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Provenance(_Section):
+    """Where a fact comes from.
+
+    ``kind`` is *published* (stated in a document), *measured* (seen on a machine), *derived* (by
+    the arithmetic in ``note``), *assumed* (by the reason in ``note``), *fitted* (to the published
+    value ``record``, which the model then does not predict) or *unknown*. ``source`` is a key of
+    the file's ``sources``, ``where`` the place in it, ``record`` an id in the published data set.
+    """
+
+    kind: Kind
+    source: str | None = None
+    where: str | None = None
+    record: str | None = None
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _has_a_reason(self) -> Provenance:
+        if self.kind in ("published", "measured") and not self.source:
+            raise ValueError(f"a {self.kind} fact needs a source")
+        if self.kind == "fitted" and not self.record:
+            raise ValueError("a fitted fact needs the record that it was fitted to")
+        if self.kind in ("derived", "assumed", "unknown") and not self.note:
+            raise ValueError(f"kind {self.kind} needs a note that says why")
+        return self
+
+
+class Quantity(Provenance):
+    """A positive, finite number with its provenance; ``None`` only where it is unknown.
+
+    Bandwidths are in GB/s (1e9 B/s), per direction; sizes in bytes.
+    """
+
+    value: float | int | None
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Quantity:
+        if (self.value is None) != (self.kind == "unknown"):
+            raise ValueError("a value is null exactly where its kind is unknown")
+        if self.value is not None and not (math.isfinite(self.value) and self.value > 0):
+            raise ValueError(f"{self.value} is impossible, it must be positive and finite")
+        return self
+
+
+class KnownQuantity(Quantity):
+    """A quantity without which the model says nothing: it may not be unknown."""
+
+    value: float | int
+
+
+class Source(_Section):
+    """A document or a machine that facts come from."""
+
+    title: str
+    url: str | None = None
+
+
+class PciSection(Provenance):
+    """PCI addresses of the devices, as far as they are known."""
+
+    addresses: dict[int, PciAddress]
+
+
+class DeviceSection(_Section):
+    """What all devices of the node have in common. They are numbered as HIP or CUDA does."""
+
+    count: Annotated[int, Field(ge=1)]
+    model: str
+    architecture: str
+    memory_bytes: KnownQuantity
+    memory_peak_gbs: KnownQuantity
+    pci: PciSection | None = None
+
+
+class PackageSection(Provenance):
+    """Which devices share a package (an OAM, a board); every device is in exactly one."""
+
+    devices: list[list[int]]
+
+
+class DomainEntry(_Section):
+    """One NUMA domain: its cores, those kept for the system, and the cores nearest each device."""
+
+    index: Annotated[int, Field(ge=0)]
+    cores: CoreList
+    reserved: CoreList = ""
+    devices: dict[int, CoreList] = {}
+
+    @model_validator(mode="after")
+    def _cores_belong(self) -> DomainEntry:
+        own = set(parse_cores(self.cores))
+        if not own:
+            raise ValueError(f"domain {self.index} has no core")
+        for what, text in [("reserved", self.reserved), *self.devices.items()]:
+            stray = set(parse_cores(text)) - own
+            if stray:
+                named = what if what == "reserved" else f"device {what}"
+                raise ValueError(
+                    f"core {min(stray)} ({named}) is not one of domain {self.index}'s cores"
+                )
+        return self
+
+
+class DomainSection(Provenance):
+    """The NUMA domains of the host."""
+
+    memory_peak_gbs: Quantity
+    list_: Annotated[list[DomainEntry], Field(alias="list", min_length=1)]
+
+
+class LinkSection(Provenance):
+    """Links between pairs of devices: a matrix of counts, and the peak of one link."""
+
+    peak_gbs: KnownQuantity
+    matrix: list[list[Annotated[int, Field(ge=0)]]]
+
+
+class SwitchSection(Provenance):
+    """A switch that all devices hang on, each with the same number of links."""
+
+    peak_gbs: KnownQuantity
+    links_per_device: Annotated[int, Field(ge=1)]
+
+
+class HostLinkSection(_Section):
+    """The link between each device and its NUMA domain."""
+
+    type: str
+    peak_gbs: KnownQuantity
+
+
+class EngineSection(_Section):
+    """The copy engines of a device: the peak of one transfer, and how many there are."""
+
+    peak_gbs: Quantity
+    count: Quantity
+
+
+class SimulationSection(_Section):
+    """What a simulated node needs beyond the peaks; see ``docs/node-models.md``.
+
+    Efficiencies are parts of a peak, times are in us, sizes in bytes.
+    """
+
+    memory_efficiency: KnownQuantity
+    link_efficiency: KnownQuantity
+    kernel_window: KnownQuantity
+    host_link_efficiency: KnownQuantity
+    host_kernel_efficiency: KnownQuantity
+    launch_us: KnownQuantity
+    copy_start_us: KnownQuantity
+    copy_hop_us: KnownQuantity
+    copy_split_us: KnownQuantity
+    compute_units: KnownQuantity
+    cache_bytes: KnownQuantity
+    host_memory_bytes: KnownQuantity
+
+
+class NodeFile(_Section):
+    """A whole node model file."""
+
+    format: Literal[1]
+    name: str
+    title: str
+    vendor: Literal["amd", "nvidia"]
+    systems: list[str] = []
+    sources: dict[str, Source]
+    devices: DeviceSection
+    packages: PackageSection
+    domains: DomainSection
+    links: LinkSection | None = None
+    switch: SwitchSection | None = None
+    host_link: HostLinkSection
+    copy_engine: EngineSection
+    simulation: SimulationSection | None = None
+
+
+def provenances(section: BaseModel, place: str = "") -> Iterator[tuple[str, Provenance]]:
+    """Walk over every fact of a file, with its key."""
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if not isinstance(value, BaseModel):
+            continue
+        key = f"{place}.{name}" if place else name
+        if isinstance(value, Provenance):
+            yield key, value
+        yield from provenances(value, key)

@@ -1,0 +1,1 @@
+"""Result documents: what one run of one program measured, and the sessions they belong to."""

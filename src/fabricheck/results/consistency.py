@@ -1,0 +1,295 @@
+"""What a result document must satisfy beyond its schema: that its parts agree with each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import datetime
+
+from fabricheck.results import statistics
+from fabricheck.results.model import Place, ResultDocument, Series
+
+#: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
+TOLERANCE = 1e-6
+
+#: Arrays read or written per element by each STREAM operation.
+STREAM_ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
+
+#: The experiments whose operations are STREAM's.
+STREAM_EXPERIMENTS = ("E1", "E5")
+
+#: Largest difference of the host clock's ratio from 1 that counts as agreement.
+HOST_CLOCK_AGREES = 0.02
+
+_INTERVAL_RULE = f"there is an interval from {statistics.FEWEST_FOR_INTERVAL} samples on"
+#: Outcomes of a run that measured all it was asked for; any other leaves only what was finished.
+_REACHED_THE_END = ("good", "wrong-data", "too-noisy")
+_BETTER = {"GB/s": "higher", "us": "lower"}
+
+
+class Contradiction(Exception):
+    """Two parts of a document do not agree."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"{place}: {reason}")
+
+
+def check_consistency(document: ResultDocument) -> None:
+    """Check a document that satisfies the schema.
+
+    :raises Contradiction: with the place (a JSON path) and the reason, for the first one found.
+    """
+    for place, reason in _contradictions(document):
+        raise Contradiction(place, reason)
+
+
+Findings = Iterator[tuple[str, str]]
+
+
+def _contradictions(document: ResultDocument) -> Findings:
+    yield from _of_the_run(document)
+    yield from _of_the_times(document)
+    devices = {device["index"] for device in document["devices"]}
+    if len(devices) != len(document["devices"]):
+        yield "$.devices", "two devices have the same index"
+    domains = {domain["index"] for domain in document["host"]["numa_domains"]}
+    good = document["outcome"]["status"] == "good"
+    simulated = document["clock"] == "simulated"
+    for index, series in enumerate(document["series"]):
+        for field, reason in (
+            *_of_the_statistics(series),
+            *_of_the_units(series),
+            *_of_the_devices(series, devices, domains),
+            *_of_the_host_clock(series, simulated),
+            *_of_the_verification(series, good),
+        ):
+            yield f"$.series[{index}].{field}", reason
+    yield from _of_the_noise(document)
+
+
+def _of_the_run(document: ResultDocument) -> Findings:
+    status = document["outcome"]["status"]
+    if document["complete"] != (status in _REACHED_THE_END):
+        said = "true" if document["complete"] else "false"
+        yield "$.complete", f"is {said}, and the outcome's status is {status}"
+    if (document["program"]["runtime"] == "sim") != (document["clock"] == "simulated"):
+        runtime = document["program"]["runtime"]
+        yield "$.clock", f"is {document['clock']}, and the runtime is {runtime}"
+    node = document.get("node")
+    if node is not None and document["clock"] == "measured":
+        yield "$.node", "is set, and the clock is measured"
+    if node is None and document["clock"] == "simulated" and status == "good":
+        yield "$.node", "is missing, and the clock is simulated"
+    compared = document.get("differences") is not None
+    if status == "good" and not document["series"] and not compared:
+        yield "$.series", "is empty, the outcome is good, and nothing was compared"
+    if compared and not document["complete"]:
+        yield "$.differences", f"is set, and the outcome's status is {status}"
+    errors = any(series["verification"]["errors"] for series in document["series"])
+    if status == "wrong-data" and not errors:
+        yield "$.outcome.status", "is wrong-data, and no series has a verification error"
+
+
+def _of_the_times(document: ResultDocument) -> Findings:
+    started = _time(document["started"])
+    if started is None:
+        yield "$.started", f"{document['started']!r} is no date and time with a time zone"
+    if document["finished"] is None:
+        if document["outcome"]["status"] != "running":
+            yield "$.finished", "is null, and the run has ended"
+        return
+    finished = _time(document["finished"])
+    if finished is None:
+        yield "$.finished", f"{document['finished']!r} is no date and time with a time zone"
+    elif document["outcome"]["status"] == "running":
+        yield "$.finished", "is set, and the outcome's status is running"
+    elif started is not None and finished < started:
+        yield "$.finished", "is before the start"
+
+
+def _time(text: str) -> datetime | None:
+    # Before Python 3.11 fromisoformat does not take the Z of UTC.
+    text = text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+def _of_the_statistics(series: Series) -> Findings:
+    samples = series["samples"]
+    for index, sample in enumerate(samples):
+        if sample <= 0:
+            yield f"samples[{index}]", f"{sample:g} {series['unit']} is not above zero"
+            return
+    middle = statistics.median(samples)
+    yield from _differs("median", series["median"], middle, middle)
+    yield from _differs("mad", series["mad"], statistics.mad(samples), middle)
+    interval = statistics.median_interval(samples)
+    stated = series["ci95"]
+    if stated is None or interval is None:
+        if stated is not None or interval is not None:
+            form = "null" if stated is None else "set"
+            yield "ci95", f"is {form} with {len(samples)} samples; {_INTERVAL_RULE}"
+    else:
+        for bound, (said, found) in enumerate(zip(stated, interval, strict=True)):
+            yield from _differs(f"ci95[{bound}]", said, found, middle)
+    width = statistics.relative_half_width(samples)
+    said_width = series["relative_half_width"]
+    if said_width is None or width is None:
+        if said_width is not None or width is not None:
+            yield "relative_half_width", "must be null exactly when there is no interval"
+    else:
+        yield from _differs("relative_half_width", said_width, width, 1.0)
+
+
+def _differs(field: str, said: float, found: float, scale: float) -> Findings:
+    # The absolute part is for differences of nearly equal samples, where the last digits cancel.
+    if not math.isclose(said, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE * 1e-3 * scale):
+        yield field, f"is {said:.9g}, and the samples give {found:.9g}"
+
+
+def _of_the_units(series: Series) -> Findings:
+    unit = series["unit"]
+    if series["better"] != _BETTER[unit]:
+        yield "better", f"is {series['better']}, and the unit is {unit}"
+    if series["block_size"] is not None and series["engine"] != "kernel":
+        yield "block_size", f"is set, and the engine is {series['engine']}"
+    stores = series.get("stores")
+    if stores is not None and series["engine"] != "kernel":
+        yield "stores", f"is {stores}, and the engine is {series['engine']}"
+    once = unit == "GB/s" and series["bytes_counted"] == "once"
+    if once and series["role"] != "sum" and series["bytes_moved"] != series["bytes"]:
+        yield (
+            "bytes_moved",
+            f"is {series['bytes_moved']}, and {series['bytes']} bytes are counted once",
+        )
+    arrays = STREAM_ARRAYS.get(series["operation"])
+    if (
+        arrays is not None
+        and series["experiment"] in STREAM_EXPERIMENTS
+        and series["bytes_counted"] == "read+write"
+    ):
+        parts = len(series["device_set"]) if series["role"] == "sum" else 1
+        moved = arrays * parts * series["bytes"]
+        if series["bytes_moved"] != moved:
+            yield (
+                "bytes_moved",
+                (
+                    f"is {series['bytes_moved']}, and {series['operation']} of "
+                    f"{series['bytes']} bytes on {parts} device(s) moves {moved}"
+                ),
+            )
+
+
+def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Findings:
+    active = series["device_set"]
+    for index, member in enumerate(active):
+        if member not in devices:
+            yield f"device_set[{index}]", f"device {member} is not among the document's devices"
+    if len(set(active)) != len(active):
+        yield "device_set", "names a device twice"
+    device = series["device"]
+    role = series["role"]
+    if role == "sum":
+        if device is not None:
+            yield "device", f"is {device}, and a sum has none"
+    elif device is None:
+        yield "device", f"is null, and the role is {role}"
+    elif device not in active:
+        yield "device", f"device {device} is not in the device set"
+    elif role == "single":
+        taking_part = {device, series["source"]["device"], series["destination"]["device"]}
+        for index, member in enumerate(active):
+            if member not in taking_part:
+                yield f"device_set[{index}]", f"device {member} has no part in this single series"
+    for side in ("source", "destination"):
+        place = series["source"] if side == "source" else series["destination"]
+        for field, reason in _of_a_place(place, role, devices, domains):
+            yield f"{side}.{field}", reason
+
+
+def _of_a_place(place: Place, role: str, devices: set[int], domains: set[int]) -> Findings:
+    memory, device, domain = place["memory"], place["device"], place["numa_domain"]
+    if device is not None:
+        if device not in devices:
+            yield "device", f"device {device} is not among the document's devices"
+        if memory in ("host-pinned", "host-pageable"):
+            yield "device", f"is {device}, and the memory is {memory}"
+    elif memory in ("device", "peer") and role != "sum":
+        yield "device", f"is null, and the memory is {memory}"
+    if domain is not None and domain not in domains:
+        yield "numa_domain", f"NUMA domain {domain} is not among the host's"
+
+
+def _of_the_host_clock(series: Series, simulated: bool) -> Findings:
+    clock = series["host_clock"]
+    if clock is None:
+        return
+    if simulated:
+        yield "host_clock", "is set, and the clock is simulated"
+        return
+    if series["median"] == 0:
+        return  # said of the statistics already
+    ratio = clock["median"] / series["median"]
+    if not math.isclose(clock["ratio"], ratio, rel_tol=TOLERANCE):
+        yield "host_clock.ratio", f"is {clock['ratio']:.9g}, and the medians give {ratio:.9g}"
+    difference = abs(clock["ratio"] - 1)
+    at_the_edge = math.isclose(difference, HOST_CLOCK_AGREES, rel_tol=TOLERANCE)
+    if clock["agrees"] != (difference <= HOST_CLOCK_AGREES) and not at_the_edge:
+        yield "host_clock.agrees", f"contradicts the ratio {clock['ratio']:.6g}"
+
+
+def _of_the_verification(series: Series, good: bool) -> Findings:
+    verification = series["verification"]
+    if (verification["errors"] > 0) != (verification["first_mismatch"] is not None):
+        yield (
+            "verification.first_mismatch",
+            (f"must be set exactly when there are errors, and there are {verification['errors']}"),
+        )
+    if good and verification["errors"]:
+        yield "verification.errors", f"is {verification['errors']}, and the outcome is good"
+    if verification["errors"] and not verification["bytes_checked"]:
+        yield "verification.bytes_checked", "is 0, and there are errors"
+    parts = len(series["device_set"]) if series["role"] == "sum" else 1
+    if verification["bytes_checked"] > parts * series["bytes"]:
+        yield (
+            "verification.bytes_checked",
+            (
+                f"is {verification['bytes_checked']}, and {parts} array(s) of {series['bytes']} "
+                "bytes hold less"
+            ),
+        )
+    if good and not verification["bytes_checked"]:
+        yield "verification.bytes_checked", "is 0, and the outcome is good: no data was verified"
+
+
+def _of_the_noise(document: ResultDocument) -> Findings:
+    # The limit is an option of the run, so what is noisy can be recomputed from the document.
+    option = document["options"].get("noise_limit")
+    limit = option if isinstance(option, (int, float)) and not isinstance(option, bool) else None
+    for index, series in enumerate(document["series"]):
+        width = series["relative_half_width"]
+        if width is None:
+            if series["noisy"]:
+                yield f"$.series[{index}].noisy", "is true without an interval"
+        elif limit is not None and series["noisy"] != (width > limit):
+            word = "true" if series["noisy"] else "false"
+            yield f"$.series[{index}].noisy", f"is {word} at {width:.3g} with the limit {limit:g}"
+    # Within caches noise is told, and does not judge the run.
+    judged = [
+        index
+        for index, series in enumerate(document["series"])
+        if series["noisy"] and series["regime"] == "memory"
+    ]
+    status = document["outcome"]["status"]
+    if status == "good" and judged:
+        yield f"$.series[{judged[0]}].noisy", "is true beyond the caches, and the outcome is good"
+    if status == "too-noisy":
+        if not judged:
+            yield "$.outcome.status", "is too-noisy, and no series beyond the caches is noisy"
+        if any(series["verification"]["errors"] for series in document["series"]):
+            yield "$.outcome.status", "is too-noisy, and data was wrong, which outweighs noise"

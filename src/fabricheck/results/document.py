@@ -1,0 +1,179 @@
+"""Reading of result documents: syntax, version, schema, and consistency, in that order."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import jsonschema
+from jsonschema.exceptions import ValidationError
+
+from fabricheck.errors import InvalidDocument, NotFoundError
+from fabricheck.results.consistency import Contradiction, check_consistency
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.text import read_text, refuse_lone_surrogates
+
+SCHEMA_NAME = "fabricheck-result"
+SCHEMA_VERSION = 1
+
+#: Longest excerpt of a document's value in a sentence, in characters.
+_LONGEST_EXCERPT = 160
+
+
+def load(path: Path | str) -> ResultDocument:
+    """Read one result document and check all that can be checked without the machine.
+
+    A document of a run that failed, or that was interrupted, is a valid document: look at
+    ``complete`` and ``outcome``.
+
+    :raises NotFoundError: when there is no such file.
+    :raises InvalidDocument: when the file can not be read, is not JSON, has another version, breaks
+        the schema, or contradicts itself.
+    """
+    path = Path(path)
+    try:
+        text = read_text(path)
+    except NotFoundError:
+        raise NotFoundError(f"There is no result document {path}.") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path | str = "result document") -> ResultDocument:
+    """Check the text of a result document as `load` does; ``path`` only names it in errors.
+
+    :raises InvalidDocument: as `load`.
+    """
+    value = _parse_json(text, path)
+    _check_version(value, path)
+    error = next(iter(sorted(_validator().iter_errors(value), key=_place_in_document)), None)
+    if error is not None:
+        raise InvalidDocument(path, _reason(error), error.json_path)
+    document = cast(ResultDocument, value)
+    try:
+        check_consistency(document)
+    except Contradiction as contradiction:
+        raise InvalidDocument(path, contradiction.reason, contradiction.place) from None
+    return document
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the version that this fabricheck reads and its programs write."""
+    name = f"schema/result-{SCHEMA_VERSION}.schema.json"
+    text = resources.files("fabricheck").joinpath(name).read_text(encoding="utf-8")
+    return cast(dict[str, Any], json.loads(text))
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema())
+
+
+class _NotStrictJson(ValueError):
+    """What Python's parser accepts, and JSON or this document does not."""
+
+
+def _parse_json(text: str, path: Path | str) -> Any:
+    try:
+        value = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite_float,
+            parse_int=_finite_int,
+            object_pairs_hook=_unique_keys,
+        )
+    except json.JSONDecodeError as error:
+        if not text.strip():
+            raise InvalidDocument(path, "is empty") from None
+        raise InvalidDocument(
+            path,
+            f"is not JSON, or cut short: {error.msg} at line {error.lineno} column {error.colno}",
+        ) from None
+    except _NotStrictJson as error:
+        raise InvalidDocument(path, str(error)) from None
+    except (ValueError, RecursionError):
+        # An integer of thousands of digits, or thousands of nested brackets.
+        raise InvalidDocument(path, "holds a number or a nesting beyond any sense") from None
+    try:
+        refuse_lone_surrogates(value)
+    except ValueError as error:
+        raise InvalidDocument(path, str(error)) from None
+    return value
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise _NotStrictJson(f"holds {word}, which is not a finite number")
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _NotStrictJson(f"holds {digits[:40]}, which is not a finite number")
+    return value
+
+
+def _finite_int(digits: str) -> int:
+    value = int(digits)
+    if abs(value) > sys.float_info.max:
+        raise _NotStrictJson(f"holds {digits[:40]}..., which is beyond every finite number")
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise _NotStrictJson(f"holds the key {key!r} twice in one object")
+        result[key] = value
+    return result
+
+
+def _check_version(value: Any, path: Path | str) -> None:
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA_NAME:
+        raise InvalidDocument(path, "is not a fabricheck result document")
+    version = value.get("schema_version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidDocument(path, "has no schema version", "$.schema_version")
+    if version > SCHEMA_VERSION:
+        raise InvalidDocument(
+            path,
+            f"has schema version {version}, and this fabricheck reads up to {SCHEMA_VERSION}: "
+            "read it with a newer fabricheck",
+            "$.schema_version",
+        )
+
+
+def _place_in_document(error: ValidationError) -> list[tuple[bool, str, int]]:
+    """Order errors by place; indices as numbers, so that series 2 comes before series 10."""
+    return [
+        (
+            isinstance(step, int),
+            "" if isinstance(step, int) else step,
+            step if isinstance(step, int) else 0,
+        )
+        for step in error.absolute_path
+    ]
+
+
+def _reason(error: ValidationError) -> str:
+    if error.validator == "oneOf":
+        return f"{_excerpt(error.instance)} fits none of the forms that the schema allows here"
+    if error.validator == "type":
+        wanted: Any = error.validator_value
+        kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
+        return f"{_excerpt(error.instance)} is not of type {kinds}"
+    return _shorten(error.message)
+
+
+def _excerpt(value: Any) -> str:
+    return _shorten(json.dumps(value, ensure_ascii=False))
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_EXCERPT else text[: _LONGEST_EXCERPT - 3] + "..."

@@ -1,0 +1,183 @@
+"""The result document as types. The meaning of each field is in the schema's descriptions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+Clock = Literal["measured", "simulated"]
+Status = Literal[
+    "good",
+    "usage",
+    "unsupported",
+    "runtime-error",
+    "wrong-data",
+    "time-limit",
+    "too-noisy",
+    "interrupted",
+    "running",
+]
+
+
+class Program(TypedDict):
+    """The program that measured."""
+
+    name: str
+    version: str
+    commit: str
+    runtime: Literal["rocm", "cuda", "host", "sim"]
+    compiler: str
+
+
+class NumaDomain(TypedDict):
+    """One NUMA domain of the host."""
+
+    index: int
+    cores: list[int]
+    memory_bytes: int
+
+
+class Host(TypedDict):
+    """The machine that the program ran on."""
+
+    hostname: str
+    kernel: str
+    cpu_model: str
+    cores_allowed: list[int]
+    numa_domains: list[NumaDomain]
+    last_level_cache_bytes: int
+    page_size_bytes: int
+    numa_balancing: int | None
+    transparent_hugepage: str | None
+
+
+class Device(TypedDict):
+    """One device as the runtime presents it."""
+
+    index: int
+    name: str
+    arch: str
+    pci_address: str | None
+    unique_id: str | None
+    memory_bytes: int | None
+    compute_units: int | None
+    last_level_cache_bytes: int | None
+    numa_domain: int | None
+
+
+class Versions(TypedDict):
+    """Versions of runtime and driver."""
+
+    runtime: str
+    driver: str
+
+
+class Outcome(TypedDict):
+    """How the run ended."""
+
+    exit_code: int | None
+    status: Status
+    message: str | None
+
+
+class Place(TypedDict):
+    """Where an array lies."""
+
+    memory: Literal["device", "peer", "host-pinned", "host-pageable", "managed"]
+    device: int | None
+    numa_domain: int | None
+
+
+class HostClock(TypedDict):
+    """The same samples by the host's clock."""
+
+    median: float
+    ratio: float
+    agrees: bool
+
+
+class Mismatch(TypedDict):
+    """The first element that differs from what was expected."""
+
+    device: int
+    offset_bytes: int
+    expected: str
+    found: str
+
+
+class Verification(TypedDict):
+    """What was compared on the device after a measured sample."""
+
+    bytes_checked: int
+    errors: int
+    first_mismatch: Mismatch | None
+
+
+class Series(TypedDict):
+    """One operation at one size in one place, with every sample."""
+
+    experiment: str
+    operation: str
+    role: Literal["single", "share", "sum"]
+    device: int | None
+    device_set: list[int]
+    source: Place
+    destination: Place
+    engine: Literal["kernel", "copy-engine", "cpu"]
+    stores: NotRequired[Literal["plain", "streaming"] | None]
+    direction: Literal["local", "one-way", "both-ways"]
+    bytes: int
+    bytes_moved: int
+    bytes_counted: Literal["once", "read+write"]
+    regime: Literal["memory", "cache"]
+    block_size: int | None
+    batch: int
+    unit: Literal["GB/s", "us"]
+    better: Literal["higher", "lower"]
+    samples: list[float]
+    median: float
+    mad: float
+    ci95: list[float] | None
+    relative_half_width: float | None
+    host_clock: HostClock | None
+    noisy: bool
+    verification: Verification
+
+
+class NodeOverlay(TypedDict):
+    """What changed a simulated node."""
+
+    name: str
+    content: dict[str, Any]
+
+
+class SimulatedNode(TypedDict):
+    """The node model that was simulated."""
+
+    name: str
+    digest: str
+    overlay: NodeOverlay | None
+
+
+class ResultDocument(TypedDict):
+    """What one run of one program measured."""
+
+    schema: str
+    schema_version: int
+    complete: bool
+    program: Program
+    clock: Clock
+    node: NotRequired[SimulatedNode | None]
+    started: str
+    finished: str | None
+    duration_s: float
+    host: Host
+    devices: list[Device]
+    versions: Versions
+    environment: dict[str, str]
+    arguments: list[str]
+    options: dict[str, Any]
+    faults_injected: list[str]
+    outcome: Outcome
+    series: list[Series]
+    differences: NotRequired[list[str] | None]
+    notes: list[str]

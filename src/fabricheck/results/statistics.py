@@ -1,0 +1,68 @@
+"""The statistics of a series of samples, as the measuring programs compute them.
+
+The interval is distribution-free: it makes no use of a mean or a standard deviation, since
+samples of a bandwidth are skewed and have outliers.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+#: The fewest samples whose order statistics bound the median with 95 % confidence.
+FEWEST_FOR_INTERVAL = 6
+
+
+def median(samples: Sequence[float]) -> float:
+    """Return the median in the samples' unit; the mean of the middle two for an even number."""
+    return statistics.median(samples)
+
+
+def mad(samples: Sequence[float]) -> float:
+    """Return the median absolute deviation from the median, in the samples' unit, not scaled."""
+    middle = statistics.median(samples)
+    return statistics.median(abs(sample - middle) for sample in samples)
+
+
+def interval_rank(n: int) -> int | None:
+    """Return k such that [x_(k), x_(n-k+1)] holds the median with at least 95 % confidence.
+
+    The number of samples below the median is binomial with p = 1/2, so the interval of ranks
+    k to n-k+1, counted from 1, covers the median with probability P(k <= B <= n-k). The result is
+    the largest k for which that is at least 0.95, thus the narrowest such interval. It is computed
+    in integers, hence exactly: 1 - 2 S / 2^n >= 0.95, with S the sum of the binomial coefficients
+    (n over i) for i < k, is 40 S <= 2^n. None for fewer than six samples.
+
+    :raises ValueError: when n is negative.
+    """
+    if n < 0:
+        raise ValueError(f"a number of samples can not be {n}")
+    best = 0
+    below = 0
+    for k in range(1, n // 2 + 1):
+        below += math.comb(n, k - 1)
+        if 40 * below > 2**n:
+            break
+        best = k
+    return best or None
+
+
+def median_interval(samples: Sequence[float]) -> tuple[float, float] | None:
+    """Return the interval of at least 95 % confidence for the median, in the samples' unit.
+
+    It is made of order statistics (see interval_rank); None for fewer than six samples.
+    """
+    rank = interval_rank(len(samples))
+    if rank is None:
+        return None
+    ordered = sorted(samples)
+    return ordered[rank - 1], ordered[-rank]
+
+
+def relative_half_width(samples: Sequence[float]) -> float | None:
+    """Return half the width of the interval over the median; None without an interval."""
+    interval = median_interval(samples)
+    if interval is None:
+        return None
+    return (interval[1] - interval[0]) / 2 / median(samples)

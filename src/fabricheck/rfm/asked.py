@@ -1,0 +1,181 @@
+"""Whether a result document is of the run that a check asked for, and made with the care it asked.
+
+A document can be valid and still be of another run, another command line or other devices, or hold
+less than the program promises. Each difference is one sentence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from fabricheck.results.model import ResultDocument, Series
+from fabricheck.rfm.plausible import described
+
+#: Seconds by which the clocks of the nodes of a cluster may differ.
+CLOCK_SKEW_S = 10.0
+
+#: Samples of a measured series at least: fewer give no interval that survives an outlier.
+LEAST_SAMPLES = 7
+
+#: Bytes of a large transfer that a simulated node really moves (src/runtime/sim/machine.cpp).
+SIMULATED_SLICE = 1 << 20
+
+#: Bytes that a pointer chase compares: the word at which it arrives.
+CHASE_BYTES = 8
+
+#: Largest factor between the host's clock and the device's events, either way. A launch and a
+#: wait are some 10 us of a batch of 10 ms; 10 % is a hundred times that.
+CLOCKS_DIFFER = 1.1
+
+#: The same on the host runtime, where the waiting thread shares the cores with those that measure:
+#: it may wait two time slices of the kernel (4 ms each) longer than a batch of 10 ms takes.
+CLOCKS_DIFFER_ON_HOST = 2.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a check asked a program for.
+
+    program: its name.
+    arguments: its command line, without the program.
+    architectures: that of each device of the partition.
+    since: when the job was submitted, in s since 1970.
+    node: the simulated node as its platform file names it (model, digest, overlay); ``None`` where
+        times are measured.
+    """
+
+    program: str
+    arguments: Sequence[str]
+    architectures: Sequence[str]
+    since: float
+    node: Mapping[str, Any] | None = None
+
+
+def faults(document: ResultDocument, asked: Asked) -> Iterator[str]:
+    """Yield one sentence for each difference between a document and what was asked for."""
+    yield from _other_run(document, asked)
+    yield from _other_devices(document, asked)
+    shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
+    for series in document["series"]:
+        yield from _careless(document, series, shares[_together(series)])
+
+
+def clock_remarks(document: ResultDocument) -> Iterator[str]:
+    """Yield one sentence for each sum whose two clocks differ by more than 10 %.
+
+    A sum spans several devices, so its event time and the host's can differ in a true measurement.
+    """
+    for series in document["series"]:
+        clock = series["host_clock"]
+        if clock and series["role"] == "sum" and _apart(clock["ratio"]) > CLOCKS_DIFFER:
+            yield (
+                f"{_sentence_start(described(document, series))}: the host's clock gives "
+                f"{clock['ratio']:.3g} of the devices' {series['median']:g} {series['unit']}."
+            )
+
+
+def _other_run(document: ResultDocument, asked: Asked) -> Iterator[str]:
+    node = document["host"]["hostname"]
+    early = asked.since - datetime.fromisoformat(document["started"]).timestamp()
+    if early > CLOCK_SKEW_S:
+        yield (
+            f"The result on node {node} was started {early:.0f} s before {asked.program} was "
+            "submitted: it is of another run."
+        )
+    simulated = document.get("node")
+    if simulated != asked.node:
+        yield (
+            f"The result is of {_simulated(simulated)}, and the check asked {asked.program} for "
+            f"{_simulated(asked.node)}."
+        )
+    given = document["arguments"][1:]
+    if given != list(asked.arguments):
+        yield (
+            f"The result on node {node} is of '{' '.join(given)}', and the check asked "
+            f"{asked.program} for '{' '.join(asked.arguments)}'."
+        )
+    if "--noise-limit" in asked.arguments:
+        limit = asked.arguments[list(asked.arguments).index("--noise-limit") + 1]
+        used = document["options"].get("noise_limit")
+        if used != float(limit):
+            yield f"{asked.program} on node {node} used the noise limit {used}, not {limit}."
+
+
+def _simulated(node: Mapping[str, Any] | None) -> str:
+    if node is None:
+        return "no simulated node"
+    changed = f" with the overlay {node['overlay']['name']}" if node["overlay"] else ""
+    return f"the simulated node {node['name']}{changed} (digest {node['digest'][:12]})"
+
+
+def _other_devices(document: ResultDocument, asked: Asked) -> Iterator[str]:
+    # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
+    found = Counter(device["arch"].split(":")[0] for device in document["devices"])
+    wanted = Counter(asked.architectures)
+    if found != wanted:
+        yield (
+            f"Node {document['host']['hostname']} has {_count(found)}, and the partition states "
+            f"{_count(wanted)}."
+        )
+
+
+def _count(architectures: Counter[str]) -> str:
+    named = [
+        f"{number} {'device' if number == 1 else 'devices'} {name}"
+        for name, number in sorted(architectures.items())
+    ]
+    return " and ".join(named) or "no device"
+
+
+def _together(series: Series) -> tuple[object, ...]:
+    """Return what the shares of a sum have in common with it."""
+    fields = (series["experiment"], series["operation"], series["bytes"], series["block_size"])
+    return (*fields, *series["device_set"])
+
+
+def _careless(document: ResultDocument, series: Series, shares: int) -> Iterator[str]:
+    what = described(document, series)
+    simulated = document["clock"] == "simulated"
+    least = _least_checked(series, simulated) * (max(shares, 1) if series["role"] == "sum" else 1)
+    checked = series["verification"]["bytes_checked"]
+    if checked < least:
+        yield f"Of {what} only {checked} bytes were verified, and at least {least} must be."
+    fewest = 1 if simulated else LEAST_SAMPLES
+    option = document["options"].get("samples")
+    if isinstance(option, int):
+        fewest = max(fewest, option)
+    if len(series["samples"]) < fewest:
+        number = len(series["samples"])
+        yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were asked for."
+    if series["noisy"] and series["regime"] == "memory" and document["outcome"]["status"] == "good":
+        yield f"{_sentence_start(what)} is noisy, and the outcome is good."
+    clock = series["host_clock"]
+    if clock and series["role"] == "single" and series["regime"] == "memory":
+        on_host = document["program"]["runtime"] == "host"
+        # Waiting on shared cores makes the host's time longer, never shorter.
+        slow = clock["ratio"] > 1 if series["unit"] == "us" else clock["ratio"] < 1
+        bound = CLOCKS_DIFFER_ON_HOST if on_host and slow else CLOCKS_DIFFER
+        if _apart(clock["ratio"]) > bound:
+            yield (
+                f"{_sentence_start(what)}: the host's clock gives {clock['ratio']:.3g} of the "
+                f"device's {series['median']:g} {series['unit']}, so one of them is wrong."
+            )
+
+
+def _least_checked(series: Series, simulated: bool) -> int:
+    if series["operation"] == "chase":
+        return CHASE_BYTES
+    words = series["bytes"] // 8 * 8
+    return min(words, SIMULATED_SLICE) if simulated else words
+
+
+def _apart(ratio: float) -> float:
+    return max(ratio, 1 / ratio) if ratio > 0 else float("inf")
+
+
+def _sentence_start(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,294 @@
+"""The base of all measuring checks: run-only, and passing only with proof.
+
+A check class reads as a table: program, arguments, metrics, tags. Everything that differs between
+machines comes from the extras of partition and environment (docs/feature-words.md).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
+
+from fabricheck.errors import FabricheckError
+from fabricheck.node import NodeModel
+from fabricheck.node import load as load_node
+from fabricheck.node.platform import platform_json
+from fabricheck.results.document import load
+from fabricheck.results.model import Series
+from fabricheck.rfm import asked, physics, plausible, references
+from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
+
+#: The result document in the stage folder, and in the output folder of a check that passed.
+RESULT = "result.json"
+
+#: The platform of a simulated node in the stage folder, named by FABRICHECK_NODE.
+PLATFORM = "node.json"
+
+#: Seconds between the program's own time limit and ReFrame's: it writes its document first.
+GRACE_S = 30
+
+#: Sentences in one failure; a scan on a bad device has hundreds of bad series.
+MOST_SENTENCES = 8
+
+
+class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
+    """Runs one program once and judges its result document.
+
+    program: the program's name, as in the environment's folder of programs.
+    arguments: its command line, without output and time limit.
+    metrics: what the document must hold; see `expected_metrics`.
+    seconds: the program's time limit in s.
+    overlay: a file that changes a simulated node, given as ``-S overlay=FILE``; a result tells it.
+    """
+
+    overlay = variable(str, value="")
+
+    program: str
+    arguments: Sequence[str] = ()
+    metrics: Sequence[Metric] = ()
+    seconds = 120
+
+    # Nothing is copied to where the program writes.
+    sourcesdir = None
+    require_reference = True
+    num_tasks = 1
+    exclusive_access = True
+    keep_files = [RESULT]
+
+    #: Of each metric the value, and where it was measured; set when the document is believed.
+    _figures: dict[str, tuple[float, str]]
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the metrics; overridden where they depend on the partition (its node model)."""
+        return self.metrics
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the command line; overridden where it depends on the partition."""
+        return self.arguments
+
+    def program_path(self) -> Path:
+        """Return the program's file; overridden where it is not one of the environment's."""
+        return Path(self.current_environ.extras["programs"]) / self.program
+
+    def population(self) -> Mapping[str, Sequence[Any]]:
+        """Return what must have been measured: for each field of a metric's `over` its values."""
+        return {"device": range(self.device_count)}
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices of all kinds in the partition."""
+        return sum(device.num_devices for device in self.current_partition.devices)
+
+    @property
+    def node(self) -> NodeModel | None:
+        """The healthy node model of the partition; ``None`` where it names none."""
+        name = self.current_partition.extras.get("node")
+        try:
+            return load_node(name) if name else None
+        except FabricheckError as error:
+            raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the environment runs on a simulated node."""
+        return bool(self.current_environ.extras["runtime"] == "sim")
+
+    def extra(self, name: str) -> Any:
+        """Return one of the partition's extras.
+
+        :raises PipelineError: when the site file does not state it.
+        """
+        try:
+            return self.current_partition.extras[name]
+        except KeyError:
+            raise PipelineError(
+                f"Partition {self.current_partition.fullname} states no {name} in its extras."
+            ) from None
+
+    @run_after("init")  # type: ignore[untyped-decorator]
+    def _show_metrics(self) -> None:
+        # For --describe; final only when the partition is known.
+        self._declare(self.metrics)
+
+    @run_after("setup")  # type: ignore[untyped-decorator]
+    def _declare_metrics(self) -> None:
+        expected = self.expected_metrics()
+        if not expected:
+            raise PipelineError(f"Check {self.name} declares no metric.")
+        self._declare(expected)
+        self._require_references(expected)
+
+    def _require_references(self, metrics: Sequence[Metric]) -> None:
+        stated = self._resolve_reference()
+        faults: list[str] = []
+        for metric in metrics:
+            try:
+                entry = stated[f"{self.current_partition.fullname}:{metric.name}"]
+            except KeyError:
+                faults.append(
+                    f"Metric {metric.name} has no reference on {self.current_partition.fullname}."
+                )
+                continue
+            # An expected failure ($xfail) keeps its reference in `data`.
+            entry = getattr(entry, "data", entry)
+            faults += references.faults(metric.name, metric.unit, entry)
+        if faults:
+            raise PipelineError("\n".join(faults))
+
+    def _declare(self, metrics: Sequence[Metric]) -> None:
+        self.perf_variables = {
+            metric.name: sn.make_performance_function(self._value, metric.unit, metric.name)
+            for metric in metrics
+        }
+
+    def _value(self, name: str) -> float:
+        return self._figures[name][0]
+
+    @run_before("run")  # type: ignore[untyped-decorator]
+    def _set_command(self) -> None:
+        environment = self.current_environ
+        program = self.program_path()
+        if not self.is_dry_run() and not (program.is_file() and os.access(program, os.X_OK)):
+            raise PipelineError(
+                f"There is no program {program} for the environment {environment.name}: build it "
+                f"with '{environment.extras['build_command']}'."
+            )
+        self.executable = shlex.quote(str(program))
+        self.executable_opts = [shlex.quote(part) for part in self._command_line()]
+        self.time_limit = f"{self.seconds + GRACE_S}s"
+        self._set_platform()
+
+    def _command_line(self) -> tuple[str, ...]:
+        limits = ("--time-limit", str(self.seconds), "--output", RESULT)
+        return (*self.program_arguments(), *limits)
+
+    @run_before("run")  # type: ignore[untyped-decorator]
+    def _require_no_result(self) -> None:
+        left = Path(self.stagedir) / RESULT
+        if left.exists():
+            raise PipelineError(
+                f"There is a result before {self.program} ran: {left}. It would be taken "
+                "for this run's."
+            )
+
+    def _set_platform(self) -> None:
+        if not self.simulated:
+            if self.overlay:
+                raise PipelineError(
+                    f"The overlay {self.overlay} changes a simulated node, and partition "
+                    f"{self.current_partition.fullname} measures a real one."
+                )
+            return
+        try:
+            node = load_node(self.extra("node"), self.overlay or None)
+            platform = platform_json(node)
+        except FabricheckError as error:
+            raise PipelineError(str(error)) from None
+        (Path(self.stagedir) / PLATFORM).write_text(platform)
+        self.env_vars["FABRICHECK_NODE"] = PLATFORM
+
+    def check_sanity(self) -> None:
+        """Judge the exit code before ReFrame does, which would say the number only."""
+        if not self.is_dry_run() and self.job.exitcode != 0:
+            try:
+                document = load(Path(self.stagedir) / RESULT)
+            except FabricheckError:
+                document = None
+            raise SanityError(plausible.exit_sentence(self.program, self.job.exitcode, document))
+        super().check_sanity()
+
+    @sanity_function  # type: ignore[untyped-decorator]
+    def _judge(self) -> bool:
+        try:
+            document = load(Path(self.stagedir) / RESULT)
+        except FabricheckError as error:
+            raise SanityError(f"{self.program} left no result to believe: {error}") from None
+        runtime = self.current_environ.extras["runtime"]
+        faults = list(plausible.document_faults(document, self.program, runtime))
+        faults += asked.faults(document, self._what_was_asked())
+        figures = []
+        for metric in self.expected_metrics():
+            try:
+                figures.append(evaluate(document, metric, self.population()))
+            except MetricError as error:
+                faults.append(str(error))
+        faults += plausible.figure_faults(document, figures, self.physical_bound)
+        if faults:
+            more = len(faults) - MOST_SENTENCES
+            said = [*faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
+            raise SanityError("\n".join(said))
+        for remark in asked.clock_remarks(document):
+            self.logger.info(f"{self.name}: {remark}")
+        self._figures = {
+            figure.metric.name: (figure.value, where_measured(document, figure.decisive))
+            for figure in figures
+        }
+        return True
+
+    def _what_was_asked(self) -> asked.Asked:
+        devices = self.current_partition.devices
+        architectures = [one.arch for one in devices for _ in range(one.num_devices)]
+        platform = Path(self.stagedir) / PLATFORM
+        node = json.loads(platform.read_text())["node"] if self.simulated else None
+        since = self.job.submit_time
+        return asked.Asked(self.program, self._command_line(), architectures, since, node)
+
+    def physical_bound(self, series: Series) -> plausible.Bound | None:
+        """Return what a series can not pass: from the node model, else from the partition."""
+        if self.node:
+            return physics.node_bound(self.node, series)
+        stated = self.extra("physical_bounds").get(series["unit"])
+        return plausible.Bound(**stated) if stated else None
+
+    def check_performance(self) -> None:
+        """Let ReFrame judge and record the values, then say where a missed one was measured.
+
+        :raises PerformanceError: as ReFrame does, and when a declared metric has no value.
+        """
+        try:
+            super().check_performance()
+        except PerformanceError as error:
+            said = [str(error), *self._missed()]
+            raise PerformanceError("\n".join(said)) from None
+        judged = {key.rsplit(":", 1)[-1] for key in self._perfvalues}
+        lost = [metric.name for metric in self.expected_metrics() if metric.name not in judged]
+        if lost:
+            raise PerformanceError(f"No value for the declared metric(s) {', '.join(lost)}.")
+        if not self.is_dry_run():
+            self._say_report_only()
+
+    def _missed(self) -> list[str]:
+        sentences = []
+        for key, (value, reference, lower, upper, unit, result) in self._perfvalues.items():
+            if result != "fail":
+                continue
+            name = key.rsplit(":", 1)[-1]
+            least, most = sn.reference_bounds(reference, lower, upper)
+            short = least is not None and value < least
+            limit = f"at least {least:g}" if short else f"at most {most:g}"
+            sentences.append(
+                f"Metric {name}: {self._figures[name][1]} measured {value:g} {unit}, and "
+                f"{limit} {unit} is required (reference {reference:g} {unit})."
+            )
+        return sentences
+
+    def _say_report_only(self) -> None:
+        free = [
+            key.rsplit(":", 1)[-1]
+            for key, (_, _, lower, upper, _, _) in self._perfvalues.items()
+            if lower is None and upper is None
+        ]
+        if free:
+            self.logger.info(
+                f"{self.name}: report only, without a limit on {self.current_partition.fullname}: "
+                f"{', '.join(free)}"
+            )

@@ -1,0 +1,317 @@
+"""The session guard: a session that ran nothing, or less than it should, does not end well.
+
+ReFrame ends with status 0 when no test case is left to run. It has no hook around a session, so the
+functions that act on the final test cases are wrapped, and the options of the session are read
+from the front end that calls them. Where a later ReFrame has none of these, the guard says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import reframe
+from reframe.core import exceptions, runtime
+from reframe.core.exceptions import ConfigError, ReframeError, RunSessionTimeout
+from reframe.core.logging import getlogger, getperflogger
+from reframe.frontend import ci, cli, executors, filters, loader
+from reframe.frontend.executors import policies
+
+from fabricheck.rfm import turns
+
+#: The options that choose test cases, with their values when not given.
+SELECTING: dict[str, tuple[Any, ...]] = {
+    "names": ([], None),
+    "exclude_names": ([], None),
+    "tags": ([], None),
+    "exclude_tags": ([], None),
+    "filter_expr": ([], None),
+    "maintainers": ([], None),
+    "prgenv": ([".*"], None),
+    "gpu_only": (False, None),
+    "cpu_only": (False, None),
+    "failed": (False, None),
+    "restore_session": (None,),
+}
+
+_MARK = "_fabricheck_guard"
+
+
+def install() -> None:
+    """Put the guard around ReFrame's sessions; a second call changes nothing.
+
+    :raises ConfigError: when this ReFrame does not have what is to be wrapped.
+    """
+    _wrap(executors.Runner, "runall", _guard_run)
+    _wrap(ci, "emit_pipeline", _guard_pipeline)
+    for name in ("list_checks", "list_tags", "describe_checks"):
+        _wrap(cli, name, _guard_list)
+    _wrap(exceptions, "is_warning", _guard_ending)
+    _wrap(loader.RegressionCheckLoader, "load_from_file", _guard_check_file)
+
+
+def _wrap(owner: Any, name: str, guard: Callable[..., Any]) -> None:
+    original = getattr(owner, name, None)
+    if not callable(original):
+        raise ConfigError(_unknown_reframe(f"it has no {owner.__name__}.{name}"))
+    if getattr(original, _MARK, False):
+        return
+
+    @functools.wraps(original)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        return guard(original, *args, **kwargs)
+
+    setattr(guarded, _MARK, True)
+    setattr(owner, name, guarded)
+
+
+def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
+    testcases = list(testcases)
+    session = _Session()
+    session.require(testcases)
+    if session.option("dry_run"):
+        _leave_no_result()
+    else:
+        _require_judgement(session)
+    _one_at_a_time(runner, testcases)
+    result = None
+    # Elsewhere the scheduler gives a check its node alone (exclusive_access).
+    alone = _local(testcases) and not session.option("dry_run")
+    with turns.of_this_node(getlogger().info) if alone else contextlib.nullcontext():
+        try:
+            result = original(runner, testcases, *args, **kwargs)
+        except RunSessionTimeout as end:
+            # The regular end of a session with --duration. The front end warns of it, and as
+            # warnings are errors it would never end well.
+            getlogger().info(f"Session ended: {end}.")
+    session.require_left(testcases, _not_skipped(runner))
+    return result
+
+
+def _guard_ending(original: Any, *error: Any) -> bool:
+    # What ends a session (Ctrl-C) would be said as a warning, which is an error here: a traceback.
+    return False
+
+
+def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return original(self, filename, *args, **kwargs)
+    except SyntaxError as error:
+        raise ReframeError(
+            f"Check file {filename} is no Python: line {error.lineno}: {error.msg}."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ReframeError(f"Check file {filename} is no text: {error.reason}.") from None
+
+
+def _guard_list(original: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
+    _Session().require_choice(testcases)
+    return original(testcases, *args, **kwargs)
+
+
+def _require_judgement(session: _Session) -> None:
+    for option in ("skip_sanity_check", "skip_performance_check"):
+        if session.option(option):
+            raise ReframeError(
+                f"--{option.replace('_', '-')} is refused: a check that is not judged would pass "
+                "without proof."
+            )
+
+
+def _one_at_a_time(runner: Any, testcases: Any) -> None:
+    # max_jobs holds within one partition; local partitions share the node they measure.
+    local = _local(testcases)
+    parallel = runner.policy
+    if len(local) < 2 or isinstance(parallel, policies.SerialExecutionPolicy):
+        return
+    serial = policies.SerialExecutionPolicy()
+    own = ("task_listeners", "local_scheduler")
+    for name in [name for name in vars(serial) if name not in own and hasattr(parallel, name)]:
+        setattr(serial, name, getattr(parallel, name))
+    # The runner has handed it these two, which a policy does not have of its own.
+    serial.max_failures = parallel.max_failures
+    runner._policy = serial
+    getlogger().info(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
+
+
+def _local(testcases: Iterable[Any]) -> set[str]:
+    return {
+        case.partition.fullname
+        for case in testcases
+        if case.partition.scheduler.registered_name == "local"
+    }
+
+
+def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
+    _Session().require(testcases)
+    return original(file, testcases, *args, **kwargs)
+
+
+def _leave_no_result() -> None:
+    # ReFrame writes a report and a performance log of a dry run, in which every check passed.
+    runtime.runtime().site_config.add_sticky_option("general/generate_file_reports", False)
+    getperflogger(None).logger.handlers.clear()
+
+
+def _not_skipped(runner: Any) -> list[Any]:
+    # A test whose dependency failed is skipped too, and that session has failed already.
+    tasks = runner.stats.tasks(None)
+    return [task.testcase for task in tasks if not task.skipped or task.failed_deps]
+
+
+class _Session:
+    """The options and the checks of the session that is being started."""
+
+    def __init__(self) -> None:
+        frame = inspect.currentframe()
+        while frame is not None and not (
+            frame.f_globals.get("__name__") == "reframe.frontend.cli"
+            and {"options", "checks_found", "loader"} <= frame.f_locals.keys()
+        ):
+            frame = frame.f_back
+        if frame is None:
+            raise ReframeError(_unknown_reframe("its front end keeps the options elsewhere"))
+        self._options = frame.f_locals["options"]
+        self._loader = frame.f_locals["loader"]
+        # As generated from the files, before any selection, --repeat or --distribute.
+        self._found = frame.f_locals["checks_found"]
+        self._generated = [
+            case
+            for case in executors.generate_testcases(self._found)
+            if not case.check.is_fixture()
+        ]
+
+    def require(self, testcases: Iterable[Any]) -> None:
+        """Raise a sentence when a name is unknown, nothing is chosen, or an expected check lacks.
+
+        A check that is lost has no tags either, so it is missed whatever is chosen by tag. Only
+        names (-n) run a part on purpose, and a session that is restored repeats another's part.
+        """
+        testcases = list(testcases)
+        self.require_choice(testcases)
+        if self.option("names") or self.option("restore_session"):
+            return
+        for partition in _whole_partitions():
+            here = _classes(self._generated, partition)
+            missing = [name for name in _expected(partition) if name not in here]
+            if missing:
+                raise ReframeError(
+                    f"Partition {partition.fullname} expects {', '.join(missing)}, and no such "
+                    f"check is there (search path {self._path()}; -n runs a part on purpose)."
+                )
+
+    def require_choice(self, testcases: Iterable[Any]) -> None:
+        """Raise a sentence when a name or an environment is unknown, or nothing is chosen."""
+        self._require_names()
+        self._require_environments()
+        if not list(testcases):
+            raise ReframeError(f"Nothing to run: no test case is there; {self._why_nothing()}.")
+
+    def require_left(self, testcases: Iterable[Any], left: Iterable[Any]) -> None:
+        """Raise a sentence when an expected check of those chosen, or all of them were skipped."""
+        left = list(left)
+        if not left:
+            raise ReframeError(
+                "Nothing was run: no test case is left after those that were skipped; "
+                f"{self._why_nothing()}."
+            )
+        for partition in _whole_partitions():
+            chosen = _classes(testcases, partition)
+            kept = _classes(left, partition)
+            skipped = [name for name in _expected(partition) if name in chosen - kept]
+            if skipped:
+                raise ReframeError(
+                    f"Partition {partition.fullname} expects {', '.join(skipped)}, and no such "
+                    "check is left after those that were skipped."
+                )
+
+    def option(self, name: str) -> Any:
+        """Return the value of an option of the command line.
+
+        :raises ReframeError: when ReFrame has no such option.
+        """
+        try:
+            return getattr(self._options, name)
+        except AttributeError as error:
+            raise ReframeError(_unknown_reframe(str(error))) from None
+
+    def _selecting(self) -> dict[str, Any]:
+        given = {name: self.option(name) for name in SELECTING}
+        return {name: value for name, value in given.items() if value not in SELECTING[name]}
+
+    def _require_names(self) -> None:
+        for pattern in self.option("names") or []:
+            if not any(map(filters.have_any_name([pattern]), self._generated)):
+                raise ReframeError(
+                    f"-n {pattern} names no check of system {runtime.runtime().system.name}: "
+                    f"there {self._known_names()}."
+                )
+
+    def _require_environments(self) -> None:
+        environments = sorted({name for one in _partitions() for name in _environments(one)})
+        for pattern in self.option("prgenv") or []:
+            if not any(re.match(pattern, name) for name in environments):
+                raise ReframeError(
+                    f"-p {pattern} names no environment of system {runtime.runtime().system.name}: "
+                    f"there are {', '.join(environments)}."
+                )
+
+    def _known_names(self) -> str:
+        names = sorted({type(case.check).__name__ for case in self._generated})
+        return f"are {', '.join(names)}" if names else f"is none in {self._path()}"
+
+    def _path(self) -> str:
+        return ":".join(self._loader.load_path)
+
+    def _why_nothing(self) -> str:
+        system = runtime.runtime().system.name
+        if not self._found:
+            return f"{self._path()} holds no check"
+        if not self._generated:
+            return f"none of the checks in {self._path()} is for system {system}"
+        chosen = ", ".join(f"{name}={value}" for name, value in self._selecting().items())
+        return f"system {system} has {len(self._generated)}, and chosen were {chosen or 'all'}"
+
+
+def _partitions() -> list[Any]:
+    return list(runtime.runtime().system.partitions)
+
+
+def _environments(partition: Any) -> list[str]:
+    """Return all environments that the site gives a partition; -p hides those not chosen."""
+    for stated in runtime.runtime().site_config.get("systems/0/partitions"):
+        if stated["name"] == partition.name:
+            return list(stated["environs"])
+    raise ReframeError(_unknown_reframe(f"its configuration has no {partition.fullname}"))
+
+
+def _whole_partitions() -> list[Any]:
+    """Return the partitions whose environments are all chosen: a part of them has fewer checks."""
+    return [
+        partition
+        for partition in _partitions()
+        if {one.name for one in partition.environs} == set(_environments(partition))
+    ]
+
+
+def _expected(partition: Any) -> list[str]:
+    return list(partition.extras["expected_checks"])
+
+
+def _classes(testcases: Iterable[Any], partition: Any) -> set[str]:
+    return {
+        type(case.check).__name__
+        for case in testcases
+        if case.partition.fullname == partition.fullname
+    }
+
+
+def _unknown_reframe(reason: str) -> str:
+    return (
+        f"The session guard of fabricheck does not know ReFrame {reframe.VERSION}: {reason}. "
+        "Use the version that pyproject.toml names."
+    )

@@ -1,0 +1,83 @@
+"""What a site file needs to know of the machine that it is read on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from reframe.core.exceptions import ConfigError
+
+CPUS = Path("/sys/devices/system/cpu")
+
+#: Assumed where the system states no maximum frequency; above that of any server processor of 2025.
+ASSUMED_HZ = 6e9
+
+#: Bytes that a core moves per cycle at most: two 64-byte loads and one 64-byte store, as the widest
+#: load and store units of x86-64 and AArch64 cores of 2025 do.
+BYTES_PER_CYCLE = 3 * 64
+
+
+def whole_number(variable: str, default: int, least: int) -> int:
+    """Return the whole number in an environment variable, or the default where it is not set.
+
+    :raises ConfigError: when it holds something else, or less than ``least``.
+    """
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) < least:
+        raise ConfigError(f"{variable}={text} is not a whole number of at least {least}.")
+    return int(text)
+
+
+def last_level_cache_bytes(cpus: Path = CPUS) -> int:
+    """Return the size of all last-level caches together in bytes, 0 where the system hides it."""
+    found: dict[tuple[int, str], int] = {}
+    for index in cpus.glob("cpu[0-9]*/cache/index[0-9]*"):
+        try:
+            level = int((index / "level").read_text())
+            shared = (index / "shared_cpu_list").read_text().strip()
+            size = (index / "size").read_text().strip()
+            found[level, shared] = int(size.removesuffix("K")) * 1024
+        except (OSError, ValueError):
+            continue
+    last = max((level for level, _ in found), default=0)
+    return sum(size for (level, _), size in found.items() if level == last)
+
+
+def array_bytes(cpus: Path = CPUS, least: int = 128 << 20) -> int:
+    """Return a power of two of at least four times the last-level caches, the rule of STREAM."""
+    size = least
+    while size < 4 * last_level_cache_bytes(cpus):
+        size *= 2
+    return size
+
+
+def memory_bound(cpus: Path = CPUS) -> dict[str, object]:
+    """Return an upper bound of what all cores together load and store, as a site file states it.
+
+    Derived, in GB/s: hardware threads x BYTES_PER_CYCLE x maximum frequency. It holds for the first
+    level cache too, so memory stays far below it: it catches nonsense, not a slow machine.
+    """
+    threads = os.cpu_count() or 1
+    hertz = maximum_hertz(cpus)
+    assumed = "" if hertz else ", a frequency assumed because the system states none"
+    hertz = hertz or ASSUMED_HZ
+    return {
+        "value": threads * BYTES_PER_CYCLE * hertz / 1e9,
+        "origin": "derived",
+        "how": f"{threads} hardware threads x {BYTES_PER_CYCLE} B per cycle x "
+        f"{hertz / 1e9:g} GHz{assumed}",
+        "per_device": False,
+    }
+
+
+def maximum_hertz(cpus: Path = CPUS) -> float | None:
+    """Return the highest maximum frequency of any core in Hz, None where the system states none."""
+    rates = []
+    for file in cpus.glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq"):
+        try:
+            rates.append(int(file.read_text()) * 1e3)
+        except (OSError, ValueError):
+            continue
+    return max(rates, default=None)

@@ -1,0 +1,187 @@
+"""Metrics of a check: which series of a result document they are made of, and how.
+
+A metric is declared before the run. It names the series by the values of their fields (`where`) and
+by the field that tells them apart (`over`, for instance one series per device), so that a series
+that is missing, or there twice, is an error and never a smaller or larger set.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fabricheck.results.model import ResultDocument, Series
+
+#: In `Metric.where`: the largest value of that field among the series that match otherwise.
+LARGEST = "largest"
+
+Population = Mapping[str, Sequence[Any]]
+
+
+class MetricError(Exception):
+    """A metric can not be made of a document; the text is one sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a check.
+
+    name: as in the reference file.
+    where: values of the series' fields, dotted where nested (``source.memory``); LARGEST too.
+    over: the fields that tell the series apart; exactly one series must exist for each combination
+        of the values that the check's population gives. Empty: exactly one series.
+    among: these combinations of values of `over` instead, where not every one is meant: the pairs
+        of one link class.
+    reduce: worst and best follow the series' own ``better``; median is that of the medians.
+    unit: GB/s (1e9 bytes per second) or us; count and % of metrics that override `figure`.
+    """
+
+    name: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    over: tuple[str, ...] = ("device",)
+    reduce: Literal["worst", "best", "median"] = "worst"
+    unit: Literal["GB/s", "us", "count", "%"] = "GB/s"
+    among: tuple[tuple[Any, ...], ...] | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Make the figure; overridden where it is not the value of one of the series.
+
+        :raises MetricError: as `evaluate` does.
+        """
+        chosen = series_of(document, self, population, self.unit)
+        medians = [series["median"] for series in chosen]
+        if self.reduce == "median":
+            return Figure(self, statistics.median(medians), chosen, chosen)
+        low = (self.reduce == "worst") == (chosen[0]["better"] == "higher")
+        value = min(medians) if low else max(medians)
+        decisive = tuple(series for series in chosen if series["median"] == value)
+        return Figure(self, value, chosen, decisive)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The value of a metric in its unit, all series it was made of, and those that decided it."""
+
+    metric: Metric
+    value: float
+    series: tuple[Series, ...]
+    decisive: tuple[Series, ...]
+
+
+def evaluate(document: ResultDocument, metric: Metric, population: Population) -> Figure:
+    """Make one metric of a document.
+
+    :param population: for each field in ``metric.over`` the values that must be there.
+    :raises MetricError: when a series is missing, there twice, or in another unit.
+    """
+    return metric.figure(document, population)
+
+
+def series_of(
+    document: ResultDocument, metric: Metric, population: Population, unit: str
+) -> tuple[Series, ...]:
+    """Return the series of a metric, one for each combination of what tells them apart.
+
+    :param unit: what they must be measured in.
+    :raises MetricError: as `evaluate` does.
+    """
+    chosen = _one_each(document, metric, population)
+    for series in chosen:
+        if series["unit"] != unit:
+            raise MetricError(
+                f"Metric {metric} is declared in {unit}, and "
+                f"{where_measured(document, (series,))} reported {series['unit']}."
+            )
+    return chosen
+
+
+def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
+    """Name the pairs and devices of some series, with PCI addresses where known, and the node.
+
+    A transfer between two devices is named as the pair source-destination. Without series it is the
+    node alone.
+    """
+    pairs: list[str] = []
+    active: list[int] = []
+    for one in series:
+        # Of a share or a single the device that executed; of a sum all that took part.
+        members = one["device_set"] if one["device"] is None else [one["device"]]
+        places = (one["source"]["memory"], one["destination"]["memory"])
+        if "peer" in places and len(one["device_set"]) == 2:
+            members = one["device_set"]
+            pairs += [name for name in ["-".join(map(str, members))] if name not in pairs]
+        active += [device for device in members if device not in active]
+    node = f"node {document['host']['hostname']}"
+    if not active:
+        return node
+    named = f"{_devices(document, sorted(active))} of {node}"
+    if not pairs:
+        return named
+    return f"{'pair' if len(pairs) == 1 else 'pairs'} {', '.join(pairs)}, {named}"
+
+
+def _devices(document: ResultDocument, indices: Sequence[int]) -> str:
+    addresses = {device["index"]: device["pci_address"] for device in document["devices"]}
+    named = [
+        f"{index} ({addresses[index]})" if addresses.get(index) else str(index) for index in indices
+    ]
+    if len(named) == 1:
+        return f"device {named[0]}"
+    return f"devices {', '.join(named[:-1])} and {named[-1]}"
+
+
+def _one_each(
+    document: ResultDocument, metric: Metric, population: Population
+) -> tuple[Series, ...]:
+    matching = list(_matching(document, metric))
+    chosen: list[Series] = []
+    combinations = metric.among
+    if combinations is None:
+        combinations = tuple(itertools.product(*(population[name] for name in metric.over)))
+    for key in combinations:
+        wanted = dict(zip(metric.over, key, strict=True))
+        found = [series for series in matching if _fits(series, wanted)]
+        if len(found) != 1:
+            number = "no" if not found else "more than one"
+            raise MetricError(
+                f"Metric {metric} has {number} series for {_words({**metric.where, **wanted})} "
+                f"in the result of {_place(document, wanted)}."
+            )
+        chosen += found
+    return tuple(chosen)
+
+
+def _place(document: ResultDocument, wanted: Mapping[str, Any]) -> str:
+    node = f"node {document['host']['hostname']}"
+    device = wanted.get("device")
+    return node if device is None else f"{_devices(document, [device])} of {node}"
+
+
+def _matching(document: ResultDocument, metric: Metric) -> Iterator[Series]:
+    plain = {name: value for name, value in metric.where.items() if value != LARGEST}
+    series = [one for one in document["series"] if _fits(one, plain)]
+    for name in metric.where.keys() - plain.keys():
+        largest = max((_field(one, name) for one in series), default=None)
+        series = [one for one in series if _field(one, name) == largest]
+    return iter(series)
+
+
+def _fits(series: Series, wanted: Mapping[str, Any]) -> bool:
+    return all(_field(series, name) == value for name, value in wanted.items())
+
+
+def _field(series: Series, name: str) -> Any:
+    value: Any = series
+    for part in name.split("."):
+        value = value[part]
+    return value
+
+
+def _words(wanted: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in wanted.items())

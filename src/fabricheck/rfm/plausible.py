@@ -1,0 +1,148 @@
+"""What must hold of a result document before one of its numbers is believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from fabricheck.results.model import ResultDocument, Series
+from fabricheck.rfm.metrics import Figure, where_measured
+
+#: What the measuring programs mean by their exit codes.
+EXIT_CODES = {
+    2: "bad usage",
+    3: "no such device, or not supported",
+    4: "a runtime error",
+    5: "wrong data",
+    6: "the time limit",
+    7: "too noisy to judge",
+}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit that no true measurement passes.
+
+    A bandwidth in GB/s can not be above it, a latency in us not below it.
+
+    value: in the unit of the metric.
+    origin: published or derived.
+    how: where the value is from, as the rest of a sentence.
+    per_device: true when the devices of a sum each have it for themselves.
+    """
+
+    value: float
+    origin: str
+    how: str
+    per_device: bool = False
+
+
+def exit_sentence(program: str, exit_code: int | None, document: ResultDocument | None) -> str:
+    """Say what an exit code other than 0 means, with the document's own message when it has one."""
+    if exit_code is None:
+        meaning = "was ended from outside, without an exit code"
+    elif exit_code > 128:
+        meaning = f"was ended by signal {exit_code - 128} (exit code {exit_code})"
+    else:
+        known = EXIT_CODES.get(exit_code, "not one of its own exit codes")
+        meaning = f"ended with exit code {exit_code} ({known})"
+    message = document["outcome"]["message"] if document else None
+    return f"{program} {meaning}: {message}" if message else f"{program} {meaning}."
+
+
+def document_faults(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:
+    """Yield one sentence for each reason not to believe the document.
+
+    :param program: the program that the check ran.
+    :param runtime: the runtime that the environment names.
+    """
+    node = document["host"]["hostname"]
+    if not document["complete"]:
+        yield f"The result of {program} on node {node} is incomplete: the run did not finish."
+    outcome = document["outcome"]
+    if outcome["status"] != "good":
+        said = f": {outcome['message']}" if outcome["message"] else "."
+        yield f"The outcome of {program} on node {node} is {outcome['status']}{said}"
+    found = document["program"]
+    if found["name"] != program:
+        yield f"The result on node {node} is of {found['name']}, and the check ran {program}."
+    if found["runtime"] != runtime:
+        yield (
+            f"{program} on node {node} ran with the runtime {found['runtime']}, and the "
+            f"environment names {runtime}."
+        )
+    if (document["clock"] == "simulated") != (runtime == "sim"):
+        yield (
+            f"The times of {program} on node {node} are {document['clock']}, which the runtime "
+            f"{runtime} can not give."
+        )
+    if document["faults_injected"]:
+        yield (
+            f"{program} on node {node} ran with faults made on purpose: "
+            f"{', '.join(document['faults_injected'])}."
+        )
+    for series in document["series"]:
+        yield from _verification_faults(document, series)
+
+
+def described(document: ResultDocument, series: Series) -> str:
+    """Name a series by operation, size, pair or devices, and node."""
+    where = where_measured(document, (series,))
+    return f"{series['operation']} of {series['bytes']} bytes by {where}"
+
+
+def _verification_faults(document: ResultDocument, series: Series) -> Iterator[str]:
+    what = described(document, series)
+    verification = series["verification"]
+    if verification["errors"]:
+        first = verification["first_mismatch"]
+        detail = (
+            f", first at offset {first['offset_bytes']} of device {first['device']}: expected "
+            f"{first['expected']}, found {first['found']}"
+            if first
+            else ""
+        )
+        yield f"{what[0].upper()}{what[1:]} left {verification['errors']} wrong words{detail}."
+
+
+def figure_faults(
+    document: ResultDocument,
+    figures: Iterable[Figure],
+    bound_of: Callable[[Series], Bound | None],
+) -> Iterator[str]:
+    """Yield one sentence for each series of the metrics that can not be true.
+
+    :param bound_of: the bound for a series; ``None`` where nothing is stated, which is a fault too.
+    """
+    # Several metrics are made of the same series (worst and median): one sentence for all of them.
+    metrics: dict[int, list[str]] = {}
+    measured: dict[int, Series] = {}
+    for figure in figures:
+        for series in figure.series:
+            metrics.setdefault(id(series), []).append(figure.metric.name)
+            measured[id(series)] = series
+    for identity, series in measured.items():
+        reason = _impossible(series, bound_of(series))
+        if reason:
+            yield (
+                f"Metric {', '.join(metrics[identity])}: {where_measured(document, (series,))} "
+                f"reported {series['median']:g} {series['unit']}, {reason}."
+            )
+
+
+def _impossible(series: Series, bound: Bound | None) -> str | None:
+    value, unit = series["median"], series["unit"]
+    if not math.isfinite(value) or value <= 0:
+        return "which is no measurement"
+    if bound is None:
+        return "and the partition states no physical bound in that unit"
+    together = len(series["device_set"]) if bound.per_device and series["role"] == "sum" else 1
+    limit = bound.value * together
+    if series["better"] == "higher" and value > limit:
+        side = "above"
+    elif series["better"] == "lower" and value < limit:
+        side = "below"
+    else:
+        return None
+    return f"{side} the {bound.origin} physical bound of {limit:g} {unit} ({bound.how})"

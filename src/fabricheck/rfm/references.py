@@ -1,0 +1,73 @@
+"""Whether a reference can do what it is there for: fail a metric that misses it.
+
+ReFrame takes ``[value, lower, upper, unit]`` as it comes. An entry that no value can miss, or whose
+unit is not the metric's, passes there; here each is one sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+#: The units in which a smaller value is the better one; a fault shows above the reference.
+SMALLER_IS_BETTER = ("us", "count")
+
+
+def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
+    """Yield one sentence for each fault of the reference of one metric.
+
+    Report only is ``[0, null, null, unit]``, and nothing else.
+
+    :param name: the metric's, for the sentence.
+    :param unit: the metric's: GB/s, us or count.
+    :param entry: the reference, ``(value, lower, upper, unit)``.
+    """
+    said = f"The reference of metric {name}, {_text(entry)},"
+    if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) not in (3, 4):
+        yield f"{said} is not [value, lower, upper, unit]."
+        return
+    value, lower, upper = entry[:3]
+    if len(entry) == 3 or entry[3] is None:
+        yield f"{said} names no unit; the metric is in {unit}."
+    elif entry[3] != unit:
+        yield f"{said} is in {entry[3]}, and the metric is in {unit}."
+    if not all(_is_number(one) for one in (value, *(b for b in (lower, upper) if b is not None))):
+        yield f"{said} holds something that is no finite number."
+        return
+    if value < 0:
+        yield f"{said} has a value below 0."
+    elif lower is None and upper is None:
+        if value != 0:
+            yield (
+                f"{said} has no limit, so nothing can miss it: write [0, null, null, {unit}] for "
+                "report only."
+            )
+    else:
+        yield from _of_the_limits(said, value, lower, upper, unit)
+
+
+def _of_the_limits(
+    said: str, value: float, lower: float | None, upper: float | None, unit: str
+) -> Iterator[str]:
+    counted = unit == "count"
+    if value == 0 and not (counted and upper is not None):
+        yield f"{said} has a limit and the value 0, of which no limit can be a part."
+    if lower is not None and not -1 < lower <= 0 and not (counted and value == 0):
+        yield f"{said} has a lower limit that is not above -1 and at most 0."
+    if upper is not None and upper < 0:
+        yield f"{said} has an upper limit below 0."
+    if unit in SMALLER_IS_BETTER and upper is None:
+        yield f"{said} has a lower limit only, and a smaller value of {unit} is the better one."
+    if unit not in SMALLER_IS_BETTER and lower is None:
+        yield f"{said} has an upper limit only, and a larger value in {unit} is the better one."
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _text(entry: Any) -> str:
+    if not isinstance(entry, Sequence) or isinstance(entry, str):
+        return repr(entry)
+    return f"[{', '.join('null' if one is None else str(one) for one in entry)}]"

@@ -1,0 +1,117 @@
+"""What a site file must state of systems, partitions and environments, as pydantic models.
+
+ReFrame's own schema is checked after this one. Here stands what the checks rely on, and what would
+switch one of their protections off if it were missing or wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+Name = Annotated[str, Field(min_length=1)]
+Names = Annotated[list[Name], Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    # The keys that are not named here are ReFrame's, or a single check's.
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _Bound(_Section):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    value: Positive
+    origin: Literal["published", "derived"]
+    how: Name
+    per_device: bool = False
+
+
+class _PartitionExtras(_Section):
+    expected_checks: Names
+    physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
+    node: Name | None = None
+    noise_limit: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    array_bytes: Count | None = None
+    scan_sizes: Name | None = None
+    scan_block_sizes: Annotated[list[Count], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> _PartitionExtras:
+        if self.node is None and not self.physical_bounds:
+            raise ValueError("states neither a node model (node) nor physical_bounds")
+        return self
+
+
+class _Devices(_Section):
+    type: Name
+    arch: Name
+    num_devices: Count
+
+
+class _Partition(_Section):
+    name: Name
+    environs: Names
+    devices: Annotated[list[_Devices], Field(min_length=1)]
+    extras: _PartitionExtras
+
+
+class _System(_Section):
+    name: Name
+    hostnames: Names
+    partitions: Annotated[list[_Partition], Field(min_length=1)]
+
+
+class _EnvironmentExtras(_Section):
+    runtime: Literal["rocm", "cuda", "host", "sim"]
+    programs: Name
+    build_command: Name
+
+
+class _Environment(_Section):
+    name: Name
+    target_systems: Names | None = None
+    extras: _EnvironmentExtras
+
+
+class _Site(_Section):
+    systems: list[_System] = []
+    environments: list[_Environment] = []
+
+
+def fault(site: dict[str, Any]) -> str | None:
+    """Return one sentence about the first thing that is missing or wrong, ``None`` if all is well.
+
+    The place is written with names where there are some: ``systems[lumi].partitions[gpu].extras``.
+    """
+    try:
+        _Site.model_validate(site)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return f"{_place(site, first['loc'])}: {_reason(dict(first))}."
+    return None
+
+
+def _place(site: Any, location: tuple[int | str, ...]) -> str:
+    text, here = "", site
+    for part in location:
+        if isinstance(part, int) and isinstance(here, list):
+            here = here[part] if part < len(here) else None
+            name = here.get("name") if isinstance(here, dict) else None
+            text += f"[{name or part}]"
+        elif part != "[key]":
+            here = here.get(part) if isinstance(here, dict) else None
+            text += f"{'.' if text else ''}{part}"
+    return text
+
+
+def _reason(error: dict[str, Any]) -> str:
+    if error["type"] == "missing":
+        return "this key is missing"
+    if error["type"] == "extra_forbidden":
+        return "there is no such key"
+    if error["type"] == "value_error":
+        return str(error["msg"]).removeprefix("Value error, ")
+    return f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {error['input']!r}"

@@ -1,0 +1,114 @@
+"""The host of a node as its operating system describes it, and its comparison with a node model."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fabricheck.node import NodeModel, format_cores, parse_cores
+from fabricheck.results.model import Host, NumaDomain
+
+#: What is left where the system does not say it.
+UNKNOWN = "unknown"
+
+
+def describe_host(root: Path = Path("/")) -> Host:
+    """Describe this machine for a result document; sizes in bytes, cores by the system's index.
+
+    :param root: where ``proc`` and ``sys`` are.
+    """
+    balancing = _line(root / "proc/sys/kernel/numa_balancing")
+    pages = re.search(r"\[(\w+)\]", _line(root / "sys/kernel/mm/transparent_hugepage/enabled"))
+    return {
+        "hostname": platform.node(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cpu_model": _cpu_model(root / "proc/cpuinfo"),
+        "cores_allowed": sorted(os.sched_getaffinity(0)),
+        "numa_domains": sorted(_domains(root), key=lambda domain: domain["index"]),
+        "last_level_cache_bytes": _last_level_cache_bytes(root),
+        "page_size_bytes": os.sysconf("SC_PAGESIZE"),
+        "numa_balancing": int(balancing) if balancing.isdecimal() else None,
+        "transparent_hugepage": pages[1] if pages else None,
+    }
+
+
+def driver_version(root: Path = Path("/")) -> str:
+    """Return the version of the loaded GPU driver, ``unknown`` where it does not say it."""
+    for module in ("amdgpu", "nvidia"):
+        version = _line(root / "sys/module" / module / "version")
+        if version:
+            return f"{module} {version}"
+    return UNKNOWN
+
+
+def host_differences(model: NodeModel, host: Host) -> list[str]:
+    """Say what of the NUMA domains, their cores and NUMA balancing differs from a model.
+
+    The system may list second hardware threads, which models leave out, and domains without cores,
+    which are memory of devices. NUMA balancing should be off: it moves pages while devices access
+    them, and the Hugging Face page on AMD Instinct nodes shows a service that is faster without it.
+    """
+    node = f"on node {host['hostname']}"
+    found: list[str] = []
+    seen = {domain["index"]: domain["cores"] for domain in host["numa_domains"]}
+    if seen:
+        for domain in model.domains:
+            expected = f"NUMA domain {domain.index}: the cores {format_cores(domain.cores)}"
+            cores = seen.pop(domain.index, None)
+            if cores is None:
+                found.append(f"{expected} in {model.name}, no such domain {node}.")
+            elif not set(domain.cores) <= set(cores):
+                there = format_cores(cores) or "none"
+                found.append(f"{expected} in {model.name}, {there} {node}.")
+        for index, cores in seen.items():
+            if cores:
+                found.append(
+                    f"NUMA domain {index}: not in {model.name}, the cores {format_cores(cores)} "
+                    f"{node}."
+                )
+    if host["numa_balancing"]:
+        found.append(
+            f"NUMA balancing is on {node} (/proc/sys/kernel/numa_balancing is "
+            f"{host['numa_balancing']}), and should be off: it moves pages that devices use."
+        )
+    return found
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file of the system, empty where it can not be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _line(path: Path) -> str:
+    return next(iter(_text(path).splitlines()), "").strip()
+
+
+def _cpu_model(path: Path) -> str:
+    match = re.search(r"^model name\s*:\s*(.+)$", _text(path), re.MULTILINE)
+    return match[1].strip() if match else UNKNOWN
+
+
+def _domains(root: Path) -> Iterator[NumaDomain]:
+    for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
+        memory = re.search(r"MemTotal:\s+(\d+) kB", _text(folder / "meminfo"))
+        yield {
+            "index": int(folder.name.removeprefix("node")),
+            "cores": list(parse_cores(_line(folder / "cpulist"))),
+            "memory_bytes": int(memory[1]) * 1024 if memory else 0,
+        }
+
+
+def _last_level_cache_bytes(root: Path) -> int:
+    """Return the size of the first core's last cache, as a result document means it."""
+    found: dict[int, int] = {}
+    for index in (root / "sys/devices/system/cpu/cpu0/cache").glob("index[0-9]*"):
+        level, size = _line(index / "level"), _line(index / "size").removesuffix("K")
+        if level.isdecimal() and size.isdecimal():
+            found[int(level)] = max(found.get(int(level), 0), int(size) * 1024)
+    return found[max(found)] if found else 0

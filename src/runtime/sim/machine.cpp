@@ -1,0 +1,221 @@
+#include "machine.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+namespace fabricheck_sim {
+namespace {
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// A number in [0, most] of the environment. Throws std::runtime_error naming the variable.
+double number(const char* name, double standard, double most) {
+  const auto text = variable(name);
+  if (!text) {
+    return standard;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(text->c_str(), &end);
+  if (*end != '\0' || !(value >= 0 && value <= most)) {
+    throw std::runtime_error(std::string(name) + " is '" + *text + "', not a number from 0 to " +
+                             std::to_string(static_cast<long long>(most)));
+  }
+  return value;
+}
+
+/// Devices that the variables of ROCm leave visible: ROCR first, then HIP among what that leaves.
+std::vector<int> visible_devices(std::size_t count) {
+  std::vector<int> visible;
+  for (std::size_t i = 0; i < count; ++i) {
+    visible.push_back(static_cast<int>(i));
+  }
+  for (const char* name : {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
+    const auto text = variable(name);
+    if (!text) {
+      continue;
+    }
+    std::vector<int> chosen;
+    for (std::size_t first = 0; first <= text->size();) {
+      const auto comma = std::min(text->find(',', first), text->size());
+      const auto item = text->substr(first, comma - first);
+      first = comma + 1;
+      const bool digits =
+          !item.empty() && item.size() < 6 &&
+          std::all_of(
+              item.begin(), item.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+      const auto index = digits ? std::stoul(item) : visible.size();
+      if (index >= visible.size()) {
+        throw std::runtime_error(std::string(name) + " names '" + item +
+                                 "', which is none of the " + std::to_string(visible.size()) +
+                                 " devices of the node");
+      }
+      chosen.push_back(visible[index]);
+    }
+    visible = chosen;
+  }
+  return visible;
+}
+
+Machine* make_machine() {
+  auto* machine = new Machine;
+  try {
+    const auto path = variable("FABRICHECK_NODE");
+    if (!path) {
+      throw std::runtime_error(
+          "there is no node to simulate: name its file in FABRICHECK_NODE; write it by: fabricheck "
+          "topology export NODE > FILE");
+    }
+    machine->node = read_node(*path);
+    machine->visible = visible_devices(machine->node.devices.size());
+    machine->noise = number("FABRICHECK_SIM_NOISE", 0, 1);
+    machine->random.seed(static_cast<std::uint64_t>(number("FABRICHECK_SIM_SEED", 1, 1e15)));
+  } catch (const std::runtime_error& error) {
+    machine->problem = error.what();
+    machine->visible.clear();
+  }
+  return machine;
+}
+
+/// The calling actor; 0 outside a simulation.
+aid_t self() {
+  return simgrid::s4u::Actor::self() == nullptr ? 0 : simgrid::s4u::this_actor::get_pid();
+}
+
+bool is_off(const char* name) { return variable(name) == "0"; }
+
+/// Copies between devices go by kernel when the engines are switched off.
+bool engines_on(bool between_devices) {
+  return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
+}
+
+bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
+
+Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes) {
+  const auto& routes = machine().node.kernel;
+  const auto found = routes.find({physical(device), place, write});
+  if (found == routes.end()) {
+    throw std::runtime_error("device " + std::to_string(device) + " has no way to the memory of " +
+                             place);
+  }
+  return {&found->second, bytes};
+}
+
+}  // namespace
+
+Machine& machine() {
+  static Machine* made = make_machine();
+  return *made;
+}
+
+bool exists(int device) {
+  return device >= 0 && static_cast<std::size_t>(device) < machine().visible.size();
+}
+
+int physical(int device) { return machine().visible[static_cast<std::size_t>(device)]; }
+
+int current_device() { return machine().devices[self()]; }
+void set_current_device(int device) { machine().devices[self()] = device; }
+
+hipError_t result(hipError_t error) {
+  if (error != hipSuccess) {
+    machine().errors[self()] = error;
+  }
+  return error;
+}
+
+hipError_t take_error() { return std::exchange(machine().errors[self()], hipSuccess); }
+
+Place place_of_device(int device) { return "device" + std::to_string(physical(device)); }
+
+Place place_of(const void* data) {
+  const auto& all = machine();
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  auto after = all.allocations.upper_bound(address);
+  if (after != all.allocations.begin()) {
+    const auto& [start, allocation] = *std::prev(after);
+    if (address - start < allocation.bytes) {
+      return allocation.place;
+    }
+  }
+  return "domain" + std::to_string(all.node.domains.front().index);
+}
+
+Cost kernel_cost(int device, const std::vector<Access>& accesses) {
+  Cost cost{machine().node.launch, {}};
+  for (const auto& access : accesses) {
+    cost.flows.push_back(kernel_flow(device, place_of(access.array), access.write, access.bytes));
+  }
+  return cost;
+}
+
+Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes) {
+  const auto source = place_of(from);
+  const auto destination = place_of(to);
+  const auto& routes = machine().node.copy;
+  const auto found = routes.find({source, destination});
+  if (found != routes.end() && engines_on(is_device(source) && is_device(destination))) {
+    return {found->second.start, {{&found->second, bytes}}};
+  }
+  // Within a device, or with the engines off: a kernel of the stream's device.
+  return kernel_cost(device, {{from, bytes, false}, {to, bytes, true}});
+}
+
+const std::string& problem() { return machine().problem; }
+bool noisy() { return machine().noise > 0; }
+nlohmann::json node_identity() { return machine().node.identity; }
+const std::vector<Domain>& domains() { return machine().node.domains; }
+void bind_host_memory(std::optional<int> domain) { machine().host_domain = domain; }
+
+Place user_host_place() {
+  const auto& all = machine();
+  return "domain" + std::to_string(all.host_domain.value_or(all.node.domains.front().index));
+}
+
+std::uint64_t memory_of(const Place& place) {
+  const auto& node = machine().node;
+  const auto index = std::stoi(place.substr(6));
+  if (is_device(place)) {
+    return node.devices[static_cast<std::size_t>(index)].memory_bytes;
+  }
+  for (const auto& domain : node.domains) {
+    if (domain.index == index) {
+      return domain.memory_bytes;
+    }
+  }
+  return 0;
+}
+
+std::uint64_t free_memory_of(const Place& place) {
+  return memory_of(place) - machine().allocated[place];
+}
+
+std::uint64_t free_host_memory() {
+  return problem().empty() ? free_memory_of(user_host_place()) : 0;
+}
+
+std::uint64_t moved_bytes(std::uint64_t bytes) {
+  constexpr std::uint64_t slice = 1 << 20;
+  return std::min(bytes, slice);
+}
+
+std::optional<int> domain_of_pci(const std::string& address) {
+  for (const auto& device : machine().node.devices) {
+    if (device.pci_address == address) {
+      return device.domain;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<int> domain_of(const void* data) {
+  const auto place = place_of(data);
+  const auto index = static_cast<std::size_t>(std::stoul(place.substr(6)));
+  return is_device(place) ? machine().node.devices[index].domain : static_cast<int>(index);
+}
+
+}  // namespace fabricheck_sim

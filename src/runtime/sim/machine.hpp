@@ -1,0 +1,97 @@
+// The simulated machine: the node, its SimGrid platform, its memory and its streams.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <simgrid/s4u.hpp>
+#include <string>
+#include <vector>
+
+#include "node.hpp"
+#include "sim.hpp"
+
+namespace fabricheck_sim {
+
+/// One flow of an operation.
+struct Flow {
+  const Route* route = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// What an operation takes: a start, then flows at the same time.
+struct Cost {
+  double start = 0;  ///< seconds
+  std::vector<Flow> flows;
+};
+
+struct Allocation {
+  Place place;
+  std::size_t bytes = 0;
+};
+
+struct Machine {
+  NodeDescription node;
+  std::string problem;
+  std::vector<int> visible;  ///< the node's device behind each device of this process
+  double noise = 0;          ///< relative standard deviation of an operation's time
+  std::mt19937_64 random;
+  std::optional<int> host_domain;
+  std::map<std::uintptr_t, Allocation> allocations;  ///< by address
+  std::map<Place, std::uint64_t> allocated;          ///< bytes
+  std::set<hipStream_t> streams;
+  std::map<int, hipStream_t> default_streams;
+  std::map<aid_t, int> devices;        ///< that each actor has set
+  std::map<aid_t, hipError_t> errors;  ///< last one of each actor
+};
+
+/// The machine, described by the file that FABRICHECK_NODE names; read at the first call and never
+/// destroyed.
+Machine& machine();
+
+bool exists(int device);
+int current_device();
+void set_current_device(int device);
+/// A device of this process as the node numbers it.
+int physical(int device);
+/// Remembers an error for hipGetLastError and hands it on.
+hipError_t result(hipError_t error);
+/// The last error of the calling actor, forgotten afterwards.
+hipError_t take_error();
+
+/// Where memory lies; memory that was not allocated through the runtime is pageable host memory on
+/// the first domain.
+Place place_of(const void* data);
+Place place_of_device(int device);
+/// Where hipHostMalloc with hipHostMallocNumaUser puts memory.
+Place user_host_place();
+
+/// Bytes of a place's memory, and those not allocated.
+std::uint64_t memory_of(const Place& place);
+std::uint64_t free_memory_of(const Place& place);
+
+/// What a kernel on `device` (of this process) takes. Throws std::runtime_error naming the device
+/// and the memory when the node has no way between them.
+Cost kernel_cost(int device, const std::vector<Access>& accesses);
+/// What a copy on a stream of `device` takes: by engine between two places, else by kernel.
+Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes);
+
+/// Makes the calling actor wait for as long as an operation takes.
+void spend(const Cost& cost);
+
+/// Waits until nothing is queued on any stream: freed memory may be in use otherwise.
+void finish_all_streams();
+
+/// Adds an operation to a stream: it takes its cost, then has its effect.
+void enqueue(hipStream_t stream, const Cost& cost, std::function<void()> effect);
+/// The device of a stream; of the default stream, the one that is set.
+int device_of(hipStream_t stream);
+
+/// The SimGrid host that actors live on.
+simgrid::s4u::Host* home();
+
+}  // namespace fabricheck_sim

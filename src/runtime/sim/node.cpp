@@ -1,0 +1,104 @@
+#include "node.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+
+namespace fabricheck_sim {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "fabricheck-platform-1";
+constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
+
+double positive(const json& value, const std::string& what) {
+  const auto number = value.get<double>();
+  if (!(number > 0) || !std::isfinite(number)) {
+    throw std::runtime_error(what + " is not positive");
+  }
+  return number;
+}
+
+NodeDescription parse(const json& content) {
+  NodeDescription node;
+  node.identity = content.at("node");
+  for (const auto& entry : content.at("devices")) {
+    Device device;
+    device.model = entry.at("model");
+    device.architecture = entry.at("architecture");
+    device.memory_bytes = entry.at("memory_bytes");
+    device.compute_units = entry.at("compute_units");
+    device.cache_bytes = entry.at("cache_bytes");
+    device.domain = entry.at("domain");
+    if (!entry.at("pci_address").is_null()) {
+      device.pci_address = entry.at("pci_address").get<std::string>();
+    }
+    node.devices.push_back(device);
+  }
+  for (const auto& entry : content.at("domains")) {
+    node.domains.push_back(
+        {entry.at("index"), entry.at("cores").get<std::vector<int>>(), entry.at("memory_bytes")});
+  }
+  if (node.devices.empty() || node.domains.empty()) {
+    throw std::runtime_error("it has no device or no NUMA domain");
+  }
+  node.launch = 1e-6 * positive(content.at("launch_us"), "launch_us");
+  std::map<std::string, std::size_t> numbers;
+  for (const auto& entry : content.at("links")) {
+    const auto name = entry.at("name").get<std::string>();
+    numbers[name] = node.links.size();
+    node.links.push_back({name, 1e9 * positive(entry.at("gbs"), "the bandwidth of '" + name + "'"),
+                          entry.at("each").get<bool>()});
+  }
+  const auto links_of = [&numbers](const json& names) {
+    std::vector<std::size_t> links;
+    for (const auto& name : names) {
+      const auto found = numbers.find(name.get<std::string>());
+      if (found == numbers.end()) {
+        throw std::runtime_error("a route has the unknown link '" + name.get<std::string>() + "'");
+      }
+      links.push_back(found->second);
+    }
+    if (links.empty()) {
+      throw std::runtime_error("a route has no link");
+    }
+    return links;
+  };
+  for (const auto& entry : content.at("kernel")) {
+    const int device = entry.at("device");
+    const Place memory = entry.at("memory");
+    node.kernel[{device, memory, false}] = {links_of(entry.at("read")), 0};
+    node.kernel[{device, memory, true}] = {links_of(entry.at("write")), 0};
+  }
+  for (const auto& entry : content.at("copy")) {
+    node.copy[{entry.at("source"), entry.at("destination")}] = {
+        links_of(entry.at("links")), 1e-6 * positive(entry.at("start_us"), "start_us")};
+  }
+  return node;
+}
+
+}  // namespace
+
+NodeDescription read_node(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    throw std::runtime_error("FABRICHECK_NODE names '" + path +
+                             "', which can not be read; write it by: " + kCommand);
+  }
+  try {
+    const auto content = json::parse(file, nullptr, false);
+    if (content.is_discarded()) {
+      throw std::runtime_error("it is no JSON");
+    }
+    if (content.value("format", "") != kFormat) {
+      throw std::runtime_error(std::string("its format is not ") + kFormat);
+    }
+    return parse(content);
+  } catch (const std::exception& error) {
+    throw std::runtime_error("'" + path + "' does not describe a node to simulate (" +
+                             error.what() + "); write it by: " + kCommand);
+  }
+}
+
+}  // namespace fabricheck_sim

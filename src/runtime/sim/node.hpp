@@ -1,0 +1,54 @@
+// The simulated node as `fabricheck topology export` describes it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "sim.hpp"
+
+namespace fabricheck_sim {
+
+/// Where memory lies, as the platform names it: device3, domain1.
+using Place = std::string;
+
+struct Device {
+  std::string model;
+  std::string architecture;
+  std::uint64_t memory_bytes = 0;
+  int compute_units = 1;
+  int cache_bytes = 0;
+  int domain = 0;
+  std::optional<std::string> pci_address;
+};
+
+struct LinkDescription {
+  std::string name;
+  double bytes_per_second = 0;
+  bool each = false;  ///< every flow may have that much, else all flows share it
+};
+
+/// Links of a flow, by index, and the seconds before it starts.
+struct Route {
+  std::vector<std::size_t> links;
+  double start = 0;
+};
+
+struct NodeDescription {
+  nlohmann::json identity;
+  std::vector<Device> devices;
+  std::vector<Domain> domains;
+  double launch = 0;  ///< seconds of a kernel beside its traffic
+  std::vector<LinkDescription> links;
+  std::map<std::tuple<int, Place, bool>, Route> kernel;  ///< device, memory, whether it writes
+  std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
+};
+
+/// Reads a platform. Throws std::runtime_error with one sentence that names the file.
+NodeDescription read_node(const std::string& path);
+
+}  // namespace fabricheck_sim

@@ -1,0 +1,194 @@
+// Devices, memory and copies of the simulated node; see hip/hip_runtime.h.
+#include <hip/hip_runtime.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "machine.hpp"
+
+namespace {
+
+using namespace fabricheck_sim;
+
+const Device& device_at(int device) {
+  return machine().node.devices[static_cast<std::size_t>(physical(device))];
+}
+
+/// Reserves addresses only: what is not touched takes no memory, so that a node may be larger than
+/// the machine that simulates it.
+hipError_t allocate(void** data, std::size_t bytes, const Place& place) {
+  if (data == nullptr || bytes == 0) {
+    return result(hipErrorInvalidValue);
+  }
+  if (bytes > free_memory_of(place)) {
+    return result(hipErrorOutOfMemory);
+  }
+  void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (fresh == MAP_FAILED) {
+    return result(hipErrorOutOfMemory);
+  }
+  auto& all = machine();
+  all.allocations[reinterpret_cast<std::uintptr_t>(fresh)] = {place, bytes};
+  all.allocated[place] += bytes;
+  *data = fresh;
+  return hipSuccess;
+}
+
+hipError_t release(void* data) {
+  if (data == nullptr) {
+    return hipSuccess;
+  }
+  auto& all = machine();
+  const auto found = all.allocations.find(reinterpret_cast<std::uintptr_t>(data));
+  if (found == all.allocations.end()) {
+    return result(hipErrorInvalidValue);
+  }
+  finish_all_streams();
+  (void)munmap(data, found->second.bytes);
+  all.allocated[found->second.place] -= found->second.bytes;
+  all.allocations.erase(found);
+  return hipSuccess;
+}
+
+hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t stream) {
+  try {
+    fabricheck_sim::enqueue(stream, copy_cost(device_of(stream), to, from, bytes),
+                            [=] { std::memcpy(to, from, moved_bytes(bytes)); });
+  } catch (const std::runtime_error&) {
+    return result(hipErrorInvalidDevice);
+  }
+  return hipSuccess;
+}
+
+bool reaches(int device, int owner) {
+  return machine().node.kernel.count({physical(device), place_of_device(owner), false}) > 0;
+}
+
+}  // namespace
+
+hipError_t hipGetDeviceCount(int* count) {
+  *count = static_cast<int>(machine().visible.size());
+  return *count > 0 ? hipSuccess : result(hipErrorNoDevice);
+}
+
+hipError_t hipSetDevice(int device) {
+  if (!exists(device)) {
+    return result(hipErrorInvalidDevice);
+  }
+  set_current_device(device);
+  return hipSuccess;
+}
+
+hipError_t hipGetDevice(int* device) {
+  *device = current_device();
+  return hipSuccess;
+}
+
+hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  if (!exists(device)) {
+    return result(hipErrorInvalidDevice);
+  }
+  const auto& described = device_at(device);
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "%s (simulated)",
+                described.model.c_str());
+  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s",
+                described.architecture.c_str());
+  properties->totalGlobalMem = described.memory_bytes;
+  properties->l2CacheSize = described.cache_bytes;
+  properties->multiProcessorCount = described.compute_units;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetPCIBusId(char* address, int length, int device) {
+  if (!exists(device)) {
+    return result(hipErrorInvalidDevice);
+  }
+  const auto& known = device_at(device).pci_address;
+  if (!known) {
+    return result(hipErrorNotSupported);
+  }
+  std::snprintf(address, static_cast<std::size_t>(length), "%s", known->c_str());
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetUuid(hipUUID*, hipDevice_t) { return result(hipErrorNotSupported); }
+
+hipError_t hipDriverGetVersion(int* version) {
+  *version = 0;
+  return hipSuccess;
+}
+
+hipError_t hipRuntimeGetVersion(int* version) {
+  // As CUDA writes a version: 3320 is 3.32, SimGrid's.
+  *version = FABRICHECK_SIMGRID_MAJOR * 1000 + FABRICHECK_SIMGRID_MINOR * 10;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceCanAccessPeer(int* possible, int device, int owner) {
+  if (!exists(device) || !exists(owner)) {
+    return result(hipErrorInvalidDevice);
+  }
+  *possible = device != owner && reaches(device, owner) ? 1 : 0;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceEnablePeerAccess(int owner, unsigned) {
+  const bool possible = exists(owner) && reaches(current_device(), owner);
+  return possible ? hipSuccess : result(hipErrorInvalidDevice);
+}
+
+hipError_t hipMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  const auto place = place_of_device(current_device());
+  *free_bytes = free_memory_of(place);
+  *total_bytes = memory_of(place);
+  return hipSuccess;
+}
+
+hipError_t hipMalloc(void** data, std::size_t bytes) {
+  if (!exists(current_device())) {
+    return result(hipErrorNoDevice);
+  }
+  return allocate(data, bytes, place_of_device(current_device()));
+}
+
+hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
+  if (!exists(current_device())) {
+    return result(hipErrorNoDevice);
+  }
+  // By default HIP takes the domain nearest to the device that is set.
+  const auto nearest = "domain" + std::to_string(device_at(current_device()).domain);
+  return allocate(data, bytes, (flags & hipHostMallocNumaUser) != 0 ? user_host_place() : nearest);
+}
+
+hipError_t hipFree(void* data) { return release(data); }
+hipError_t hipHostFree(void* data) { return release(data); }
+
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind,
+                          hipStream_t stream) {
+  return copy(to, from, bytes, stream);
+}
+
+hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                              std::size_t bytes, hipStream_t stream) {
+  if (!exists(to_device) || !exists(from_device)) {
+    return result(hipErrorInvalidDevice);
+  }
+  return copy(to, from, bytes, stream);
+}
+
+hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind) {
+  const auto error = copy(to, from, bytes, nullptr);
+  return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
+}
+
+hipError_t hipMemset(void* data, int value, std::size_t bytes) {
+  fabricheck_sim::enqueue(nullptr, kernel_cost(current_device(), {{data, bytes, true}}),
+                          [=] { std::memset(data, value, moved_bytes(bytes)); });
+  return hipStreamSynchronize(nullptr);
+}
+
+hipError_t hipGetLastError() { return take_error(); }

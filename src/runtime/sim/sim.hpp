@@ -1,0 +1,62 @@
+// What the sim runtime offers beside the HIP calls; programs use harness/simulation.hpp.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fabricheck_sim {
+
+/// One array that a kernel reads or writes in full.
+struct Access {
+  const void* array = nullptr;
+  std::uint64_t bytes = 0;
+  bool write = false;
+};
+
+/// Runs `body` as an actor of the simulated node, until it returns. Without a usable node it runs
+/// outside any simulation, where no device exists; problem() then says why.
+/// Throws std::runtime_error when nothing in the simulation can go on before `body` has returned.
+void run(const std::function<void()>& body);
+
+/// Why there is no simulated node, in one sentence; empty when there is one.
+const std::string& problem();
+
+/// Seconds of the simulated clock; 0 outside a simulation.
+double now();
+
+/// Says what the next kernel on the stream reads and writes.
+void declare(hipStream_t stream, std::vector<Access> accesses);
+
+/// How many of `bytes` are really moved: all, up to a slice.
+std::uint64_t moved_bytes(std::uint64_t bytes);
+
+/// Whether operations have seeded noise, so that samples differ.
+bool noisy();
+
+/// Name, digest and overlay of the node, as the result document has them; null without a node.
+nlohmann::json node_identity();
+
+struct Domain {
+  int index = 0;
+  std::vector<int> cores;
+  std::uint64_t memory_bytes = 0;
+};
+/// The NUMA domains of the simulated host.
+const std::vector<Domain>& domains();
+
+/// The NUMA domain of a PCI address, if the node model knows that address.
+std::optional<int> domain_of_pci(const std::string& address);
+/// The NUMA domain that memory lies on or, of a device's memory, that the device is attached to.
+std::optional<int> domain_of(const void* data);
+/// Where hipHostMalloc with hipHostMallocNumaUser puts memory; empty: on the first domain.
+void bind_host_memory(std::optional<int> domain);
+/// Bytes of the memory there that are not allocated.
+std::uint64_t free_host_memory();
+
+}  // namespace fabricheck_sim

@@ -1,0 +1,457 @@
+"""The command line as a user meets it: tables, sentences, exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import fabricheck
+import factories
+from fabricheck.cli import app, show
+
+GOOD, USAGE, NOTHING, INVALID = 0, 2, 3, 4
+
+HEAD = ["Session", "Date", "Partitions", "Checks", "Passed", "Failed", "Retried", "Clock"]
+
+
+def run(*arguments, code=GOOD):
+    """Call the command line; every line of output must fit, every error is one sentence."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    for line in result.stdout.splitlines():
+        if "--json" not in arguments and "validate" not in arguments:
+            assert len(line) <= 100, line
+    for line in result.stderr.splitlines():
+        assert line.startswith("fabricheck: ") and line.endswith((".", "--help.")), line
+    return result
+
+
+def write_result(folder, name="stream_local", kind="output", **changes):
+    return factories.write(
+        factories.case_folder(folder, name, kind) / "result.json", factories.document(**changes)
+    )
+
+
+def scan(**changes):
+    """Series of one operation over sizes and blocks; the block decides the value."""
+    return [
+        factories.series(
+            [10.0 * block / 64 + index / 100 for index in range(9)],
+            bytes=size,
+            bytes_moved=2 * size,
+            block_size=block,
+            host_clock=None,
+            **changes,
+        )
+        for size in (1 << 20, 1 << 21)
+        for block in (64, 256, 128)
+    ]
+
+
+def test_version_and_help():
+    assert run("--version").stdout == f"fabricheck {fabricheck.__version__}\n"
+    for arguments in ((), ("--help",)):
+        text = " ".join(run(*arguments).stdout.split())
+        assert "results" in text and "coverage" in text
+    assert "4 an input is unreadable, invalid or incomplete" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bogus"], "No such command 'bogus'"),
+        (["results", "bogus"], "No such command 'bogus'"),
+        (["results"], "Missing command"),
+        (["results", "list", "--limti"], "No such option: --limti"),
+        (["results", "list", "--limit", "0"], "Invalid value for '--limit'"),
+        (["coverage", "a", "b"], "unexpected extra argument"),
+    ],
+)
+def test_bad_usage_is_one_sentence(arguments, said):
+    result = run(*arguments, code=USAGE)
+    assert said in result.stderr and len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_no_results_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    for command in ("list", "show", "validate"):
+        assert "There is no results folder" in run("results", command, code=NOTHING).stderr
+
+
+def test_no_session(results_folder):
+    for command in ("list", "show", "validate"):
+        assert "There is no session" in run("results", command, code=NOTHING).stderr
+
+
+def test_list(one_session):
+    later = factories.SESSION_START + 3600
+    cases = [factories.case("a", result="fail"), factories.case("b", partition="gpu")]
+    factories.session(one_session, cases, number=1, start=later)
+    lines = run("results", "list").stdout.splitlines()
+    assert lines[0].split() == HEAD
+    assert lines[1].split()[0] == "run-1" and lines[1].split()[-5:] == ["2", "1", "1", "0", "-"]
+    assert "local:gpu, local:host" in lines[1]
+    assert lines[2].split()[0] == "run-0"
+    assert lines[2].split()[-5:] == ["1", "1", "0", "0", "measured"]
+    short = run("results", "list", "--limit", "1").stdout
+    assert "run-0" not in short and "1 older sessions" in short
+    found = json.loads(run("results", "list", "--json").stdout)
+    assert [row["session"] for row in found["sessions"]] == ["run-1", "run-0"]
+    assert found["sessions"][1]["clock"] == ["measured"]
+
+
+def test_list_names_an_unreadable_report_and_shows_the_others(one_session):
+    (one_session / "reports" / "run-7.json").write_text("{")
+    result = run("results", "list", code=INVALID)
+    assert "run-0" in result.stdout
+    assert "run-7.json: is not a whole run report of ReFrame." in result.stderr
+
+
+@pytest.mark.parametrize("start", [1e300, -1e300, float("nan"), 10**400, 253402300800])
+def test_a_report_of_no_time(one_session, start):
+    factories.session(one_session, [], number=7, start=start)
+    for command in ("list", "show"):
+        result = run("results", command, code=INVALID)
+        assert "run-7.json: " in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_a_pipe_is_no_document(one_session, tmp_path):
+    pipe = tmp_path / "pipe" / "result.json"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    said = f"{pipe}: can not be read (it is no regular file)."
+    assert run("results", "validate", pipe, code=INVALID).stdout == said + "\n"
+    for path in (pipe, pipe.parent):
+        assert said in run("results", "show", path, code=INVALID).stderr
+    os.mkfifo(one_session / "reports" / "run-7.json")
+    assert "run-7.json: can not be read" in run("results", "list", code=INVALID).stderr
+
+
+def test_a_host_of_no_name(one_session):
+    host = factories.document()["host"] | {"hostname": "node\ud800"}
+    path = write_result(one_session, host=host)
+    for command in (["show", path], ["validate", path], ["show"]):
+        result = run("results", *command, code=INVALID)
+        assert "holds \\ud800, which is half of a character." in result.output
+    report = one_session / "reports" / "run-0.json"
+    report.write_text(report.read_text().replace('"node1"', '"node\\ud800"'))
+    assert "is not a whole run report" in run("results", "list", code=INVALID).stderr
+
+
+def test_list_after_a_killed_session(results_folder):
+    write_result(results_folder)
+    result = run("results", "list")
+    assert "1 result document(s) belong to no session" in result.stderr
+    shown = run("results", "show", "unreported").stdout
+    assert "Documents of no session" in shown and "10.050" in shown
+
+
+def test_show_warns_of_documents_newer_than_the_session(one_session):
+    write_result(
+        one_session,
+        "other",
+        started="2026-02-02T00:00:00Z",
+        finished=None,
+        complete=False,
+        outcome={"exit_code": None, "status": "running", "message": None},
+    )
+    result = run("results", "show")
+    assert "1 result document(s) are newer than session run-0" in result.stderr
+
+
+def test_show(one_session):
+    text = run("results", "show").stdout
+    assert "Session run-0 of " in text and "1 checks, 1 passed, 0 failed" in text
+    assert "stream_local @local:host (pass): stream 0.1.0 on node1, runtime host" in text
+    assert "E1, measured, in GB/s (1e9 bytes per second); bytes counted read+write" in text
+    row = " ".join(text.splitlines()[-1].split())
+    assert row == "copy 0 device -> device 256 MiB 256 10.050 9.9000 - 10.200 9 verified"
+    assert run("results", "show", "latest").stdout == run("results", "show", "0").stdout == text
+
+
+def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
+    path = factories.case_folder(one_session, "stream_local") / "result.json"
+    for name in (path, path.parent, one_session):
+        assert "10.050" in run("results", "show", name).stdout
+    [entry] = json.loads(run("results", "show", path, "--json").stdout)
+    assert entry["document"] == factories.document() and entry["case"] is None
+    [entry] = json.loads(run("results", "show", "--json").stdout)
+    assert entry["case"] == "stream_local" and entry["where"] == "local:host"
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "no result document in" in run("results", "show", empty, code=NOTHING).stderr
+    assert "no result document x.json" in run("results", "show", "x.json", code=NOTHING).stderr
+    path.write_text("{")
+    assert "cut short" in run("results", "show", path, code=INVALID).stderr
+
+
+def test_show_shows_the_rest_beside_a_corrupt_document(one_session):
+    cases = [factories.case(), factories.case("broken"), factories.case("lost", result="fail")]
+    factories.session(one_session, cases)
+    write_result(one_session, "broken").write_text("{")
+    result = run("results", "show", code=INVALID)
+    assert "10.050" in result.stdout
+    assert "broken/result.json" in result.stderr.replace("\n", "")
+    assert "lost @local:host (fail) left no result document" in result.stderr
+
+
+def test_show_of_everything_that_is_not_good(results_folder):
+    failed = factories.case(result="fail", fail_reason="sanity error: 3 words are wrong")
+    factories.session(
+        results_folder,
+        [failed, factories.case("gone", result="skip")],
+        earlier_runs=[[factories.case(result="fail")]],
+    )
+    odd = {"median": 11.055, "ratio": 1.1, "agrees": False}
+    write_result(
+        results_folder,
+        kind="stage",
+        outcome={"exit_code": 5, "status": "wrong-data", "message": "a word differs"},
+        faults_injected=["flip-bit:0:1"],
+        notes=["the machine was busy"],
+        options={},
+        series=[
+            factories.series(verification=factories.mismatched(3), noisy=True, host_clock=odd),
+            factories.series(
+                verification={"bytes_checked": 0, "errors": 0, "first_mismatch": None},
+                regime="cache",
+                samples=[10.0],
+                block_size=None,
+                host_clock=None,
+            ),
+        ],
+    )
+    text = run("results", "show").stdout
+    for part in (
+        "1 failed, 1 retried, 1 skipped",
+        "stream_local @local:host (fail at attempt 2)",
+        "attempt 1 (fail)",
+        "outcome wrong-data: a word differs",
+        "check: sanity error: 3 words are wrong",
+        "faults made on purpose: flip-bit:0:1",
+        "note: the machine was busy",
+        "3 WRONG",
+        "not verified",
+    ):
+        assert part in text
+    one_line = " ".join(text.split())
+    assert "noisy" in one_line and "clocks differ" in one_line and "cache" in one_line
+
+
+def test_repetitions_are_listed_and_shown_apart(results_folder):
+    cases = [
+        factories.case(unique_name=f"s_{n}", display_name=f"stream_local %.repeat_no={n}", **end)
+        for n, end in enumerate(({"result": "fail", "fail_reason": "too slow"}, {}))
+    ]
+    factories.session(results_folder, cases)
+    write_result(results_folder, "s_0", "stage")
+    write_result(results_folder, "s_1")
+    listed = run("results", "list")
+    assert listed.stdout.splitlines()[1].split()[-5:] == ["2", "1", "1", "0", "measured"]
+    assert listed.stderr == ""
+    shown = run("results", "show").stdout
+    assert "2 checks, 1 passed, 1 failed" in shown
+    assert "stream_local %.repeat_no=0 @local:host (fail): stream" in shown
+    assert "stream_local %.repeat_no=1 @local:host (pass): stream" in shown
+    assert shown.count("check: too slow") == 1
+
+
+def test_a_retry_that_passed_is_not_a_plain_pass(results_folder):
+    stage = factories.case_folder(results_folder, "first", "stage")
+    first = factories.case(result="fail", fail_reason="too\nslow", stagedir=str(stage))
+    factories.session(results_folder, [factories.case()], earlier_runs=[[first]])
+    write_result(results_folder, "first", "stage")
+    write_result(results_folder)
+    listed = run("results", "list")
+    assert listed.stdout.splitlines()[1].split()[-5:] == ["1", "1", "0", "1", "measured"]
+    assert "Retried: checks that failed at an earlier attempt" in listed.stdout
+    assert listed.stderr == ""
+    shown = run("results", "show").stdout
+    assert "1 checks, 1 passed, 0 failed, 1 retried" in shown
+    assert "stream_local @local:host (pass at attempt 2): stream" in shown
+    assert "attempt 1 (fail): too slow" in shown
+    assert "attempt 1 left" in shown and "first/result.json" in shown.replace("\n", "")
+    [entry] = json.loads(run("results", "show", "--json").stdout)
+    assert (entry["result"], entry["failed_attempts"]) == ("pass", 1)
+
+
+def test_of_reruns_only_the_failed_are_named(results_folder):
+    earlier = [[factories.case()], [factories.case(result="fail", fail_reason="too slow")]]
+    factories.session(results_folder, [factories.case()], earlier_runs=earlier)
+    write_result(results_folder)
+    shown = run("results", "show").stdout
+    assert "(pass at attempt 3)" in shown
+    assert "attempt 2 (fail): too slow" in shown and "attempt 1" not in shown
+
+
+def test_what_a_check_repeats_of_the_program_is_said_once(results_folder):
+    reason = "sanity error: stream ended with exit code 6 (the time limit): too late"
+    factories.session(results_folder, [factories.case(result="fail", fail_reason=reason)])
+    outcome = {"exit_code": 6, "status": "time-limit", "message": "too late"}
+    write_result(results_folder, kind="stage", complete=False, outcome=outcome)
+    assert run("results", "show").stdout.count("too late") == 1
+
+
+def test_show_of_an_interrupted_run(tmp_path):
+    path = factories.write(tmp_path / "result.json.partial", factories.killed_document())
+    text = run("results", "show", path).stdout
+    assert "outcome running" in text and "incomplete: the series are only those finished" in text
+
+
+def test_long_scans_are_summarised(tmp_path):
+    wrong = factories.mismatched(checked=1 << 10)
+    bad = factories.series(bytes=1 << 10, bytes_moved=2 << 10, verification=wrong)
+    path = factories.write(
+        tmp_path / "result.json",
+        factories.document(
+            series=[*scan(), bad],
+            outcome={"exit_code": 5, "status": "wrong-data", "message": "wrong"},
+        ),
+    )
+    text = run("results", "show", path).stdout
+    rows = [" ".join(line.split()) for line in text.splitlines() if line.startswith("copy")]
+    assert [row.split(" -> device ")[1].split(" ")[:3] for row in rows] == [
+        ["2", "MiB", "256"],
+        ["1", "KiB", "256"],
+    ]
+    assert "40.040" in text and "WRONG" in text and "20.040" not in text
+    assert "5 more series: --all" in text
+    everything = run("results", "show", path, "--all").stdout
+    assert "20.040" in everything and "--all" not in everything
+    assert sum(line.startswith("copy") for line in everything.splitlines()) == 7
+
+
+def test_the_best_of_a_latency_is_the_lowest(tmp_path):
+    series = scan(unit="us", better="lower", operation="read", bytes_counted="once")
+    path = factories.write(tmp_path / "result.json", factories.document(series=series))
+    text = run("results", "show", path).stdout
+    assert "in us; bytes counted once" in text
+    assert "10.040" in text and "40.040" not in text
+
+
+def test_sets_of_devices(tmp_path):
+    members = [0, 1, 2, 5]
+    devices = [factories.device(index) for index in range(8)]
+    share = factories.series(
+        experiment="E5",
+        role="share",
+        device=2,
+        device_set=members,
+        source=factories.place("host-pinned", None, 0),
+        destination=factories.place("peer", 5),
+    )
+    both = factories.series(
+        experiment="E5", role="sum", device=None, device_set=members, bytes_moved=8 << 28
+    )
+    path = factories.write(
+        tmp_path / "result.json", factories.document(series=[share, both], devices=devices)
+    )
+    text = " ".join(run("results", "show", path).stdout.split())
+    assert "2 of 0-2,5" in text and "sum 0-2,5" in text
+    assert "pinned N0 -> peer 5" in text
+    assert "N0: host memory that was proved to lie in that NUMA domain" in text
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        (range(64), "0-63"),
+        ([7, 0, 1], "0,1,7"),
+        ([0, 2, 4, 6], "0,2,4,6"),
+        (range(0, 36, 2), "0,2,..,34 (18)"),
+        ([*range(8), 10, 12, 14, 16], "0-7,10,..,16 (12)"),
+    ],
+)
+def test_sets_of_many_devices_are_short(members, text):
+    assert show.ranges(members) == text
+
+
+def test_a_simulated_result_is_never_called_measured(results_folder):
+    factories.session(results_folder, [factories.case()])
+    write_result(results_folder, **factories.simulated_document())
+    for command in (["results", "list"], ["results", "show"], ["results", "validate"]):
+        text = run(*command).stdout
+        assert "simulated" in text and "measured" not in text
+    e1 = json.loads(run("coverage", "--json").stdout)["experiments"][0]
+    assert e1["ran"][0]["clocks"] == ["simulated"]
+    assert "simulated in local:host" in run("coverage").stdout
+
+
+def test_validate(one_session, tmp_path):
+    good = run("results", "validate").stdout
+    assert good.endswith("result.json: valid (stream, 1 series, measured, outcome good).\n")
+    assert run("results", "validate", one_session).stdout == good
+    bad = factories.write(tmp_path / "bad" / "result.json", {"schema": "fabricheck-result"})
+    killed = factories.write(
+        tmp_path / "killed" / "result.json.partial", factories.killed_document()
+    )
+    faulty = factories.write(
+        tmp_path / "faulty.json", factories.document(faults_injected=["unwritten"])
+    )
+    result = run("results", "validate", bad, killed, faulty, tmp_path / "x.json", code=INVALID)
+    lines = result.stdout.splitlines()
+    assert "has no schema version" in lines[0]
+    assert "valid but incomplete (stream, 1 series, measured, outcome running)" in lines[1]
+    assert "with faults made on purpose (unwritten)" in lines[2]
+    assert "There is no result document" in lines[3]
+    run("results", "validate", killed, code=INVALID)
+    run("results", "validate", faulty, tmp_path / "x.json", code=NOTHING)
+    found = json.loads(run("results", "validate", bad, "--json", code=INVALID).stdout)
+    assert found[0]["exit_code"] == INVALID and found[0]["path"] == str(bad)
+
+
+def test_validate_finds_nothing(results_folder, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "no result document under" in run("results", "validate", empty, code=NOTHING).stdout
+    factories.session(results_folder, [factories.case("build", tags=["build"])])
+    assert "latest session" in run("results", "validate", code=NOTHING).stderr
+
+
+def test_validate_misses_the_document_of_a_check(results_folder):
+    factories.session(results_folder, [factories.case()])
+    said = run("results", "validate", code=NOTHING).stdout
+    assert said == "stream_local @local:host (pass) left no result document.\n"
+
+
+def test_names_with_brackets_are_shown_as_they_are(results_folder):
+    factories.session(results_folder, [factories.case(display_name="check %size=[red]1[/]")])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    assert "check %size=[red]1[/] @local:host" in run("results", "show").stdout
+
+
+def test_an_error_of_the_operating_system_is_a_sentence(one_session, monkeypatch):
+    def refuse(*_arguments):
+        raise PermissionError(13, "Permission denied", "some file")
+
+    monkeypatch.setattr("fabricheck.cli.show.show", refuse)
+    result = run("results", "show", code=INVALID)
+    assert result.stderr == (
+        "fabricheck: The operating system refused some file: Permission denied.\n"
+    )
+
+
+def test_a_defect_keeps_its_traceback(one_session, monkeypatch):
+    def defect(*_arguments):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr("fabricheck.cli.show.show", defect)
+    result = CliRunner().invoke(app, ["results", "show"])
+    assert isinstance(result.exception, RuntimeError) and result.exit_code == 1
+
+
+@pytest.mark.slow
+def test_as_a_process_in_a_pipe(one_session):
+    script = "import fabricheck.cli; fabricheck.cli.app()"
+    command = [sys.executable, "-c", script, "results", "show", "77"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (NOTHING, "")
+    assert len(done.stderr.splitlines()) == 1
+    done = subprocess.run([*command[:-1], "0"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (GOOD, "")
+    assert "\x1b" not in done.stdout and "10.050" in done.stdout

@@ -1,0 +1,180 @@
+"""Coverage claims what a session shows, and nothing else."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck import coverage
+from fabricheck.cli import app, output
+from fabricheck.errors import InvalidInputError
+
+
+@pytest.fixture(autouse=True)
+def checks(tmp_path, monkeypatch):
+    """A folder of checks, for E1, E3 and E5."""
+    folder = tmp_path / "checks"
+    (folder / "topic").mkdir(parents=True)
+    (folder / "topic" / "one.py").write_text(
+        '"""A check for E9 in words only."""\n'
+        "class A:\n"
+        "    tags = {'E1', 'smoke', 'E99'}\n"
+        "    title = 'E8'\n"
+        "    note: str\n"
+        "class B(A):\n"
+        "    tags: set[str] = {'E3'}\n"
+        "    def set_up(self):\n"
+        "        self.tags |= {'E5'}\n"
+    )
+    monkeypatch.setenv("RFM_CHECK_SEARCH_PATH", str(folder))
+    return folder
+
+
+def rows(*arguments):
+    result = CliRunner().invoke(app, ["coverage", "--json", *arguments])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["experiments"]
+    return {row["experiment"]: row for row in found}
+
+
+def table():
+    result = CliRunner().invoke(app, ["coverage"])
+    assert result.exit_code == 0, result.output
+    assert all(len(line) <= output.PIPED_WIDTH for line in result.stdout.splitlines())
+    return " ".join(result.stdout.split())
+
+
+def test_the_experiments_are_e1_to_e15():
+    found = coverage.experiments()
+    assert [row.id for row in found] == [f"E{number}" for number in range(1, 16)]
+    assert all(row.title and row.needs and row.get for row in found)
+    runtimes = {"rocm", "cuda", "host", "sim"}
+    assert all(set(row.not_on) <= runtimes and all(row.not_on.values()) for row in found)
+
+
+def test_checks_are_found_by_their_tags(checks):
+    assert coverage.experiments_with_check([checks]) == {"E1", "E3", "E5"}
+    assert coverage.experiments_with_check([checks / "topic" / "one.py"]) == {"E1", "E3", "E5"}
+    (checks / "broken.py").write_text("class")
+    with pytest.raises(InvalidInputError, match=r"broken\.py: can not be read as a check file"):
+        coverage.experiments_with_check([checks])
+
+
+def test_the_suites_own_checks_are_found(monkeypatch):
+    monkeypatch.delenv("RFM_CHECK_SEARCH_PATH")
+    [folder] = coverage.checks_folders()
+    assert {"E1", "E5"} <= coverage.experiments_with_check([folder])
+
+
+def test_before_any_session(results_folder):
+    found = rows()
+    assert not any(row["ran"] for row in found.values())
+    assert found["E1"]["why_not"] == "no session yet"
+    assert found["E2"]["why_not"] == "no check in this version"
+    assert "no session yet" in table() and "0 of 15 experiments have results" in table()
+
+
+def test_no_such_session(results_folder):
+    result = CliRunner().invoke(app, ["coverage", "5"])
+    assert result.exit_code == 3 and "no session '5'" in result.stderr
+
+
+def test_without_checks(results_folder, monkeypatch, tmp_path):
+    monkeypatch.setattr(coverage, "checks_folders", list)
+    assert "The checks were not found" in table()
+
+
+def test_a_session(one_session):
+    found = rows()
+    assert found["E1"]["ran"] == [
+        {
+            "where": "local:host",
+            "clocks": ["measured"],
+            "runtimes": ["host"],
+            "series": 1,
+            "comparisons": 0,
+            "cases": 1,
+            "passed": 1,
+            "failed": 0,
+            "skipped": 0,
+            "without_document": 0,
+        }
+    ]
+    assert found["E1"]["why_not"] is None
+    assert found["E3"]["why_not"] == "a CPU has no zero copy and no page migration"
+    assert found["E5"]["why_not"].startswith("not in session run-0")
+    assert found["E15"]["has_check"] is False
+    text = table()
+    assert "measured in local:host by the host runtime: 1 series, 1 check (1 passed)" in text
+    assert "1 of 15 experiments have results in this session." in text
+
+
+def test_a_check_that_failed_before_measuring_did_not_measure(results_folder):
+    cases = [factories.case(result="fail"), factories.case("two", result="skip")]
+    factories.session(results_folder, cases)
+    [ran] = rows()["E1"]["ran"]
+    assert (ran["series"], ran["failed"], ran["skipped"]) == (0, 1, 1)
+    assert ran["clocks"] == []
+    assert "nothing measured in local:host: 0 series, 2 checks" in table()
+    assert "1 failed, 1 skipped, 1 without a document" in table()
+    assert "0 of 15 experiments have results" in table()
+
+
+def test_series_count_for_their_experiment_whatever_the_tags(results_folder):
+    factories.session(results_folder, [factories.case(tags=["smoke"])])
+    factories.write(
+        factories.case_folder(results_folder, "stream_local") / "result.json",
+        factories.document(series=[factories.series(experiment="E5")]),
+    )
+    found = rows()
+    assert found["E5"]["ran"][0]["series"] == 1
+    assert found["E1"]["ran"] == []
+
+
+def test_a_comparison_with_the_node_model_counts(results_folder):
+    factories.session(results_folder, [factories.case("node_topology", tags=["E13"])])
+    factories.write(
+        factories.case_folder(results_folder, "node_topology") / "result.json",
+        factories.simulated_document(series=[], differences=["Pair 0-6: no direct link."]),
+    )
+    [ran] = rows()["E13"]["ran"]
+    assert (ran["comparisons"], ran["series"], ran["clocks"]) == (1, 0, ["simulated"])
+    text = table()
+    assert "simulated in local:host by the sim runtime: 1 comparison, 1 check (1 passed)" in text
+    assert "1 of 15 experiments have results" in text
+
+
+def test_the_best_devices_are_found_from_the_series_of_another_experiment(results_folder):
+    case = factories.case("best_devices", tags=["E14"])
+    factories.session(results_folder, [case, factories.case("other", tags=["E14"])])
+    for name, experiment in (("best_devices", "E8"), ("other", "E1")):
+        factories.write(
+            factories.case_folder(results_folder, name) / "result.json",
+            factories.document(series=[factories.series(experiment=experiment)] * 2),
+        )
+    found = rows()
+    assert (found["E14"]["ran"][0]["series"], found["E14"]["ran"][0]["cases"]) == (2, 2)
+    assert (found["E8"]["ran"][0]["series"], found["E8"]["ran"][0]["cases"]) == (2, 1)
+
+
+def test_two_partitions_are_two_rows(one_session):
+    cases = [factories.case(), factories.case("two", partition="gpu", result="fail")]
+    factories.session(one_session, cases)
+    assert [ran["where"] for ran in rows()["E1"]["ran"]] == ["local:host", "local:gpu"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (2094.123, "2094.1"), (123456.7, "123457"), (9.9, "9.9000"), (0.001, "0.001")],
+)
+def test_numbers(value, text):
+    assert output.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(1, "1 B"), (1000, "1000 B"), (1024, "1 KiB"), (1 << 33, "8 GiB"), (1 << 60, "1048576 TiB")],
+)
+def test_sizes(count, text):
+    assert output.size(count) == text

@@ -1,0 +1,22 @@
+"""Fixtures of all tests: a results folder that looks as ReFrame leaves one."""
+
+import pytest
+
+import factories
+
+
+@pytest.fixture
+def results_folder(tmp_path, monkeypatch):
+    """An empty results folder that the environment names."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def one_session(results_folder):
+    """A session with a check that passed, and its document."""
+    factories.session(results_folder, [factories.case()])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    return results_folder

@@ -1,0 +1,101 @@
+#include <doctest/doctest.h>
+
+#include "harness/concurrent.hpp"
+#include "harness/devices.hpp"
+#include "harness/pattern.hpp"
+
+using namespace fabricheck;
+
+namespace {
+
+Series part_of(int device, std::uint64_t bytes) {
+  Series series;
+  series.device = device;
+  series.device_set = {0, 1};
+  series.source = {"device", device, -1};
+  series.destination = {"peer", 1 - device, -1};
+  series.bytes = bytes;
+  series.bytes_moved = bytes;
+  series.verification.bytes_checked = bytes;
+  return series;
+}
+
+}  // namespace
+
+TEST_CASE("every task runs a batch of operations and has its own time") {
+  const TimedStream first(0);
+  const TimedStream second(1);
+  constexpr std::uint64_t words = 1 << 12;
+  const auto small = Buffer::on_device(0, words * sizeof(double));
+  const auto large = Buffer::on_device(1, 256 * words * sizeof(double));
+  int queued = 0;
+  StartGate gate;
+  ConcurrentBatch batch({{&first,
+                          [&] {
+                            ++queued;
+                            fill(first, small.as<double>(), words, 1);
+                          }},
+                         {&second, [&] { fill(second, large.as<double>(), 256 * words, 2); }}},
+                        &gate);
+  const auto times = batch.run(8);
+  CHECK(queued == 9);  // one of them before the gate was ever closed
+  REQUIRE(times.device.size() == 2);
+  CHECK(times.device[0] > 0);
+  CHECK(times.device[1] > times.device[0]);
+  CHECK(times.together() >= times.device[1]);
+  CHECK(batch.run(3).device.size() == 2);
+  CHECK(queued == 12);
+}
+
+TEST_CASE("behind a gate no more is queued than the gate allows") {
+  StartGate gate;
+  SamplingRules rules;
+  rules.max_batch = 4096;
+  CHECK(ConcurrentBatch({}, &gate).bounded(rules).max_batch == StartGate::max_queued);
+  CHECK(ConcurrentBatch({}, nullptr).bounded(rules).max_batch == 4096);
+  rules.max_batch = 5;
+  CHECK(ConcurrentBatch({}, &gate).bounded(rules).max_batch == 5);
+}
+
+TEST_CASE("one part is a single with the host's clock beside its own") {
+  const auto series = with_samples({part_of(1, 100)}, {{{1.0}, 1.5}, {{2.0}, 2.5}});
+  REQUIRE(series.size() == 1);
+  CHECK(series[0].role == "single");
+  CHECK(series[0].seconds == std::vector<double>{1.0, 2.0});
+  CHECK(series[0].host_seconds == std::vector<double>{1.5, 2.5});
+}
+
+TEST_CASE("several parts are shares, and their sum lasts as long as the slowest") {
+  auto broken = part_of(1, 60);
+  broken.verification.errors = 2;
+  broken.verification.first_mismatch = Verification::Mismatch{1, 8, 3, 4};
+  const auto series =
+      with_samples({part_of(0, 100), broken}, {{{1.0, 3.0}, 3.02}, {{2.0, 1.0}, 2.5}});
+  REQUIRE(series.size() == 3);
+  CHECK(series[0].role == "share");
+  CHECK(series[1].seconds == std::vector<double>{3.0, 1.0});
+  CHECK(series[1].host_seconds.empty());
+  const auto& sum = series[2];
+  CHECK(sum.role == "sum");
+  CHECK(sum.device == -1);
+  CHECK(sum.destination.memory == "peer");
+  CHECK(sum.destination.device == -1);
+  CHECK(sum.bytes_moved == 160);
+  // In the second sample the devices did not work all at once: the host's clock counts.
+  CHECK(sum.seconds == std::vector<double>{3.0, 2.5});
+  CHECK(sum.host_seconds == std::vector<double>{3.02, 2.5});
+  CHECK(sum.verification.bytes_checked == 160);
+  CHECK(sum.verification.errors == 2);
+  CHECK(sum.verification.first_mismatch->offset_bytes == 8);
+}
+
+TEST_CASE("sizes of arrays are multiples of 16 bytes, and past the caches by default") {
+  CHECK(array_sizes("", 1) == std::vector<std::uint64_t>{64 << 20});
+  CHECK(array_sizes("", 0) == std::vector<std::uint64_t>{2ULL << 30});
+  CHECK(array_sizes("", 40 << 20) == std::vector<std::uint64_t>{256 << 20});
+  CHECK(largest_device_cache(device_count()) >= device_last_level_cache(0));
+  CHECK(array_sizes("16B,1KiB:2KiB", 1) == std::vector<std::uint64_t>{16, 1024, 2048});
+  CHECK_THROWS_AS((void)array_sizes("24", 1), Failure);
+  CHECK(past_caches(400, 100));
+  CHECK_FALSE(past_caches(399, 100));
+}

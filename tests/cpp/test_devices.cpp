@@ -1,0 +1,35 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "harness/devices.hpp"
+#include "harness/status.hpp"
+
+using namespace fabricheck;
+using Sets = std::vector<std::vector<int>>;
+
+TEST_CASE("device sets") {
+  CHECK(parse_device_sets({"each"}, 3) == Sets{{0}, {1}, {2}});
+  CHECK(parse_device_sets({"all"}, 3) == Sets{{0, 1, 2}});
+  CHECK(parse_device_sets({"0", "2,0"}, 3) == Sets{{0}, {2, 0}});
+}
+
+TEST_CASE("device sets that cannot be are refused") {
+  const auto status_of = [](const std::string& text) {
+    try {
+      (void)parse_device_sets({text}, 2);
+    } catch (const Failure& failure) {
+      return failure.status();
+    }
+    return Status::good;
+  };
+  CHECK(status_of("2") == Status::unsupported);
+  CHECK(status_of("0,0") == Status::usage);
+  CHECK(status_of("some") == Status::usage);
+  CHECK(status_of("0,,1") == Status::usage);
+}
+
+TEST_CASE("where the caches are unknown, large ones are assumed") {
+  CHECK_FALSE(past_caches(1 << 30, 0));
+  CHECK(past_caches(2ULL << 30, 0));
+}

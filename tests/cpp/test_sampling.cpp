@@ -1,0 +1,103 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+
+#include "harness/sampling.hpp"
+#include "harness/status.hpp"
+
+using namespace fabricheck;
+
+namespace {
+
+/// A device whose operations take a known time, and a clock that only it moves.
+struct FakeDevice {
+  double seconds_per_operation = 1e-4;
+  double noise = 0;
+  double now = 0;
+  int batches = 0;
+  int largest_batch = 0;
+  std::mt19937 generator{11};
+
+  RunBatch run() {
+    return [this](int batch) {
+      std::uniform_real_distribution<double> spread(1 - noise, 1 + noise);
+      const double time = batch * seconds_per_operation * spread(generator);
+      now += time;
+      ++batches;
+      largest_batch = std::max(largest_batch, batch);
+      return BatchTimes{{time}, time};
+    };
+  }
+  Clock clock() {
+    return [this] { return now; };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a batch becomes as long as asked and little longer") {
+  for (const double operation : {1e-7, 1e-6, 3e-5, 2e-3}) {
+    CAPTURE(operation);
+    FakeDevice device{operation};
+    SamplingRules rules;
+    rules.batch_seconds = 0.01;
+    rules.max_batch = 1000000;
+    const int batch = calibrate(device.run(), rules, 0, device.clock());
+    CHECK(batch * operation >= 0.01);
+    CHECK(batch * operation <= 0.0125);
+  }
+}
+
+TEST_CASE("an operation longer than a batch is not repeated") {
+  FakeDevice device{0.5};
+  CHECK(calibrate(device.run(), {}, 0, device.clock()) == 1);
+  CHECK(device.batches == 1);
+}
+
+TEST_CASE("a batch never exceeds its limit") {
+  FakeDevice device{1e-9};
+  SamplingRules rules;
+  rules.max_batch = 128;
+  CHECK(calibrate(device.run(), rules, 0, device.clock()) == 128);
+  CHECK(device.largest_batch == 128);
+}
+
+TEST_CASE("calibration works the device for the warm-up time") {
+  FakeDevice device{1e-4};
+  (void)calibrate(device.run(), {}, 0.5, device.clock());
+  CHECK(device.now >= 0.5);
+}
+
+TEST_CASE("a quiet series stops at the least number of samples") {
+  FakeDevice device;
+  CHECK(take_samples(device.run(), 10, {}, device.clock()).size() == 7);
+}
+
+TEST_CASE("a noisy series takes more samples, up to its limits") {
+  FakeDevice device;
+  device.noise = 0.5;
+  SamplingRules rules;
+  rules.max_samples = 40;
+  CHECK(take_samples(device.run(), 10, rules, device.clock()).size() == 40);
+
+  FakeDevice slow{1.0, 0.5};
+  rules.series_seconds = 15;
+  const auto samples = take_samples(slow.run(), 1, rules, slow.clock()).size();
+  CHECK(samples >= 10);
+  CHECK(samples <= 30);
+}
+
+TEST_CASE("the slowest device decides, unless the devices did not work all at once") {
+  CHECK(BatchTimes{{1, 3, 2}, 3.05}.together() == 3);
+  CHECK(BatchTimes{{1, 3, 2}, 4}.together() == 4);
+  CHECK(BatchTimes{{3}, 4}.together() == 3);  // of one device the host's clock is a cross-check
+}
+
+TEST_CASE("a time that is not positive is an error, not a rate") {
+  for (const double time : {0.0, -1.0, std::nan("")}) {
+    const RunBatch broken = [time](int) { return BatchTimes{{1.0, time}, 1.0}; };
+    CHECK_THROWS_AS((void)calibrate(broken, {}, 0), Failure);
+    CHECK_THROWS_AS((void)take_samples(broken, 1, {}), Failure);
+  }
+}

@@ -1,0 +1,73 @@
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "node.hpp"
+
+using fabricheck_sim::read_node;
+using nlohmann::json;
+
+namespace {
+
+json good() {
+  std::ifstream file(FABRICHECK_TEST_NODE);
+  return json::parse(file);
+}
+
+/// The sentence that refuses a text.
+std::string refusal(const std::string& text) {
+  const std::string path = "refused-node.json";
+  std::ofstream(path) << text;
+  std::string sentence;
+  try {
+    (void)read_node(path);
+  } catch (const std::runtime_error& error) {
+    sentence = error.what();
+  }
+  (void)std::remove(path.c_str());
+  return sentence;
+}
+
+bool names(const std::string& sentence, const std::string& part) {
+  return sentence.find("refused-node.json") != std::string::npos &&
+         sentence.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a platform is read with its routes") {
+  const auto node = read_node(FABRICHECK_TEST_NODE);
+  CHECK(node.devices.size() == 4);
+  CHECK(node.launch == doctest::Approx(2e-6));
+  const auto& copy = node.copy.at({"device0", "device1"});
+  CHECK(copy.start == doctest::Approx(5e-6));
+  CHECK(node.links[copy.links.back()].each);
+  CHECK(node.links[copy.links.back()].bytes_per_second == doctest::Approx(8e9));
+}
+
+TEST_CASE("what is no platform is refused with file and reason") {
+  CHECK_THROWS_WITH_AS((void)read_node("nowhere.json"),
+                       doctest::Contains("'nowhere.json', which can not be read"),
+                       std::runtime_error);
+  CHECK(names(refusal("{"), "is no JSON"));
+  CHECK(names(refusal("{}"), "format is not fabricheck-platform-1"));
+  auto other = good();
+  other["links"][0]["gbs"] = 0;
+  CHECK(names(refusal(other.dump()), "bandwidth of 'memory 0' is not positive"));
+  other = good();
+  other["copy"][0]["links"].push_back("no such");
+  CHECK(names(refusal(other.dump()), "unknown link 'no such'"));
+  other = good();
+  other["kernel"][0]["read"] = json::array();
+  CHECK(names(refusal(other.dump()), "a route has no link"));
+  other = good();
+  other.erase("domains");
+  CHECK(names(refusal(other.dump()), "domains"));
+  other = good();
+  other["devices"] = json::array();
+  CHECK(names(refusal(other.dump()), "no device"));
+}

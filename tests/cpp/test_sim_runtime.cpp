@@ -1,0 +1,345 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/concurrent.hpp"
+#include "harness/devices.hpp"
+#include "harness/hip.hpp"
+#include "harness/host.hpp"
+#include "harness/simulation.hpp"
+#include "machine.hpp"
+
+using namespace fabricheck;
+using doctest::Approx;
+
+namespace {
+
+constexpr std::uint64_t kMany = 1000000000;  // bytes: 1 s at 1 GB/s
+constexpr double kLaunch = 2e-6;
+
+__global__ void nothing_kernel(int*) {}
+__global__ void add_kernel(int* value, int summand) { *value = 10 * *value + summand; }
+
+void work(const TimedStream& stream, std::initializer_list<Traffic> traffic) {
+  declare_traffic(stream.get(), traffic);
+  hipLaunchKernelGGL(nothing_kernel, dim3(1), dim3(1), 0, stream.get(), nullptr);
+}
+
+/// Simulated seconds of operations on streams that start together.
+std::vector<double> seconds_of(std::vector<Task> tasks) {
+  StartGate gate;
+  return ConcurrentBatch(std::move(tasks), &gate).run(1).device;
+}
+
+double seconds_of(const TimedStream& stream, const std::function<void()>& queue) {
+  return seconds_of({{&stream, queue}}).front();
+}
+
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("devices are those of the node, and said to be simulated") {
+  CHECK(device_count() == 4);
+  const auto devices = describe_devices();
+  CHECK(devices[0]["name"] == "A (simulated)");
+  CHECK(devices[0]["arch"] == "gfx0");
+  CHECK(devices[0]["pci_address"] == "0000:c1:00.0");
+  CHECK(devices[0]["numa_domain"] == 0);
+  CHECK(devices[1]["pci_address"].is_null());
+  CHECK(devices[2]["numa_domain"] == 1);
+  CHECK(describe_host()["hostname"] == "three (simulated)");
+  CHECK(describe_node()["name"] == "three");
+  CHECK(hipSetDevice(4) == hipErrorInvalidDevice);
+  CHECK(hipGetLastError() == hipErrorInvalidDevice);
+  CHECK(hipGetLastError() == hipSuccess);
+}
+
+TEST_CASE("a kernel takes its launch, and its traffic over the memory") {
+  const TimedStream stream(0);
+  const auto array = Buffer::on_device(0, kMany);
+  CHECK(seconds_of(stream, [&] { work(stream, {}); }) == Approx(kLaunch).epsilon(1e-6));
+  const auto local = seconds_of(stream, [&] {
+    work(stream, {{array.as<void>(), kMany, false}, {array.as<void>(), kMany, true}});
+  });
+  CHECK(local == Approx(kLaunch + 2e-3).epsilon(1e-6));
+}
+
+TEST_CASE("traffic is declared for one kernel only") {
+  const TimedStream stream(0);
+  const auto array = Buffer::on_device(0, kMany);
+  const auto both = seconds_of(stream, [&] {
+    work(stream, {{array.as<void>(), kMany, true}});
+    hipLaunchKernelGGL(nothing_kernel, dim3(1), dim3(1), 0, stream.get(), nullptr);
+  });
+  CHECK(both == Approx(2 * kLaunch + 1e-3).epsilon(1e-6));
+}
+
+TEST_CASE("a stream works in order, and the host's clock is the simulated one") {
+  const TimedStream stream(0);
+  const auto array = Buffer::on_device(0, sizeof(int));
+  auto* value = array.as<int>();
+  *value = 0;
+  const double start = host_seconds();
+  for (const int summand : {1, 2, 3}) {
+    hipLaunchKernelGGL(add_kernel, dim3(1), dim3(1), 0, stream.get(), value, summand);
+  }
+  CHECK(*value == 0);
+  stream.synchronize();
+  CHECK(*value == 123);
+  CHECK(host_seconds() - start == Approx(3 * kLaunch));
+}
+
+TEST_CASE("an event has no time before its stream has come to it") {
+  const TimedStream stream(0);
+  hipEvent_t event = nullptr;
+  FABRICHECK_HIP(hipEventCreate(&event));
+  work(stream, {});
+  FABRICHECK_HIP(hipEventRecord(event, stream.get()));
+  float milliseconds = 0;
+  CHECK(hipEventElapsedTime(&milliseconds, event, event) == hipErrorNotReady);
+  CHECK(hipGetLastError() == hipErrorNotReady);
+  FABRICHECK_HIP(hipEventSynchronize(event));
+  CHECK(hipEventElapsedTime(&milliseconds, event, event) == hipSuccess);
+  FABRICHECK_HIP(hipEventDestroy(event));
+}
+
+TEST_CASE("a kernel reads a peer over the links of the route, the narrowest counts") {
+  const TimedStream stream(0);
+  const auto on_1 = Buffer::on_device(1, kMany);
+  const auto on_2 = Buffer::on_device(2, kMany);
+  const auto from = [&](const Buffer& array) {
+    return seconds_of(stream, [&] { work(stream, {{array.as<void>(), kMany, false}}); });
+  };
+  CHECK(from(on_1) == Approx(kLaunch + 0.1).epsilon(1e-6));
+  CHECK(from(on_2) == Approx(kLaunch + 0.1).epsilon(1e-6));
+  const TimedStream second(1);
+  const auto wide = seconds_of(second, [&] { work(second, {{on_2.as<void>(), kMany, false}}); });
+  CHECK(wide == Approx(kLaunch + 0.05).epsilon(1e-6));
+}
+
+TEST_CASE("two flows on one link take twice as long, on others they do not") {
+  const TimedStream reader(0);
+  const TimedStream writer(1);
+  const auto on_0 = Buffer::on_device(0, kMany);
+  const auto on_1 = Buffer::on_device(1, kMany);
+  const auto together = [&](bool same_direction) {
+    const void* array = same_direction ? on_0.as<void>() : on_1.as<void>();
+    const auto& other = same_direction ? writer : reader;
+    // Device 0 writes to 1; meanwhile 1 reads from 0 (the same link), or 0 reads from 1 (the
+    // other).
+    const TimedStream first(0);
+    return seconds_of({{&first, [&] { work(first, {{on_1.as<void>(), kMany, true}}); }},
+                       {&other, [&] { work(other, {{array, kMany, false}}); }}});
+  };
+  const auto same = together(true);
+  CHECK(same[0] == Approx(kLaunch + 0.2).epsilon(1e-6));
+  CHECK(same[1] == Approx(kLaunch + 0.2).epsilon(1e-6));
+  const auto opposite = together(false);
+  CHECK(opposite[0] == Approx(kLaunch + 0.1).epsilon(1e-6));
+  CHECK(opposite[1] == Approx(kLaunch + 0.1).epsilon(1e-6));
+}
+
+TEST_CASE("a flow that ends leaves its share to the others") {
+  const TimedStream first(0);
+  const TimedStream second(0);
+  const auto array = Buffer::on_device(1, kMany);
+  const auto times =
+      seconds_of({{&first, [&] { work(first, {{array.as<void>(), kMany, true}}); }},
+                  {&second, [&] { work(second, {{array.as<void>(), kMany / 2, true}}); }}});
+  CHECK(times[0] == Approx(kLaunch + 0.15).epsilon(1e-6));
+  CHECK(times[1] == Approx(kLaunch + 0.1).epsilon(1e-6));
+}
+
+TEST_CASE("an engine limits each copy, not several together") {
+  const TimedStream first(1);
+  const TimedStream second(1);
+  const auto from = Buffer::on_device(1, kMany);
+  const auto to = Buffer::on_device(2, kMany);
+  const auto copy = [&](const TimedStream& stream) {
+    FABRICHECK_HIP(hipMemcpyPeerAsync(to.as<void>(), 2, from.as<void>(), 1, kMany, stream.get()));
+  };
+  const auto alone = seconds_of(first, [&] { copy(first); });
+  CHECK(alone == Approx(5e-6 + 0.125).epsilon(1e-6));
+  const auto both = seconds_of({{&first, [&] { copy(first); }}, {&second, [&] { copy(second); }}});
+  CHECK(both[0] == Approx(alone));
+  CHECK(both[1] == Approx(alone));
+}
+
+TEST_CASE("with the engines off, a kernel of the stream's device copies") {
+  const TimedStream stream(0);
+  const auto from = Buffer::on_device(0, kMany);
+  const auto to = Buffer::on_device(1, kMany);
+  const auto copied = [&] {
+    return seconds_of(stream, [&] {
+      FABRICHECK_HIP(hipMemcpyPeerAsync(to.as<void>(), 1, from.as<void>(), 0, kMany, stream.get()));
+    });
+  };
+  CHECK(copied() == Approx(5e-6 + 0.125).epsilon(1e-6));
+  {
+    const Variable off("HSA_ENABLE_PEER_SDMA", "0");
+    CHECK(copied() == Approx(kLaunch + 0.1).epsilon(1e-6));
+  }
+  {
+    const Variable off("HSA_ENABLE_SDMA", "0");
+    CHECK(copied() == Approx(kLaunch + 0.1).epsilon(1e-6));
+  }
+  const Variable on("HSA_ENABLE_PEER_SDMA", "1");
+  CHECK(copied() == Approx(5e-6 + 0.125).epsilon(1e-6));
+}
+
+TEST_CASE("peer copies by kernel leave copies from the host to the engine") {
+  const TimedStream stream(0);
+  const auto host = Buffer::on_host(0, kMany);
+  const auto device = Buffer::on_device(0, kMany);
+  const auto copied = [&] {
+    return seconds_of(stream, [&] {
+      FABRICHECK_HIP(hipMemcpyAsync(device.as<void>(), host.as<void>(), kMany,
+                                    hipMemcpyHostToDevice, stream.get()));
+    });
+  };
+  const Variable off("HSA_ENABLE_PEER_SDMA", "0");
+  CHECK(copied() == Approx(3e-6 + 0.02).epsilon(1e-6));
+}
+
+TEST_CASE("a copy really moves a slice of what it simulates") {
+  const TimedStream stream(0);
+  const std::uint64_t bytes = 100ULL << 30;  // more than this machine has, twice
+  const auto from = Buffer::on_device(0, bytes);
+  const auto to = Buffer::on_device(1, bytes);
+  const auto slice = moved_bytes(bytes);
+  CHECK(slice < bytes);
+  CHECK(moved_bytes(100) == 100);
+  from.as<char>()[0] = 1;
+  from.as<char>()[slice - 1] = 2;
+  from.as<char>()[slice] = 3;
+  const auto copied = seconds_of(stream, [&] {
+    FABRICHECK_HIP(hipMemcpyPeerAsync(to.as<void>(), 1, from.as<void>(), 0, bytes, stream.get()));
+  });
+  CHECK(copied == Approx(5e-6 + static_cast<double>(bytes) / 8e9).epsilon(1e-6));
+  CHECK(to.as<char>()[0] == 1);
+  CHECK(to.as<char>()[slice - 1] == 2);
+  CHECK(to.as<char>()[slice] == 0);
+}
+
+TEST_CASE("memory is that of the node, and is given back") {
+  const auto array = Buffer::on_device(3, 1 << 20);
+  try {
+    (void)Buffer::on_device(3, 1);
+    FAIL("no failure");
+  } catch (const Failure& failure) {
+    CHECK(failure.status() == Status::unsupported);
+    CHECK(std::string(failure.what()).find("device 3 has 0 B") == 0);
+  }
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  {
+    const auto other = Buffer::on_device(0, 1000);
+  }
+  FABRICHECK_HIP(hipMemGetInfo(&free_bytes, &total_bytes));
+  CHECK(free_bytes == total_bytes);
+  CHECK(hipFree(&free_bytes) == hipErrorInvalidValue);
+  (void)hipGetLastError();
+}
+
+TEST_CASE("freeing waits for the streams that may use the memory") {
+  const TimedStream stream(0);
+  double end = 0;
+  {
+    const auto array = Buffer::on_device(0, kMany);
+    work(stream, {{array.as<void>(), kMany, true}});
+    end = host_seconds() + kLaunch + 1e-3;
+  }
+  CHECK(host_seconds() == Approx(end));
+}
+
+TEST_CASE("host memory lies where it was bound, or near the device that is set") {
+  CHECK(Buffer::on_host(1, 4096).numa_domain() == 1);
+  CHECK(Buffer::on_host(-1, 4096).numa_domain() == 0);
+  CHECK_THROWS_AS((void)Buffer::on_host(2, 4096), Failure);
+  FABRICHECK_HIP(hipSetDevice(2));
+  void* near = nullptr;
+  FABRICHECK_HIP(hipHostMalloc(&near, 4096, hipHostMallocPortable));
+  CHECK(numa_domain_of(near, 4096) == 1);
+  FABRICHECK_HIP(hipHostFree(near));
+}
+
+TEST_CASE("a device without links has no peers") {
+  CHECK_THROWS_AS(enable_peer_access(3, 0), Failure);
+  const TimedStream stream(3);
+  const auto array = Buffer::on_device(0, 64);
+  work(stream, {{array.as<void>(), 64, true}});
+  CHECK(hipGetLastError() == hipErrorInvalidDevice);
+  const auto own = Buffer::on_device(3, 64);
+  CHECK(hipMemcpyPeerAsync(own.as<void>(), 3, array.as<void>(), 0, 64, stream.get()) ==
+        hipErrorInvalidDevice);
+  CHECK(hipMemcpyPeerAsync(own.as<void>(), 9, array.as<void>(), 0, 64, stream.get()) ==
+        hipErrorInvalidDevice);
+  (void)hipGetLastError();
+}
+
+TEST_CASE("streams behind a gate start at the same moment") {
+  const TimedStream first(0);
+  const TimedStream second(1);
+  StartGate gate;
+  gate.close();
+  gate.wait_on(first);
+  work(second, {});  // so that the second one comes later to the gate
+  gate.wait_on(second);
+  std::vector<double> moments;
+  for (const auto* stream : {&first, &second}) {
+    fabricheck_sim::enqueue(stream->get(), {}, [&moments] { moments.push_back(host_seconds()); });
+  }
+  simgrid::s4u::this_actor::sleep_for(1e-4);
+  CHECK(moments.empty());
+  gate.open();
+  first.synchronize();
+  second.synchronize();
+  gate.check();
+  REQUIRE(moments.size() == 2);
+  CHECK(moments[0] == Approx(moments[1]).epsilon(1e-12));
+}
+
+TEST_CASE("noise is seeded, and scatters by as much as asked for") {
+  auto& machine = fabricheck_sim::machine();
+  const TimedStream stream(0);
+  const auto array = Buffer::on_device(0, kMany);
+  const auto times = [&](unsigned seed) {
+    machine.random.seed(seed);
+    machine.noise = 0.01;
+    std::vector<double> result;
+    for (int i = 0; i < 200; ++i) {
+      stream.mark_start();
+      work(stream, {{array.as<void>(), kMany, true}});
+      stream.mark_stop();
+      stream.synchronize();
+      result.push_back(stream.seconds() / (kLaunch + 1e-3));
+    }
+    machine.noise = 0;
+    return result;
+  };
+  const auto found = times(1);
+  double square = 0;
+  for (const auto factor : found) {
+    square += (factor - 1) * (factor - 1) / static_cast<double>(found.size());
+  }
+  CHECK(std::sqrt(square) > 0.008);
+  CHECK(std::sqrt(square) < 0.012);
+  CHECK(times(1) == found);
+  CHECK(times(2) != found);
+}
+
+TEST_CASE("dependent loads are refused: no node model tells their latency") {
+  const TimedStream stream(0);
+  CHECK_THROWS_AS(declare_loads(stream.get(), nullptr, 1), Failure);
+}

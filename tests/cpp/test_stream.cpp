@@ -1,0 +1,101 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "stream/device_set.hpp"
+
+using namespace fabricheck;
+
+namespace {
+
+constexpr std::uint64_t kBytes = 16 * 1021;  // a prime number of elements: no block size divides it
+
+SamplingRules quick() {
+  SamplingRules rules;
+  rules.batch_seconds = 1e-5;
+  rules.series_seconds = 0;
+  return rules;
+}
+
+}  // namespace
+
+TEST_CASE("every kernel writes what it should at every block size") {
+  DeviceSet set({0}, {}, {}, kBytes);
+  for (const auto operation : parse_operations("copy,scale,add,triad")) {
+    for (const int block : {1, 64, 100, 256, 1024}) {
+      CAPTURE(operation_name(operation));
+      CAPTURE(block);
+      const auto stores = block < 256 ? Stores::plain : Stores::streaming;
+      const auto series = set.measure({operation, kBytes, block, stores}, quick(), 0, {});
+      REQUIRE(series.size() == 1);
+      CHECK(series[0].verification.errors == 0);
+      CHECK(series[0].verification.bytes_checked == kBytes);
+      CHECK(series[0].seconds.size() >= 7);
+    }
+  }
+}
+
+TEST_CASE("streaming stores are for arrays past a CPU's caches, unless asked for") {
+  const std::uint64_t large = 64 << 20;  // two arrays are 128 MiB
+  DeviceSet set({0}, {}, {}, large);
+  const auto stores_of = [&set](std::uint64_t bytes, std::optional<Stores> asked) {
+    return set.measure({StreamOperation::copy, bytes, 256, asked}, quick(), 0, {})[0];
+  };
+  CHECK(stores_of(kBytes, {}).stores == "plain");
+  CHECK(stores_of(kBytes, Stores::streaming).stores == "streaming");
+  const auto automatic = stores_of(large, {});
+  CHECK(automatic.stores == (automatic.in_memory ? "streaming" : "plain"));
+}
+
+TEST_CASE("bytes are counted as STREAM does") {
+  DeviceSet set({0}, {}, {}, kBytes);
+  const auto bytes_of = [&set](StreamOperation operation) {
+    return set.measure({operation, kBytes, 256, {}}, quick(), 0, {})[0].bytes_moved;
+  };
+  CHECK(bytes_of(StreamOperation::copy) == 2 * kBytes);
+  CHECK(bytes_of(StreamOperation::triad) == 3 * kBytes);
+}
+
+TEST_CASE("a set gives a share for each device and their sum") {
+  DeviceSet set({1, 0}, {Placement::Kind::host, -1}, {Placement::Kind::host, -1}, kBytes);
+  const auto series = set.measure({StreamOperation::copy, kBytes, 256, {}}, quick(), 0, {});
+  REQUIRE(series.size() == 3);
+  CHECK(series[0].role == "share");
+  CHECK(series[0].device == 1);
+  CHECK(series[0].experiment == "E5");
+  CHECK(series[0].source.memory == "host-pinned");
+  CHECK(series[2].role == "sum");
+  CHECK(series[2].bytes_moved == 4 * kBytes);
+  for (std::size_t i = 0; i < series[2].seconds.size(); ++i) {
+    CHECK(series[2].seconds[i] >= std::max(series[0].seconds[i], series[1].seconds[i]));
+  }
+}
+
+TEST_CASE("places decide experiment and direction") {
+  const auto described = [](const std::string& source, const std::string& destination) {
+    DeviceSet set({0}, parse_placement(source), parse_placement(destination), kBytes);
+    const auto series = set.measure({StreamOperation::copy, kBytes, 256, {}}, quick(), 0, {})[0];
+    return series.experiment + " " + series.direction;
+  };
+  CHECK(described("device", "device") == "E1 local");
+  CHECK(described("peer:1", "device") == "E8 one-way");
+  CHECK(described("peer:1", "peer:1") == "E8 both-ways");
+  CHECK(described("host", "device") == "E5 one-way");
+}
+
+TEST_CASE("a fault is found in the measurement it is made in") {
+  DeviceSet set({0, 1}, {}, {}, kBytes);
+  const auto series = set.measure({StreamOperation::add, kBytes, 256, {}}, quick(), 0,
+                                  parse_faults({"flip-bit:800:7"}));
+  CHECK(series[0].verification.errors == 1);
+  CHECK(series[1].verification.first_mismatch->device == 1);
+  CHECK(series[1].verification.first_mismatch->offset_bytes == 800);
+  CHECK(series[2].verification.errors == 2);
+}
+
+TEST_CASE("words that mean nothing are refused") {
+  CHECK_THROWS_AS((void)parse_operations("copy,paste"), Failure);
+  CHECK_THROWS_AS((void)parse_placement("peer"), Failure);
+  CHECK_THROWS_AS((void)parse_placement("peer:x"), Failure);
+  CHECK_THROWS_AS(DeviceSet({0}, {Placement::Kind::peer, 0}, {}, kBytes), Failure);
+}

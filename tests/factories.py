@@ -1,0 +1,225 @@
+"""Small builders of valid result documents; every statistic in them is computed from samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fabricheck.results import statistics
+
+#: Start of a built session in seconds since the epoch, shortly before that of a built document.
+SESSION_START = datetime.fromisoformat("2026-01-02T03:04:00+00:00").timestamp()
+
+SAMPLES = (10.0, 10.1, 10.2, 9.9, 10.05, 10.15, 9.95, 10.3, 9.8)
+
+
+def place(memory: str = "device", device: int | None = 0, domain: int | None = None) -> dict:
+    """Build the place of an array."""
+    return {"memory": memory, "device": device, "numa_domain": domain}
+
+
+def series(samples: Sequence[float] = SAMPLES, **changes: Any) -> dict[str, Any]:
+    """Build a series whose statistics fit its samples; ``changes`` replace whole fields."""
+    interval = statistics.median_interval(samples)
+    middle = statistics.median(samples)
+    result: dict[str, Any] = {
+        "experiment": "E1",
+        "operation": "copy",
+        "role": "single",
+        "device": 0,
+        "device_set": [0],
+        "source": place(),
+        "destination": place(),
+        "engine": "kernel",
+        "direction": "local",
+        "bytes": 1 << 28,
+        "bytes_moved": 2 << 28,
+        "bytes_counted": "read+write",
+        "regime": "memory",
+        "block_size": 256,
+        "batch": 4,
+        "unit": "GB/s",
+        "better": "higher",
+        "samples": list(samples),
+        "median": middle,
+        "mad": statistics.mad(samples),
+        "ci95": None if interval is None else list(interval),
+        "relative_half_width": statistics.relative_half_width(samples),
+        "host_clock": {"median": middle * 0.999, "ratio": 0.999, "agrees": True},
+        "noisy": False,
+        "verification": {
+            "bytes_checked": changes.get("bytes", 1 << 28),
+            "errors": 0,
+            "first_mismatch": None,
+        },
+    }
+    return result | changes
+
+
+def pair_series() -> list[dict[str, Any]]:
+    """Build the series of p2p for two devices: by engine one way and both ways, and a latency."""
+    engine = {"experiment": "E7", "engine": "copy-engine", "block_size": None, "stores": None}
+    once = {"bytes_moved": 1 << 28, "bytes_counted": "once", "device_set": [0, 1]}
+    across = [
+        {"source": place(device=index), "destination": place("peer", 1 - index), "device": index}
+        for index in (0, 1)
+    ]
+    both = {"operation": "engine-both", "direction": "both-ways"}
+    nowhere = {"source": place(device=None), "destination": place("peer", None), "device": None}
+    small = {"bytes": 16, "bytes_moved": 16, "regime": "cache", "unit": "us", "better": "lower"}
+    one_way = engine | once | across[0] | {"operation": "engine", "direction": "one-way"}
+    shares = [series(**engine | once | both | way | {"role": "share"}) for way in across]
+    total = series(**engine | once | both | nowhere | {"role": "sum", "bytes_moved": 2 << 28})
+    latency = series(**one_way | small | {"operation": "latency"})
+    return [series(**one_way), *shares, total, latency]
+
+
+def mismatched(errors: int = 1, checked: int = 1 << 28) -> dict[str, Any]:
+    """Build a verification of so many bytes that found wrong data."""
+    return {
+        "bytes_checked": checked,
+        "errors": errors,
+        "first_mismatch": {
+            "device": 0,
+            "offset_bytes": 4096,
+            "expected": "0x3ff0000000000000",
+            "found": "0x3ff0000000000001",
+        },
+    }
+
+
+def device(index: int, **changes: Any) -> dict[str, Any]:
+    """Build one virtual device of the host runtime."""
+    return {
+        "index": index,
+        "name": "virtual device",
+        "arch": "host",
+        "pci_address": None,
+        "unique_id": None,
+        "memory_bytes": 8 << 30,
+        "compute_units": 1,
+        "last_level_cache_bytes": 32 << 20,
+        "numa_domain": 0,
+    } | changes
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """Build the document of a good run of `stream` on the host runtime with two devices."""
+    result: dict[str, Any] = {
+        "schema": "fabricheck-result",
+        "schema_version": 1,
+        "complete": True,
+        "program": {
+            "name": "stream",
+            "version": "0.1.0",
+            "commit": "unknown",
+            "runtime": "host",
+            "compiler": "c++",
+        },
+        "clock": "measured",
+        "node": None,
+        "started": "2026-01-02T03:04:05Z",
+        "finished": "2026-01-02T03:04:15+00:00",
+        "duration_s": 10.0,
+        "host": {
+            "hostname": "node1",
+            "kernel": "Linux 6.1.0",
+            "cpu_model": "a processor",
+            "cores_allowed": [0, 1],
+            "numa_domains": [{"index": 0, "cores": [0, 1], "memory_bytes": 16 << 30}],
+            "last_level_cache_bytes": 32 << 20,
+            "page_size_bytes": 4096,
+            "numa_balancing": 0,
+            "transparent_hugepage": "madvise",
+        },
+        "devices": [device(0), device(1)],
+        "versions": {"runtime": "0.1.0", "driver": "none"},
+        "environment": {"OMP_NUM_THREADS": "2"},
+        "arguments": ["stream", "--size", "256MiB"],
+        "options": {"sizes": [1 << 28], "noise_limit": 0.1},
+        "faults_injected": [],
+        "outcome": {"exit_code": 0, "status": "good", "message": None},
+        "series": [series()],
+        "notes": [],
+    }
+    return result | changes
+
+
+def simulated_document(**changes: Any) -> dict[str, Any]:
+    """Build the document of a good run of `stream` on a simulated node, without noise."""
+    program = document()["program"] | {"runtime": "sim"}
+    node = {"name": "mi250x", "digest": "0" * 64, "overlay": None}
+    one_sample = series([10.0], host_clock=None)
+    simulated = {"program": program, "clock": "simulated", "node": node, "series": [one_sample]}
+    return document(**simulated | changes)
+
+
+def killed_document() -> dict[str, Any]:
+    """Build the document that a killed run leaves behind as ``result.json.partial``."""
+    running = {"exit_code": None, "status": "running", "message": None}
+    return document(complete=False, finished=None, outcome=running)
+
+
+def write(path: Path, content: dict[str, Any] | None = None) -> Path:
+    """Write a document (a good one by default), making its folder; returns the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document() if content is None else content, indent=1) + "\n")
+    return path
+
+
+def case(name: str = "stream_local", **changes: Any) -> dict[str, Any]:
+    """Build a test case of ReFrame's report; ``changes`` replace whole fields."""
+    return {
+        "name": name,
+        "display_name": name,
+        "unique_name": name,
+        "system": "local",
+        "partition": "host",
+        "environ": "host",
+        "result": "pass",
+        "fail_reason": None,
+        "tags": ["E1", "smoke"],
+    } | changes
+
+
+def session(
+    results: Path,
+    cases: Sequence[dict[str, Any]],
+    number: int = 0,
+    start: float = SESSION_START,
+    earlier_runs: Sequence[Sequence[dict[str, Any]]] = (),
+) -> Path:
+    """Write ReFrame's report of a session of 60 s; returns its path.
+
+    The folders of each case are those that `case_folder` returns.
+    """
+    placed = []
+    for run in (*earlier_runs, cases):
+        entries = []
+        for entry in run:
+            places = {"stagedir": str(case_folder(results, entry["unique_name"], "stage"))}
+            if entry["result"] == "pass":
+                places["outputdir"] = str(case_folder(results, entry["unique_name"], "output"))
+            entries.append(places | entry)
+        placed.append({"testcases": entries})
+    report = {
+        "session_info": {
+            "data_version": "4.2",
+            "uuid": f"{number:08x}-0000-4000-8000-000000000000",
+            "hostname": "node1",
+            "time_start_unix": start,
+            "time_end_unix": start + 60,
+            "prefix_output": str(results / "output"),
+            "prefix_stage": str(results / "stage"),
+        },
+        "runs": placed,
+    }
+    return write(results / "reports" / f"run-{number}.json", report)
+
+
+def case_folder(results: Path, name: str, kind: str = "output") -> Path:
+    """Return the output or stage folder of a case."""
+    return results / kind / "local" / "host" / "host" / name

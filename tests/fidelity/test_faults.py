@@ -1,0 +1,354 @@
+"""Faulty plans, programs and documents: one sentence each, never a table of wrong numbers."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.fidelity import compare, plan_path, read_plan, runs
+from fabricheck.fidelity.plan import Read
+from fabricheck.fidelity.records import read_records
+from fabricheck.fidelity.runs import ProgramFailed, value_of
+from fabricheck.fidelity.table import evaluate
+from fabricheck.node import load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def entry(content, section, title):
+    return next(one for one in content[section] if one["title"].startswith(title))
+
+
+def read(content, section, title):
+    return entry(content, section, title)["read"]
+
+
+def rename(old, new, section="predicted"):
+    def change(content):
+        for one in content[section]:
+            if isinstance(one["records"], dict) and old in one["records"]:
+                one["records"][new] = one["records"].pop(old)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        (rename("lumi-train-hipstream", "lumi-nothing"), NotFoundError, "no record 'lumi-nothing'"),
+        (
+            rename("lumirfm-commscope-dual", "lab-sdma-max"),
+            InvalidInputError,
+            "'lab-sdma-max' is of amd-mi250-generic (MI250/MI250X), which has no node mi250x.",
+        ),
+        (
+            rename("lumi-train-hipstream", "lumi-train-hipstream-ach"),
+            InvalidInputError,
+            "not compared, and not left out: lumi-train-hipstream.",
+        ),
+        (
+            lambda c: c["predicted"].append(
+                {
+                    "title": "an approximate one",
+                    "records": {"paper-p2p-bw-3hop": "1-7"},
+                    "read": {"run": "copies", "operation": "engine", "counts": "once"},
+                }
+            ),
+            InvalidInputError,
+            "not measured, exact and of these experiments: paper-p2p-bw-3hop.",
+        ),
+        (rename("kth-lat-71", "kth-lat-72", "fitted"), InvalidInputError, "kth-lat-71, kth-lat-72"),
+        (
+            lambda c: c["left_out"].update({"kth-bw-10": "once more"}),
+            InvalidInputError,
+            "more than once is there kth-bw-10.",
+        ),
+        (
+            lambda c: c["left_out"].update({"kth-nothing": "it does not exist"}),
+            NotFoundError,
+            "no record 'kth-nothing'",
+        ),
+        (
+            lambda c: read(c, "predicted", "copies by engine between").update(run="walks"),
+            InvalidInputError,
+            "there is no run 'walks'.",
+        ),
+        (
+            lambda c: entry(c, "predicted", "latency of copies").update(places="0-9"),
+            InvalidInputError,
+            "'0-9' is no device, pair or link class of mi250x.",
+        ),
+        (
+            lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
+            InvalidInputError,
+            "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not go together.",
+        ),
+        (
+            lambda c: entry(c, "predicted", "STREAM").update(
+                records={"lumi-train-hipstream": "quad"}
+            ),
+            InvalidInputError,
+            "'quad' is not one place.",
+        ),
+        (
+            lambda c: entry(c, "predicted", "STREAM").update(places="all"),
+            InvalidInputError,
+            "predicted[4]: places belong to a pattern of records",
+        ),
+        (
+            lambda c: entry(c, "predicted", "STREAM").update(not_run="a reason"),
+            InvalidInputError,
+            "an entry has either read or not_run",
+        ),
+        (
+            lambda c: c["statements"][0].update(ratio=["0,1", "0"]),
+            InvalidInputError,
+            "a statement has either places or ratio",
+        ),
+        (
+            lambda c: c["statements"][0].update(below="paper-p2p-lat-single"),
+            InvalidInputError,
+            "one of near, between and below",
+        ),
+        (lambda c: c.update(node="mi250"), InvalidInputError, "it is for the node mi250, not for"),
+        (
+            lambda c: c.update(published="nowhere.yaml"),
+            NotFoundError,
+            "nowhere.yaml: there is no such file.",
+        ),
+    ],
+)
+def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
+    path = changed(change)
+    with pytest.raises(error) as caught:
+        read_plan(path, node)
+    assert said in str(caught.value)
+    assert ".yaml: " in str(caught.value) or ".yaml has no record" in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda c: read(c, "predicted", "copies by engine, %").pop("percent_of"),
+            "'paper-commscope-util-single' is in percent, but what is read for it is in GB/s.",
+        ),
+        (
+            lambda c: read(c, "predicted", "STREAM").update({"as": "time"}),
+            "record 'lumi-train-hipstream' is in GB/s, but what is read for it is in us",
+        ),
+        (
+            lambda c: read(c, "predicted", "copies by engine between").pop("counts"),
+            "'counts' belongs to a bandwidth, and only to a bandwidth.",
+        ),
+        (
+            lambda c: c["statements"][0].update(near="paper-p2p-lat-single"),
+            "record 'paper-p2p-lat-single' is in us, but what is read for it is in GB/s",
+        ),
+        (
+            lambda c: c["statements"][-1].update(near="paper-p2p-bw-hi"),
+            "record 'paper-p2p-bw-hi' is no ratio.",
+        ),
+    ],
+)
+def test_a_conversion_to_another_unit_is_refused(changed, node, change, said):
+    with pytest.raises(InvalidInputError) as caught:
+        read_plan(changed(change), node)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("section", "title", "change"),
+    [
+        ("predicted", "copies by engine between", {"counts": "read+write"}),
+        ("predicted", "STREAM", {"counts": "once"}),
+        ("predicted", "copies by engine, %", {"percent_of": "path-both"}),
+        ("fitted", "a kernel reads", {"counts": "read+write"}),
+        ("fitted", "STREAM copy in the memory", {"percent_of": "path"}),
+    ],
+)
+def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, section, title, change):
+    plan = read_plan(changed(lambda c: read(c, section, title).update(change)), node)
+    tables = getattr(evaluate(node, plan, documents), section)
+    [table] = [one for one in tables if one.title.startswith(title)]
+    assert not any(row.within for row in table.rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "said"),
+    [
+        ({"operation": "read"}, (0, 1), "has 0 series of the operation read at the place 0-1"),
+        ({"bytes": 7}, (0, 1), "has 0 series"),
+        ({}, (0, 0), "has 0 series of the operation engine at the place 0-0"),
+        ({"operation": "latency"}, (0, 1), "it is in us, which is no bandwidth."),
+        ({"operation": "latency", "as": "time"}, (0, 1), "it is in us, which is no bandwidth."),
+        ({"counts": None}, (0, 1), "it is in GB/s, which is no latency."),
+        (
+            {"run": "local", "operation": "copy", "bytes": 16, "percent_of": "path"},
+            (0,),
+            "a part of a path's peak is of a pair.",
+        ),
+    ],
+)
+def test_a_series_that_does_not_fit_is_one_sentence(documents, node, changes, place, said):
+    good = {"run": "copies", "operation": "engine", "counts": "once"}
+    with pytest.raises(InvalidInputError) as caught:
+        value_of(documents, Read.model_validate(good | changes), place, node)
+    assert said in str(caught.value)
+
+
+def test_a_slower_node_is_not_within(found, node, documents):
+    slower = copy.deepcopy(documents)
+    for series in slower["copies"]["series"]:
+        if series["operation"] == "engine" and 0 in series["device_set"]:
+            series["median"] *= 0.9
+    share = evaluate(node, found.plan, slower).share(latency=False)
+    assert (share.n, share.within) == (62, 62 - 13)  # 14 pairs have device 0; 0-2 is fitted
+
+
+def test_a_matrix_needs_its_records(changed, node, documents):
+    path = changed(lambda c: c["matrices"].append({"title": "x", "records": "x-{from}{to}"}))
+    with pytest.raises(InvalidInputError, match=r"the matrix 'x-.*' needs x-01, which is not"):
+        evaluate(node, read_plan(path, node), documents)
+
+
+def fake(folder: Path, text: str) -> Path:
+    for name in ("stream", "p2p"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("echo p2p: the node is broken. >&2; exit 4", ProgramFailed, "ended with 4: p2p: the node"),
+        (
+            "exit 3",
+            ProgramFailed,
+            "the run 'copies' of p2p on mi250x ended with 3: it says nothing",
+        ),
+        ("kill -9 $$", ProgramFailed, "ended with -9"),
+        ("exit 0", ProgramFailed, "left no usable document: There is no result document"),
+        ('for last; do :; done; echo "{" > "$last"', ProgramFailed, "left no usable document: "),
+    ],
+)
+def test_a_program_that_fails_is_named(node, tmp_path, text, error, said):
+    with pytest.raises(error) as caught:
+        compare(node, fake(tmp_path, text))
+    assert said in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"node": {"name": "mi250x", "digest": "0" * 64, "overlay": None}}, "another node"),
+        ({"clock": "measured", "node": None}, "its clock is measured"),
+        ({"complete": False}, "left an incomplete document"),
+    ],
+)
+def test_a_document_of_something_else_is_refused(
+    node, documents, tmp_path, monkeypatch, change, said
+):
+    replaced = {**documents["copies"], **change}
+    monkeypatch.setattr(runs.document, "load", lambda path: replaced)
+    with pytest.raises(FabricheckError, match=said):
+        compare(node, fake(tmp_path, "exit 0"))
+
+
+def test_a_program_that_can_not_start_or_end_is_named(node, tmp_path, monkeypatch):
+    folder = fake(tmp_path, "exit 0")
+    (folder / "p2p").write_text("#!/nowhere/sh\n")
+    with pytest.raises(ProgramFailed, match="p2p can not be run"):
+        compare(node, folder)
+    monkeypatch.setattr(runs, "TIME_LIMIT", 0.2)
+    with pytest.raises(ProgramFailed, match=r"took more than 0\.2 s"):
+        compare(node, fake(tmp_path, "exec sleep 20"))
+
+
+def test_variables_of_the_caller_do_not_change_a_simulation(found, programs, monkeypatch):
+    monkeypatch.setenv("HSA_ENABLE_SDMA", "0")
+    monkeypatch.setenv("FABRICHECK_SIM_NOISE", "0.1")
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "0")
+    assert compare(found.node, programs).predicted == found.predicted
+
+
+def test_a_changed_node_is_not_compared(programs):
+    overlay = ROOT / "config" / "nodes" / "overlays" / "link-0-6-gone.yaml"
+    with pytest.raises(InvalidInputError, match="published values are of a healthy node"):
+        compare(load("mi250x", overlay), programs)
+
+
+def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
+    with pytest.raises(NotFoundError, match="h200 has no comparison"):
+        plan_path(load("h200"))
+    with pytest.raises(InvalidInputError, match="without the key simulation"):
+        read_plan(plan_path(node), dataclasses.replace(node, simulation=None))
+
+
+def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
+    monkeypatch.setattr("fabricheck.fidelity.plan.MOST_FITTED", 8)
+    with pytest.raises(InvalidInputError, match="9 records are fitted, more than 8"):
+        read_plan(plan_path(node), node)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("records: [", "it can not be read"),
+        ("records: 3", "it holds no list of records"),
+        ("[]", "it holds no list of records"),
+        ("records: [{id: x}]", "it holds no list of records"),
+    ],
+)
+def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):
+    path = tmp_path / "published.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=said):
+        read_records(path)
+
+
+def test_a_record_in_an_unknown_unit_is_refused():
+    records = read_records(ROOT / "reference_values" / "published_values.yaml")
+    with pytest.raises(InvalidInputError, match="'paper-ddr-latency' can not be compared"):
+        records.get("paper-ddr-latency")
+    assert "paper-ddr-latency" in records
+
+
+def test_the_command_ends_with_a_sentence_and_a_code(tmp_path, programs):
+    runner = CliRunner()
+    missing = runner.invoke(app, ["fidelity", "mi250x", "--programs", str(tmp_path)])
+    assert missing.exit_code == 3
+    assert missing.stderr.startswith(f"fabricheck: There is no simulated program {tmp_path}/p2p")
+    assert missing.stdout == ""
+    unknown = runner.invoke(app, ["fidelity", "mi999"])
+    assert unknown.exit_code == 3
+    assert "There is no node model 'mi999'" in unknown.stderr
+    page = tmp_path / "nowhere" / "page.md"
+    refused = runner.invoke(
+        app, ["fidelity", "mi250x", "--programs", str(programs), "--write", str(page)]
+    )
+    assert refused.exit_code == 3
+    assert f"{page} can not be written" in refused.stderr
+
+
+def test_the_environment_of_a_run_names_the_node_alone(node, found, tmp_path, monkeypatch):
+    """The platform that the programs get is the node's, whatever the caller has set."""
+    monkeypatch.setenv("FABRICHECK_NODE", "/nowhere.json")
+    seen = tmp_path / "seen"
+    fake(tmp_path, f'cat "$FABRICHECK_NODE" > {seen}; exit 4')
+    with pytest.raises(ProgramFailed):
+        compare(node, tmp_path)
+    assert json.loads(seen.read_text())["node"]["digest"] == node.sha256
+    assert os.environ["FABRICHECK_NODE"] == "/nowhere.json"

@@ -1,0 +1,212 @@
+"""The committed node models, against what the documents state about these nodes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
+from fabricheck.node.schema import Quantity
+
+NODES = ("a100-booster", "h200", "mi250", "mi250x")
+
+# Maps A and B of the published data set: pairs with two links, and with one.
+MAP_A = ({"0-6", "2-4"}, {"0-2", "1-3", "1-5", "3-7", "4-6", "5-7"})
+MAP_B = ({"0-4", "2-6"}, {"0-6", "1-3", "1-7", "2-4", "3-5", "5-7"})
+QUADS = {"0-1", "2-3", "4-5", "6-7"}
+
+
+@pytest.fixture(scope="module")
+def mi250x() -> NodeModel:
+    return load("mi250x")
+
+
+def named(pairs) -> set[str]:
+    return {f"{a}-{b}" for a, b in pairs}
+
+
+def classes(node: NodeModel) -> dict[str, set[str]]:
+    return {c.name: named(pairs) for c, pairs in node.link_classes.items()}
+
+
+def test_the_models_that_exist():
+    assert available() == NODES
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_model_loads_and_every_number_says_where_it_comes_from(name):
+    node = load(name)
+    assert node.name == name
+    quantities = {key: fact for key, fact in node.facts.items() if isinstance(fact, Quantity)}
+    assert {"devices.memory_bytes", "devices.memory_peak_gbs", "host_link.peak_gbs"} <= set(
+        quantities
+    )
+    for key, fact in node.facts.items():
+        assert fact.source or fact.note, key
+        assert fact.source is None or node.sources[fact.source].title, key
+
+
+def test_records_named_in_the_models_exist_in_the_published_data_set():
+    path = node_directory().parents[1] / "reference_values" / "published_values.yaml"
+    data = yaml.safe_load(path.read_text())
+    known = {entry["id"] for section in ("records", "topology") for entry in data[section]}
+    named_records = {
+        fact.record for name in NODES for fact in load(name).facts.values() if fact.record
+    }
+    assert named_records <= known
+
+
+def test_hops_of_the_papers_figure_6a(mi250x):
+    direct = QUADS | MAP_A[0] | MAP_A[1]
+    for a, b in combinations(range(8), 2):
+        expected = 1 if f"{a}-{b}" in direct else 2
+        assert mi250x.hop_matrix[a][b] == mi250x.hop_matrix[b][a] == expected
+    assert all(mi250x.hop_matrix[a][a] == 0 for a in range(8))
+
+
+def test_only_1_7_and_3_5_have_a_widest_path_that_is_not_the_shortest(mi250x):
+    assert named(mi250x.detour_pairs) == {"1-7", "3-5"}
+    assert mi250x.shortest_path(1, 7) in ((1, 3, 7), (1, 5, 7))
+    assert mi250x.widest_path(1, 7) == (1, 0, 6, 7)
+    assert mi250x.widest_path(7, 1) == (7, 6, 0, 1)
+    assert mi250x.widest_path(3, 5) == (3, 2, 4, 5)
+
+
+def test_link_classes_of_map_a(mi250x):
+    found = classes(mi250x)
+    assert found["quad"] == QUADS
+    assert (found["dual"], found["single"]) == MAP_A
+    assert found["dual_2hops"] == {"0-7", "1-6", "2-5", "3-4"}
+    assert found["dual_3hops"] == {"1-7", "3-5"}
+    assert sum(map(len, found.values())) == 28
+    assert mi250x.link_class(1, 7) == LinkClass(links=2, hops=3)
+    assert not mi250x.link_class(1, 7).direct
+
+
+def test_link_classes_of_map_b():
+    found = classes(load("mi250"))
+    assert found["quad"] == QUADS
+    assert (found["dual"], found["single"]) == MAP_B
+    assert sum(map(len, found.values())) == 28
+
+
+def test_theoretical_peaks_of_mi250x(mi250x):
+    assert mi250x.host_peak_gbs(0) == 36
+    assert mi250x.peer_peak_gbs(0, 2) == 50
+    assert mi250x.peer_peak_gbs(0, 6) == 100
+    assert mi250x.peer_peak_gbs(0, 1) == 200
+    assert mi250x.peer_peak_gbs(0, 1, "copy_engine") == 50
+    assert mi250x.peer_peak_gbs(1, 7) == 100
+
+
+def test_theoretical_peaks_on_nvidia():
+    h200, a100 = load("h200"), load("a100-booster")
+    assert h200.peer_peak_gbs(0, 7) == 450
+    assert h200.peer_peak_gbs(0, 7, "copy_engine") == 450
+    assert h200.link_class(0, 7).name == "switch18"
+    assert h200.unknown() == (
+        "domains.memory_peak_gbs",
+        "copy_engine.peak_gbs",
+        "copy_engine.count",
+    )
+    assert a100.peer_peak_gbs(0, 3) == 100
+    assert classes(a100) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
+
+
+def test_cpu_list_and_masks_of_lumi_g(mi250x):
+    assert mi250x.cpu_list() == (49, 57, 17, 25, 1, 9, 33, 41)
+    masks = (
+        "0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,"
+        "0xfe,0xfe00,0xfe00000000,0xfe0000000000"
+    )
+    assert ",".join(mi250x.cpu_masks()) == masks
+    assert mi250x.cpu_list((4,)) == (1,)
+
+
+def test_placements_of_the_epicure_case_study_on_lumi_g(mi250x):
+    found = mi250x.placements()
+    assert found["right"].map_cpu == "49,57,17,25,1,9,33,41"
+    assert all(found["right"].local)
+    assert found["in_order"].map_cpu == "1,9,17,25,33,41,49,57"
+    assert found["half_right"].devices == (0, 2, 4, 6)
+    assert found["half_right"].map_cpu == "49,17,1,33"
+    assert found["half_rotated"].map_cpu == "1,33,49,17"
+    assert not any(found["half_rotated"].local)
+    assert set(found["shared_domain"].cores) <= set(range(48, 64))
+    assert "far" not in found
+
+
+def test_placements_on_leonardo_have_a_domain_without_devices():
+    found = load("a100-booster").placements()
+    assert set(found) == {"right", "far", "spread"}
+    assert found["far"].map_cpu == "16,17,18,19"
+    assert found["spread"].local == (True, True, False, False)
+
+
+def test_one_numa_domain_leaves_no_wrong_placement():
+    assert set(load("h200").placements()) == {"right"}
+
+
+def test_best_subsets_are_those_of_the_hugging_face_page(mi250x):
+    assert named(mi250x.best_subsets(2)) == QUADS
+    assert mi250x.best_subsets(3)[0] == (0, 1, 6)
+    assert mi250x.best_subsets(4) == ((0, 1, 6, 7), (2, 3, 4, 5))
+    assert mi250x.best_subsets(8) == (tuple(range(8)),)
+    assert load("mi250").best_subsets(3)[0] == (0, 1, 4)
+
+
+def test_device_sets_of_e5(mi250x):
+    assert mi250x.device_sets() == {
+        "one": (0,),
+        "two_one_package": (0, 1),
+        "two_spread": (0, 4),
+        "four_spread": (0, 2, 4, 6),
+        "all": tuple(range(8)),
+    }
+    assert load("a100-booster").device_sets() == {
+        "one": (0,),
+        "two_spread": (0, 2),
+        "four_spread": (0, 1, 2, 3),
+    }
+
+
+def test_the_domain_map_of_lumi_g(mi250x):
+    assert [device.domain for device in mi250x.devices] == [3, 3, 1, 1, 0, 0, 2, 2]
+    assert mi250x.packages == ((0, 1), (2, 3), (4, 5), (6, 7))
+
+
+@pytest.mark.parametrize("k", [0, 9])
+def test_impossible_subset_sizes_are_refused(mi250x, k):
+    with pytest.raises(UsageError, match=f"mi250x has 8 devices, {k} can not be chosen"):
+        mi250x.best_subsets(k)
+
+
+def test_unknown_devices_and_models_are_named(mi250x, tmp_path):
+    with pytest.raises(UsageError, match="mi250x has no device 8"):
+        mi250x.link_class(0, 8)
+    with pytest.raises(UsageError, match="3-3 is not a pair"):
+        mi250x.widest_path(3, 3)
+    with pytest.raises(NotFoundError, match=r"no node model 'mi300a'.*mi250x"):
+        load("mi300a")
+    with pytest.raises(NotFoundError, match=r"gone\.yaml: there is no such file"):
+        load(str(tmp_path / "gone.yaml"))
+
+
+def test_models_are_found_outside_the_repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load("mi250x").name == "mi250x"
+    (tmp_path / "config" / "nodes").mkdir(parents=True)
+    assert node_directory() == Path.cwd() / "config" / "nodes"
+    with pytest.raises(NotFoundError, match="which has: none"):
+        load("mi250x")
+
+
+def test_no_folder_of_node_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fabricheck.node.loading.__file__", str(tmp_path / "a/b/c/d.py"))
+    with pytest.raises(NotFoundError, match="no folder config/nodes"):
+        node_directory()

@@ -1,0 +1,130 @@
+"""Overlays: they change what they say, name what they can not change, and are in the identity."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.node import InvalidNode, LinkClass, load, node_directory
+
+FOLDER = node_directory() / "overlays"
+
+
+def overlaid(name: str):
+    return load("mi250x", FOLDER / f"{name}.yaml")
+
+
+def changed(tmp_path, node="mi250x", **parts):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(yaml.safe_dump({"name": "x", "description": "y", **parts}))
+    return load(node, path)
+
+
+def test_every_committed_overlay_changes_the_node():
+    healthy = load("mi250x")
+    for path in FOLDER.glob("*.yaml"):
+        node = load("mi250x", path)
+        assert node.overlay is not None and node.overlay.name
+        parts = (node.links, node.devices, node.domains)
+        assert parts != (healthy.links, healthy.devices, healthy.domains), path.name
+
+
+def test_half_width_keeps_the_class_and_halves_the_peak():
+    node = overlaid("link-0-1-half-width")
+    assert node.peer_peak_gbs(0, 1) == 100
+    assert node.link_class(0, 1) == LinkClass(4, 1)
+    assert node.peer_peak_gbs(2, 3) == 200
+
+
+def test_a_link_that_is_gone_changes_paths():
+    node = overlaid("link-0-6-gone")
+    assert node.link_matrix[0][6] == 0
+    assert node.hop_matrix[0][6] == 3
+    assert node.link_class(0, 6).name == "single_3hops"
+    assert (1, 7) not in node.detour_pairs
+
+
+def test_slow_memory_of_one_device():
+    node = overlaid("device-3-memory-slow")
+    assert node.devices[3].memory_peak_gbs == pytest.approx(0.92 * 1638.4)
+    assert node.devices[2].memory_peak_gbs == 1638.4
+
+
+def test_rotated_numa_map():
+    node = overlaid("numa-map-rotated")
+    assert [device.domain for device in node.devices] == [0, 0, 2, 2, 1, 1, 3, 3]
+    assert node.domains[0].devices == (0, 1)
+    assert node.cpu_list()[0] == 1
+
+
+def test_remapped_links():
+    node = overlaid("cable-map-swapped")
+    assert node.link_counts[(0, 4)] == 1
+    assert (0, 2) not in node.link_counts
+    assert node.packages == load("mi250x").packages
+
+
+def test_remapping_gives_each_device_the_links_of_the_named_one(tmp_path):
+    node = changed(tmp_path, remap_links=[2, 0, 1, 3, 4, 5, 6, 7])
+    assert node.link_counts[(0, 4)] == 2  # those of 2-4
+    assert node.link_counts[(0, 3)] == 4  # those of 2-3
+    assert node.link_counts[(1, 6)] == 2  # those of 0-6
+
+
+def test_count_and_domain_memory(tmp_path):
+    node = changed(
+        tmp_path,
+        links=[{"pair": [6, 0], "count": 1}],
+        domains=[{"index": 2, "memory_factor": 0.5}],
+    )
+    assert node.link_class(0, 6).name == "single"
+    assert node.domains[2].memory_peak_gbs == pytest.approx(25.6)
+
+
+def test_unconnected_devices(tmp_path):
+    pairs = [[0, 1], [0, 2], [0, 6]]
+    node = changed(tmp_path, links=[{"pair": pair, "gone": True} for pair in pairs])
+    assert node.link_class(0, 5).name == "unconnected"
+    assert node.widest_path(0, 5) == ()
+    assert node.hop_matrix[0][5] == 0
+    with pytest.raises(UsageError, match="mi250x has no path between devices 0 and 5"):
+        node.peer_peak_gbs(0, 5)
+
+
+def test_a_result_can_carry_the_overlay():
+    identity = overlaid("link-0-6-gone").identity
+    assert identity["node"] == "mi250x"
+    assert identity["overlay"]["name"] == "link 0-6 gone"
+    assert identity["overlay"]["content"]["links"] == [{"pair": [0, 6], "gone": True}]
+    assert len(identity["overlay"]["sha256"]) == len(identity["sha256"]) == 64
+    assert load("mi250x").identity["overlay"] is None
+
+
+@pytest.mark.parametrize(
+    ("node", "parts", "reason"),
+    [
+        ("mi250x", {"links": [{"pair": [0, 7], "gone": True}]}, "pair 0-7 has no link in mi250x"),
+        ("mi250x", {"links": [{"pair": [0, 9], "count": 1}]}, "pair 0-9 has no link in mi250x"),
+        ("mi250x", {"links": [{"pair": [0, 1]}]}, "exactly one of count, width_factor and gone"),
+        ("mi250x", {"links": [{"pair": [0], "gone": True}]}, r"links\[0\].pair: list should have"),
+        ("mi250x", {"devices": [{"index": 8, "memory_factor": 0.5}]}, "no device 8"),
+        ("mi250x", {"devices": [{"index": 1, "memory_factor": 0}]}, "greater than 0, not 0"),
+        ("mi250x", {"domains": [{"index": 4, "memory_factor": 0.5}]}, "no NUMA domain 4"),
+        ("h200", {"domains": [{"index": 0, "memory_factor": 0.5}]}, "domain 0 of h200 is unknown"),
+        ("h200", {"links": [{"pair": [0, 1], "count": 9}]}, "h200 hang on a switch"),
+        ("h200", {"remap_links": [1, 0]}, "remap_links: the devices of h200 hang on a switch"),
+        ("mi250x", {"remap_links": [1, 0]}, "must name every device of mi250x once"),
+        ("mi250x", {}, "it changes nothing"),
+    ],
+)
+def test_an_impossible_change_is_one_sentence(tmp_path, node, parts, reason):
+    with pytest.raises(InvalidNode, match=reason) as caught:
+        changed(tmp_path, node, **parts)
+    assert str(tmp_path / "overlay.yaml") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_overlay_is_named(tmp_path):
+    with pytest.raises(NotFoundError, match=r"nowhere\.yaml: there is no such file"):
+        load("mi250x", tmp_path / "nowhere.yaml")

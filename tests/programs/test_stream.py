@@ -1,0 +1,289 @@
+"""How `stream` ends: with figures, or with a sentence, its exit code and no false document."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from fabricheck.results.document import load
+
+QUICK = ("--sizes", "1MiB", "--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0")
+
+
+class Ran:
+    def __init__(self, done: subprocess.CompletedProcess[str], output: Path) -> None:
+        self.code = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+        self.output = output
+        # The last line is the sentence; a table of what was measured may stand above it.
+        self.sentence = done.stderr.rstrip().rsplit("\n", 1)[-1]
+
+
+@pytest.fixture
+def stream(programs: Path, tmp_path: Path):
+    def run(*arguments: str, output: Path | None = None, **options: object) -> Ran:
+        target = output or tmp_path / "result.json"
+        command = [str(programs / "stream"), *arguments, "--output", str(target)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, **options
+        )
+        return Ran(done, target)
+
+    return run
+
+
+def test_a_good_run_leaves_a_valid_document_and_a_table(stream):
+    ran = stream(*QUICK, "--devices", "each", "--devices", "all")
+    assert ran.code == 0
+    document = load(ran.output)
+    assert document["complete"]
+    assert document["clock"] == "measured"
+    assert document["outcome"] == {"exit_code": 0, "status": "good", "message": None}
+    roles = [series["role"] for series in document["series"]]
+    assert roles.count("single") == 8
+    assert roles.count("share") == 8
+    assert roles.count("sum") == 4
+    assert all(series["verification"]["bytes_checked"] >= 1 << 20 for series in document["series"])
+    assert "read+write" in ran.err
+    assert ran.out == ""
+
+
+def test_the_document_goes_to_standard_output_without_a_file(programs):
+    done = subprocess.run(
+        [str(programs / "stream"), *QUICK, "--devices", "0", "--kernels", "copy"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout)["complete"]
+
+
+def test_one_launch_scans_sizes_and_blocks(stream):
+    ran = stream("--sizes", "1KiB:8KiB", "--block-sizes", "64,1024", "--kernels", "copy,triad",
+                 "--devices", "1", "--batch-time", "0.0001", "--series-time", "0")  # fmt: skip
+    series = load(ran.output)["series"]
+    keys = {(one["bytes"], one["block_size"], one["operation"]) for one in series}
+    assert len(keys) == len(series) == 4 * 2 * 2
+    assert {one["device"] for one in series} == {1}
+
+
+def test_arrays_lie_where_the_options_say(stream):
+    ran = stream(*QUICK, "--devices", "0", "--source", "host", "--destination", "peer:1",
+                 "--kernels", "copy")  # fmt: skip
+    (series,) = load(ran.output)["series"]
+    assert series["source"]["memory"] == "host-pinned"
+    assert series["destination"] == {"memory": "peer", "device": 1, "numa_domain": None}
+    assert series["direction"] == "both-ways"
+
+
+def test_only_the_allow_list_of_the_environment_is_kept(stream):
+    environment = {**os.environ, "HSA_XNACK": "0", "SECRET_TOKEN": "x", "CI_JOB_TOKEN": "y"}
+    ran = stream(*QUICK, "--devices", "0", "--kernels", "copy", env=environment)
+    kept = load(ran.output)["environment"]
+    assert kept["HSA_XNACK"] == "0"
+    assert not any("TOKEN" in name for name in kept)
+
+
+def test_the_number_of_virtual_devices_is_an_option(stream):
+    ran = stream(*QUICK, "--kernels", "copy", env={**os.environ, "FABRICHECK_HOST_DEVICES": "5"})
+    assert [device["index"] for device in load(ran.output)["devices"]] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("text", ["0", "x", "-3", "3x", "99999999999999999999", "1025"])
+def test_a_number_of_virtual_devices_that_cannot_be_is_refused(stream, text):
+    ran = stream(*QUICK, env={**os.environ, "FABRICHECK_HOST_DEVICES": text})
+    assert ran.code == 2
+    assert f"FABRICHECK_HOST_DEVICES={text} is not a whole number of 1 to 1024" in ran.sentence
+
+
+def test_all_caches_of_the_last_level_count(stream):
+    # Eight of 32 MiB, as on CPUs of several dies: 128 MiB touched may lie in them.
+    machine = "numa:1 l3:8(size=33554432) core:1 pu:1"
+    one = ["--sizes", "64MiB", "--kernels", "copy", "--devices", "0", "--series-time", "0"]
+    ran = stream(*one, env={**os.environ, "HWLOC_SYNTHETIC": machine})
+    document = load(ran.output)
+    assert document["host"]["last_level_cache_bytes"] == 8 << 25
+    assert document["series"][0]["regime"] == "cache"
+
+
+def test_help_explains_itself(programs):
+    done = subprocess.run(
+        [str(programs / "stream"), "--help"], capture_output=True, text=True, check=True
+    )
+    for word in ("--devices", "each", "Exit codes", "read plus written", "Example", "GB/s"):
+        assert word in done.stdout
+
+
+def test_a_flipped_bit_is_found_with_offset_expected_and_found(stream):
+    ran = stream(*QUICK, "--devices", "1", "--kernels", "copy", "--inject-fault", "flip-bit:4096:3")
+    assert ran.code == 5
+    document = load(ran.output)
+    assert document["faults_injected"] == ["flip-bit:4096:3"]
+    assert document["outcome"]["status"] == "wrong-data"
+    mismatch = document["series"][0]["verification"]["first_mismatch"]
+    assert mismatch["device"] == 1
+    assert mismatch["offset_bytes"] == 4096
+    assert int(mismatch["expected"], 16) ^ int(mismatch["found"], 16) == 1 << 3
+    for part in ("device 1", "1 of 131072 words", "byte 4096", mismatch["found"]):
+        assert part in ran.sentence
+
+
+def test_a_destination_that_is_never_written_is_found(stream):
+    ran = stream(*QUICK, "--devices", "0", "--kernels", "add", "--inject-fault", "unwritten")
+    assert ran.code == 5
+    assert load(ran.output)["series"][0]["verification"]["errors"] == 131072
+
+
+def test_wrong_data_of_one_series_does_not_cost_the_others(stream):
+    # The same byte offset is wrong in every series; all of them are measured and reported.
+    ran = stream("--sizes", "1KiB,2KiB", "--devices", "0", "--batch-time", "0.0001",
+                 "--inject-fault", "flip-bit:8:0")  # fmt: skip
+    assert ran.code == 5
+    document = load(ran.output)
+    assert document["complete"]
+    assert len(document["series"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "parts"),
+    [
+        (["--devices", "7"], 3, ["device 7 does not exist", "the runtime has 2"]),
+        (["--source", "peer:9"], 3, ["peer device 9 does not exist"]),
+        (["--devices", "0", "--source", "peer:0"], 2, ["device 0 is not a peer of itself"]),
+        (["--devices", "0,0"], 2, ["device set '0,0' names device 0 twice"]),
+        (["--devices", "first"], 2, ["'first' is not a whole number"]),
+        (["--sizes", "100TiB", "--devices", "0"], 3, ["device 0 has", "100 TiB more are needed"]),
+        (["--sizes", "17"], 2, ["17 B is not a multiple of 16 B"]),
+        (["--sizes", "big"], 2, ["'big' is not a size"]),
+        (["--kernels", "copy,paste"], 2, ["'paste' is not a kernel"]),
+        (["--block-sizes", "2048"], 2, ["block size 2048 is not in 1 to 1024"]),
+        (["--source", "disk"], 2, ["'disk' is not a placement"]),
+        (["--inject-fault", "flip"], 2, ["'flip' is not a fault"]),
+        (["--frobnicate"], 2, ["--frobnicate"]),
+        (["--samples", "0"], 2, ["--samples"]),
+        (["--samples", "9", "--max-samples", "8"], 2, ["--max-samples 8 is below --samples 9"]),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_its_exit_code(stream, arguments, code, parts):
+    ran = stream(*arguments)
+    assert ran.code == code
+    assert ran.err.count("\n") == 1
+    assert ran.err.startswith("stream: ")
+    for part in parts:
+        assert part in ran.sentence
+    if ran.output.exists():
+        document = load(ran.output)
+        assert not document["complete"]
+        assert document["outcome"]["exit_code"] == code
+
+
+def test_an_output_folder_that_is_not_there_is_refused_before_measuring(stream, tmp_path):
+    target = tmp_path / "missing" / "result.json"
+    ran = stream(*QUICK, output=target)
+    assert ran.code == 2
+    assert str(target) in ran.sentence
+    assert "No such file or directory" in ran.sentence
+
+
+def test_a_full_disk_costs_no_result(stream):
+    ran = stream(*QUICK, "--devices", "0", "--kernels", "copy", output=Path("/dev/full"))
+    assert ran.code == 4
+    assert (
+        "cannot write the result document to '/dev/full': No space left on device" in ran.sentence
+    )
+    assert json.loads(ran.out)["series"]
+
+
+def limit_file_size() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+
+def test_a_file_size_limit_costs_no_result_and_leaves_no_document(stream):
+    # The first, short version fits; the document with its series does not.
+    ran = stream(*QUICK, "--devices", "0",
+                 preexec_fn=limit_file_size)  # fmt: skip
+    assert ran.code == 4
+    assert "File too large" in ran.sentence
+    assert not ran.output.exists()
+    assert len(json.loads(ran.out)["series"]) == 4
+
+
+def test_the_time_limit_ends_the_run_with_what_was_measured(stream):
+    ran = stream("--sizes", "1KiB:64MiB", "--devices", "0", "--time-limit", "1.5",
+                 "--precision", "0", "--max-samples", "100000")  # fmt: skip
+    assert ran.code == 6
+    assert "not finished within the time limit of 1.5 s" in ran.sentence
+    document = load(ran.output)
+    assert not document["complete"]
+    assert document["outcome"]["status"] == "time-limit"
+
+
+def test_noise_above_the_limit_ends_the_run_with_7(stream):
+    ran = stream("--sizes", "128MiB", "--devices", "0", "--kernels", "copy", "--noise-limit", "0",
+                 "--max-samples", "7", "--precision", "0")  # fmt: skip
+    assert ran.code == 7
+    assert "copy of 128 MiB on device 0: half the 95 % interval is" in ran.sentence
+    document = load(ran.output)
+    assert document["complete"]
+    assert document["series"][0]["noisy"]
+
+
+def started(programs: Path, target: Path) -> subprocess.Popen[str]:
+    long = ["--sizes", "1KiB:64MiB", "--precision", "0", "--max-samples", "100000"]
+    process = subprocess.Popen(
+        [str(programs / "stream"), *long, "--output", str(target)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    partial = Path(f"{target}.partial")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if partial.exists() and '"median"' in partial.read_text():
+            return process
+        time.sleep(0.05)
+    process.kill()
+    pytest.fail(f"{partial} held no series after 20 s")
+
+
+def test_a_killed_run_leaves_no_document_but_what_it_had(programs, tmp_path):
+    target = tmp_path / "result.json"
+    process = started(programs, target)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert not target.exists()
+    partial = load(Path(f"{target}.partial"))
+    assert not partial["complete"]
+    assert partial["outcome"]["status"] == "running"
+    assert partial["series"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_an_interrupted_run_says_so_in_its_document(programs, tmp_path, number):
+    target = tmp_path / "result.json"
+    process = started(programs, target)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + number
+    assert f"interrupted by signal {int(number)}" in err
+    document = load(target)
+    assert not document["complete"]
+    assert document["outcome"]["status"] == "interrupted"
+    assert document["series"]
+    assert not Path(f"{target}.partial").exists()
+
+
+def test_a_long_run_shows_its_progress(stream):
+    ran = stream("--sizes", "1MiB,2MiB,4MiB", "--devices", "0", "--kernels", "copy,triad",
+                 "--precision", "0", "--max-samples", "100000", "--series-time", "1")  # fmt: skip
+    assert "stream: 4 of 6 after 3 s: triad of 2 MiB on 1 device(s) from 0" in ran.err

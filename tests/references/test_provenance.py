@@ -1,0 +1,89 @@
+"""Every number of reference_values is followed to the records that it comes from."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.node import load
+
+FOLDER = Path(__file__).resolve().parents[2] / "reference_values"
+RECORDS = {
+    record["id"]: record
+    for record in yaml.safe_load((FOLDER / "published_values.yaml").read_text())["records"]
+}
+#: A metric's stem is its name without how it was reduced.
+REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
+NODES = {"local:sim-mi250x": "mi250x"}
+STATISTICS = {"value": lambda values: values[0], "median": statistics.median,
+              "mean": statistics.mean}  # fmt: skip
+
+
+def limited() -> Iterator[tuple[str, str, str, str]]:
+    """Yield file, check, partition and metric of every reference that requires something."""
+    for file in sorted(FOLDER.glob("*.yaml")):
+        if file.stem == "published_values" or file.stem.startswith("fidelity"):
+            continue
+        for check, entry in yaml.safe_load(file.read_text()).items():
+            if check.startswith("x-"):
+                continue
+            for partition in entry.keys() - {"$index"}:
+                for metric, (value, lower, upper, _) in entry[partition].items():
+                    if value != 0 and (lower is not None or upper is not None):
+                        yield file.name, check, partition, metric
+
+
+CASES = sorted(limited())
+
+
+def record_ids(origin: dict, partition: str) -> list[str]:
+    if "class" not in origin:
+        return origin.get("records", [])
+    classes = load(NODES[partition]).link_classes
+    (pairs,) = [pairs for one, pairs in classes.items() if one.name == origin["class"]]
+    ordered = [*pairs, *((b, a) for a, b in pairs)]
+    (pattern,) = origin["records"]
+    return [pattern.format_map({"from": a, "to": b}) for a, b in ordered]
+
+
+def follow(file: str, partition: str, metric: str) -> float:
+    """Compute the value of a reference from its provenance, in the unit of the records."""
+    stated = yaml.safe_load((FOLDER / file).read_text())["x-provenance"][partition]
+    origin = stated.get(metric) or stated[REDUCED.sub("", metric)]
+    assert origin["kind"] in ("published", "derived")
+    values = [RECORDS[one].get("value_si", RECORDS[one]["value"])
+              for one in record_ids(origin, partition)]  # fmt: skip
+    return STATISTICS[origin["statistic"]](values) * origin.get("factor", 1.0)
+
+
+def test_there_are_references_to_follow():
+    assert len(CASES) > 50
+
+
+@pytest.mark.parametrize(("file", "check", "partition", "metric"), CASES)
+def test_a_reference_is_what_its_records_say(file, check, partition, metric):
+    value, *_, unit = yaml.safe_load((FOLDER / file).read_text())[check][partition][metric]
+    if unit == "%":
+        assert value == 100  # the part of itself: a definition, which needs no record
+        return
+    assert follow(file, partition, metric) == pytest.approx(value, rel=1e-3)
+
+
+def test_secondary_records_gate_nothing():
+    for file, _, partition, metric in CASES:
+        stated = yaml.safe_load((FOLDER / file).read_text())["x-provenance"][partition]
+        origin = stated.get(metric) or stated[REDUCED.sub("", metric)]
+        for one in record_ids(origin, partition):
+            assert not RECORDS[one].get("secondary"), f"{metric} of {file} rests on {one}"
+
+
+@pytest.mark.parametrize("name", sorted({file for file, *_ in CASES}))
+def test_bounds_have_their_reason(name):
+    reasons = yaml.safe_load((FOLDER / name).read_text())["x-bounds"]
+    assert reasons
+    assert all(len(reason) > 40 for reason in reasons.values())

@@ -1,0 +1,409 @@
+"""What loads as a result document and, above all, what does not."""
+
+import copy
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import factories
+from fabricheck.errors import InvalidDocument, NotFoundError
+from fabricheck.results import document
+
+GOOD = json.dumps(factories.document(), indent=1)
+#: A number as a JSON value, thus after a colon, comma or bracket.
+NUMBERS = [match.span(1) for match in re.finditer(r"[:\[,]\s*(-?\d[\d.eE+-]*)(?=\s*[,\]}])", GOOD)]
+
+
+def refused(content, path="x.json"):
+    with pytest.raises(InvalidDocument) as caught:
+        document.parse(content if isinstance(content, str) else json.dumps(content), path)
+    sentence = str(caught.value)
+    assert sentence.startswith(f"{path}: ")
+    assert sentence.endswith(".") and "\n" not in sentence
+    return sentence
+
+
+def with_series(**changes):
+    return factories.document(series=[factories.series(), factories.series(**changes)])
+
+
+def with_outcome(status, code, message="a reason", **changes):
+    outcome = {"exit_code": code, "status": status, "message": message}
+    return factories.document(outcome=outcome, **changes)
+
+
+def test_a_good_document_loads(tmp_path):
+    path = factories.write(tmp_path / "result.json")
+    assert document.load(path) == factories.document()
+
+
+def test_what_a_killed_run_leaves_loads_as_incomplete():
+    loaded = document.parse(json.dumps(factories.killed_document()))
+    assert loaded["complete"] is False
+
+
+def test_every_outcome_of_the_programs_loads():
+    noisy = [
+        factories.series(
+            samples=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            noisy=True,
+            host_clock={"median": 3.5, "ratio": 1.0, "agrees": True},
+        )
+    ]
+    wrong = [factories.series(verification=factories.mismatched())]
+    for content in (
+        with_outcome("usage", 2, complete=False, series=[]),
+        with_outcome("unsupported", 3, complete=False, series=[]),
+        with_outcome("runtime-error", 4, complete=False),
+        with_outcome("wrong-data", 5, series=wrong),
+        with_outcome("time-limit", 6, complete=False),
+        with_outcome("too-noisy", 7, series=noisy),
+        with_outcome("interrupted", 143, complete=False),
+    ):
+        document.parse(json.dumps(content))
+
+
+def test_a_simulated_document_loads():
+    overlay = {"name": "link 0-6 gone", "content": {"links": [{"pair": [0, 6], "gone": True}]}}
+    for changed in (None, overlay):
+        content = factories.simulated_document()
+        content["node"]["overlay"] = changed
+        document.parse(json.dumps(content))
+
+
+def test_a_comparison_with_a_node_model_loads():
+    devices = [factories.device(0, memory_bytes=None, compute_units=None)]
+    for differences in ([], ["Pair 0-6: 2 links in mi250x, no direct link on node1."]):
+        content = factories.document(devices=devices, series=[], differences=differences)
+        document.parse(json.dumps(content))
+
+
+def test_a_comparison_of_a_run_that_did_not_finish():
+    content = with_outcome("unsupported", 3, complete=False, series=[], differences=[])
+    assert "$.differences: is set, and the outcome's status is unsupported" in refused(content)
+
+
+def test_an_older_document_without_a_node_loads():
+    content = factories.document()
+    del content["node"]
+    assert "differences" not in content and "stores" not in content["series"][0]
+    document.parse(json.dumps(content))
+
+
+@pytest.mark.parametrize("stores", [{}, {"stores": None}, {"stores": "streaming"}])
+def test_how_a_kernel_writes_may_be_missing(stores):
+    content = factories.document(series=[factories.series(**stores)])
+    assert document.parse(json.dumps(content))["series"][0].get("stores") == stores.get("stores")
+
+
+def test_several_devices_at_once_load():
+    share = {"role": "share", "device_set": [0, 1]}
+    both = factories.series(
+        role="sum",
+        device=None,
+        device_set=[0, 1],
+        bytes_moved=4 << 28,
+        source=factories.place(device=None),
+        destination=factories.place("host-pinned", None, 0),
+    )
+    shares = [factories.series(device=index, **share) for index in (0, 1)]
+    document.parse(json.dumps(factories.document(series=[*shares, both])))
+
+
+def test_pairs_of_devices_load():
+    document.parse(json.dumps(factories.document(series=factories.pair_series())))
+
+
+def test_files_that_can_not_be_read(tmp_path):
+    with pytest.raises(NotFoundError, match=r"no result document .*absent\.json"):
+        document.load(tmp_path / "absent.json")
+    with pytest.raises(InvalidDocument, match="can not be read"):
+        document.load(tmp_path)
+    binary = tmp_path / "binary.json"
+    binary.write_bytes(b"{\xff\xfe}")
+    with pytest.raises(InvalidDocument, match="byte 1 is not UTF-8"):
+        document.load(binary)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("{}", "is not a fabricheck result document"),
+        ("[1, 2]", "is not a fabricheck result document"),
+        ('{"a": 1, "a": 2}', "holds the key 'a' twice"),
+        ('{"a": NaN}', "holds NaN, which is not a finite number"),
+        ('{"a": -Infinity}', "holds -Infinity"),
+        ('{"a": 1e999}', "holds 1e999"),
+        ('{"a": 1' + "0" * 400 + "}", "0..., which is beyond every finite number"),
+        ('{"a": ["\\ud800"]}', "holds \\ud800, which is half of a character"),
+        ("[" * 100_000, "beyond any sense"),
+        ("1" * 5000, "beyond any sense"),
+        ("{", "is not JSON, or cut short"),
+    ],
+)
+def test_texts_that_are_no_document(text, said):
+    assert said in refused(text)
+
+
+@pytest.mark.parametrize("version", [None, "1", True, 0])
+def test_no_version(version):
+    sentence = refused(factories.document(schema_version=version))
+    assert "$.schema_version: has no schema version" in sentence
+
+
+def test_a_newer_version_says_what_to_do():
+    sentence = refused(factories.document(schema_version=2))
+    assert "has schema version 2" in sentence and "newer fabricheck" in sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"notes": 3}, "$.notes: 3 is not of type array"),
+        ({"finished": 3}, "$.finished: 3 is not of type string or null"),
+        ({"clock": "guessed"}, "$.clock: 'guessed' is not one of"),
+        ({"extra": 1}, "'extra' was unexpected"),
+        (
+            {"outcome": {"exit_code": 3, "status": "good", "message": None}},
+            '$.outcome: {"exit_code": 3',
+        ),
+        ({"duration_s": -1}, "$.duration_s: -1 is less than the minimum of 0"),
+    ],
+)
+def test_what_breaks_the_schema(changes, said):
+    assert said in refused(factories.document(**changes))
+
+
+def test_the_first_error_in_order_of_series_is_named():
+    many = [factories.series() for _ in range(12)]
+    many[10]["median"] = many[2]["median"] = "a word"
+    assert "$.series[2].median" in refused(factories.document(series=many))
+
+
+def test_a_long_value_is_shortened():
+    assert len(refused(factories.document(notes="x" * 5000))) < 300
+
+
+RUNNING = {"exit_code": None, "status": "running", "message": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"complete": False}, "$.complete: is false, and the outcome's status is good"),
+        ({"clock": "simulated"}, "$.clock: is simulated, and the runtime is host"),
+        ({"series": []}, "$.series: is empty, the outcome is good, and nothing was compared"),
+        ({"started": "yesterday"}, "$.started: 'yesterday' is no date"),
+        ({"started": "2026-01-02T03:04:05"}, "with a time zone"),
+        ({"finished": "later"}, "$.finished: 'later' is no date"),
+        ({"finished": None}, "$.finished: is null, and the run has ended"),
+        ({"finished": "2026-01-02T03:04:04Z"}, "$.finished: is before the start"),
+        ({"complete": False, "outcome": RUNNING}, "$.finished: is set"),
+        ({"devices": [factories.device(0), factories.device(0)]}, "same index"),
+    ],
+)
+def test_contradictions_of_the_run(changes, said):
+    assert said in refused(factories.document(**changes))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (with_outcome("time-limit", 6), "$.complete: is true"),
+        (with_outcome("wrong-data", 5), "$.outcome.status: is wrong-data, and no series"),
+        (with_outcome("too-noisy", 7), "$.outcome.status: is too-noisy, and no series"),
+    ],
+)
+def test_outcomes_without_their_cause(content, said):
+    assert said in refused(content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"median": 10.06}, "median: is 10.06, and the samples give 10.05"),
+        ({"mad": 0.2}, "mad: is 0.2"),
+        ({"ci95": [9.9, 10.3]}, "ci95[1]: is 10.3, and the samples give 10.2"),
+        ({"ci95": None}, "ci95: is null with 9 samples; there is an interval from 6"),
+        ({"relative_half_width": 0.5}, "relative_half_width: is 0.5"),
+        ({"relative_half_width": None}, "relative_half_width: must be null exactly"),
+        ({"noisy": True}, "noisy: is true at 0.0149 with the limit 0.1"),
+        ({"better": "lower"}, "better: is lower, and the unit is GB/s"),
+        ({"engine": "copy-engine"}, "block_size: is set, and the engine is copy-engine"),
+        (
+            {"engine": "cpu", "block_size": None, "stores": "plain"},
+            "stores: is plain, and the engine is cpu",
+        ),
+        ({"stores": "cached"}, "stores: 'cached' is not one of"),
+        ({"bytes_moved": 3 << 28}, "bytes_moved: is 805306368, and copy of 268435456"),
+        ({"operation": "triad"}, "bytes_moved"),
+        ({"device_set": [0, 7], "role": "share"}, "device_set[1]: device 7 is not among"),
+        ({"device_set": [0, 0], "role": "share"}, "device_set: names a device twice"),
+        ({"device_set": [0, 1]}, "device_set[1]: device 1 has no part in this single series"),
+        ({"bytes_counted": "once"}, "bytes_moved: is 536870912, and 268435456 bytes are counted"),
+        ({"role": "sum"}, "device: is 0, and a sum has none"),
+        ({"device": None}, "device: is null, and the role is single"),
+        ({"device": 1}, "device: device 1 is not in the device set"),
+        ({"source": factories.place(device=5)}, "source.device: device 5 is not among"),
+        ({"source": factories.place(device=None)}, "source.device: is null, and the memory"),
+        ({"destination": factories.place("host-pinned")}, "destination.device: is 0, and the"),
+        ({"source": factories.place("host-pinned", None, 4)}, "NUMA domain 4 is not among"),
+        (
+            {"host_clock": {"median": 10.05, "ratio": 1.01, "agrees": True}},
+            "host_clock.ratio: is 1.01, and the medians give 1",
+        ),
+        (
+            {"host_clock": {"median": 11.055, "ratio": 1.1, "agrees": True}},
+            "host_clock.agrees: contradicts the ratio 1.1",
+        ),
+        ({"verification": factories.mismatched()}, "verification.errors: is 1"),
+        (
+            {"verification": factories.mismatched() | {"first_mismatch": None}},
+            "verification.first_mismatch: must be set exactly",
+        ),
+        (
+            {"verification": {"bytes_checked": 0, "errors": 0, "first_mismatch": None}},
+            "no data was verified",
+        ),
+    ],
+)
+def test_contradictions_of_a_series(changes, said):
+    sentence = refused(with_series(**changes))
+    assert "$.series[1]." in sentence and said in sentence
+
+
+def test_samples_are_above_zero():
+    series = factories.series() | {"samples": [1.0, 0.0]}
+    sentence = refused(factories.document(series=[series]))
+    assert "$.series[0].samples[1]: 0 GB/s is not above zero" in sentence
+
+
+def test_an_interval_of_too_few_samples():
+    series = factories.series(samples=[10.0, 10.1], ci95=[10.0, 10.1], host_clock=None)
+    assert "ci95: is set with 2 samples" in refused(factories.document(series=[series]))
+    series = factories.series(samples=[10.0], noisy=True, host_clock=None)
+    assert "noisy: is true without an interval" in refused(factories.document(series=[series]))
+
+
+def test_errors_without_bytes_checked():
+    verification = factories.mismatched() | {"bytes_checked": 0}
+    content = with_outcome("wrong-data", 5, series=[factories.series(verification=verification)])
+    assert "verification.bytes_checked: is 0, and there are errors" in refused(content)
+
+
+def test_a_simulated_clock_has_no_host_clock():
+    sentence = refused(factories.simulated_document(series=[factories.series()]))
+    assert "host_clock: is set, and the clock is simulated" in sentence
+
+
+def test_a_simulated_run_names_its_node_and_a_measured_one_has_none():
+    sentence = refused(factories.simulated_document(node=None))
+    assert "$.node: is missing, and the clock is simulated" in sentence
+    node = factories.simulated_document()["node"]
+    assert "$.node: is set, and the clock is measured" in refused(factories.document(node=node))
+
+
+def test_without_a_noise_limit_the_noise_is_not_judged():
+    # ... by the document: what the program called noisy it must then say itself.
+    series = factories.series(noisy=True)
+    document.parse(json.dumps(with_outcome("too-noisy", 7, options={}, series=[series])))
+
+
+def test_noise_beyond_the_caches_is_the_outcome():
+    noisy = {"samples": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "noisy": True, "host_clock": None}
+    said = "$.series[1].noisy: is true beyond the caches, and the outcome is good"
+    assert said in refused(with_series(**noisy))
+    in_cache = with_series(**noisy, regime="cache")
+    document.parse(json.dumps(in_cache))
+    said = "$.outcome.status: is too-noisy, and no series beyond the caches is noisy"
+    assert said in refused(with_outcome("too-noisy", 7, series=in_cache["series"]))
+
+
+def test_wrong_data_outweighs_noise():
+    noisy = {"samples": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "noisy": True, "host_clock": None}
+    series = [factories.series(**noisy), factories.series(verification=factories.mismatched())]
+    document.parse(json.dumps(with_outcome("wrong-data", 5, series=series)))
+    said = "is too-noisy, and data was wrong, which outweighs noise"
+    assert said in refused(with_outcome("too-noisy", 7, series=series))
+
+
+@pytest.mark.parametrize(("role", "arrays"), [("share", 1), ("sum", 2)])
+def test_no_more_is_verified_than_there_is(role, arrays):
+    device = None if role == "sum" else 0
+    for checked, good in ((arrays << 28, True), ((arrays << 28) + 8, False), (10**18, False)):
+        content = with_series(
+            role=role,
+            device=device,
+            device_set=[0, 1],
+            bytes_moved=arrays * (2 << 28),
+            verification={"bytes_checked": checked, "errors": 0, "first_mismatch": None},
+        )
+        if good:
+            document.parse(json.dumps(content))
+        else:
+            said = f"bytes_checked: is {checked}, and {arrays} array(s) of 268435456 bytes hold"
+            assert said in refused(content)
+
+
+@given(st.integers(min_value=0, max_value=len(GOOD) - 1))
+def test_a_document_cut_anywhere_never_loads(end):
+    refused(GOOD[:end])
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(NUMBERS),
+    st.sampled_from(["NaN", "Infinity", "-Infinity", "1e999", "nan", "word", "-", "0x1"]),
+)
+def test_a_number_replaced_by_a_word_never_loads(span, word):
+    refused(GOOD[: span[0]] + word + GOOD[span[1] :])
+
+
+def places_of_numbers(value, path=()):
+    if isinstance(value, dict):
+        for key, part in value.items():
+            # The options are the program's own: any JSON is allowed in them.
+            if path or key != "options":
+                yield from places_of_numbers(part, (*path, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from places_of_numbers(part, (*path, index))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path
+
+
+@given(
+    st.sampled_from(list(places_of_numbers(factories.document()))),
+    st.one_of(st.text(), st.booleans(), st.lists(st.integers(), max_size=2), st.just({})),
+)
+def test_a_number_replaced_by_another_kind_never_loads(place, other):
+    content = copy.deepcopy(factories.document())
+    target = content
+    for step in place[:-1]:
+        target = target[step]
+    target[place[-1]] = other
+    refused(content)
+
+
+@given(
+    st.sampled_from(range(9)),
+    st.floats(min_value=1.001, max_value=1e3) | st.floats(min_value=1e-3, max_value=0.999),
+)
+def test_a_sample_changed_alone_never_loads_unless_no_statistic_moves(index, factor):
+    content = factories.document()
+    samples = content["series"][0]["samples"]
+    samples[index] *= factor
+    fresh = factories.series(samples=samples)
+    same = all(
+        fresh[name] == pytest.approx(content["series"][0][name], rel=1e-6)
+        for name in ("median", "mad", "ci95", "relative_half_width")
+    )
+    if same:
+        document.parse(json.dumps(content))
+    else:
+        refused(content)

@@ -1,0 +1,68 @@
+"""Documents that real devices gave are still read, and still say what was seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fabricheck.results.document import load
+from fabricheck.topology import parse_files
+
+H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
+DOCUMENTS = sorted(H200.rglob("*.json"))
+
+
+def test_there_are_documents():
+    assert len(DOCUMENTS) >= 15
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_a_recorded_document_is_valid(file):
+    document = load(file)
+    assert document["complete"]
+    assert document["clock"] == "measured"
+    assert document["program"]["runtime"] == "cuda"
+    assert {device["name"] for device in document["devices"]} == {"NVIDIA H200"}
+    expected = "wrong-data" if file.stem.endswith("fault") else "good"
+    assert document["outcome"]["status"] == expected
+
+
+def medians(file, **where):
+    return [
+        one["median"]
+        for one in load(H200 / file)["series"]
+        if all(one[name] == value for name, value in where.items())
+    ]
+
+
+def test_local_copies_were_above_what_nvbandwidth_gave_in_that_session():
+    (copy,) = medians("four-devices/stream_scan.json", operation="copy", bytes=512 << 20)
+    assert copy / 2 > 2085
+
+
+def test_the_intervals_were_narrow():
+    large = [one for one in load(H200 / "four-devices/p2p_all.json")["series"]
+             if one["unit"] == "GB/s"]  # fmt: skip
+    assert len(large) > 12 * 4
+    assert max(one["relative_half_width"] for one in large) < 0.01
+
+
+def test_every_pair_of_a_switch_is_the_same():
+    engine = medians("four-devices/p2p_all.json", operation="engine", role="single")
+    assert len(engine) == 12
+    assert max(engine) / min(engine) < 1.002
+
+
+def test_the_flipped_bit_is_in_the_document():
+    (series,) = load(H200 / "four-devices/p2p_fault.json")["series"]
+    assert series["verification"]["errors"] == 1
+    assert series["verification"]["first_mismatch"]["offset_bytes"] == 4096
+
+
+def test_what_nvidia_smi_said_is_read():
+    folder = H200 / "four-devices"
+    said = parse_files([folder / "nvidia-smi-topo-m.txt", folder / "nvidia-smi-query-gpu.csv"])
+    assert said.count == 4
+    assert said.links == tuple(tuple(0 if a == b else 18 for b in range(4)) for a in range(4))
+    assert said.pci == tuple(f"0000:00:{slot:02x}.0" for slot in (6, 7, 8, 9))

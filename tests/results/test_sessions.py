@@ -1,0 +1,310 @@
+"""Sessions and the documents that belong to them."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import factories
+from fabricheck.errors import InvalidDocument, InvalidInputError, NotFoundError
+from fabricheck.results.folder import ResultsFolder, find_documents
+
+START = factories.SESSION_START
+
+
+def document_of(folder, name="stream_local", kind="output", file="result.json", **changes):
+    return factories.write(
+        factories.case_folder(folder, name, kind) / file, factories.document(**changes)
+    )
+
+
+def test_a_session_and_its_document(one_session):
+    folder = ResultsFolder.default()
+    session = folder.latest()
+    assert (session.id, session.passed, session.failed, session.skipped) == ("run-0", 1, 0, 0)
+    [entry] = folder.entries(session)
+    assert entry.problem is None
+    assert entry.case.name == "stream_local" and entry.case.where == "local:host"
+    assert entry.document["program"]["name"] == "stream"
+    assert folder.unreported() == []
+
+
+def test_latest_is_by_time_and_not_by_number(results_folder):
+    factories.session(results_folder, [], number=9, start=START)
+    factories.session(results_folder, [], number=2, start=START + 1000)
+    factories.session(results_folder, [], number=10, start=START + 500)
+    folder = ResultsFolder(results_folder)
+    assert [session.id for session in folder.sessions] == ["run-2", "run-10", "run-9"]
+    assert folder.latest().id == folder.session("latest").id == "run-2"
+
+
+@pytest.mark.parametrize("name", ["run-3", "3", "00000003"])
+def test_names_of_a_session(results_folder, name):
+    factories.session(results_folder, [], number=3)
+    factories.session(results_folder, [], number=4)
+    assert ResultsFolder(results_folder).session(name).id == "run-3"
+
+
+@pytest.mark.parametrize("name", ["5", "0000", "nonsense"])
+def test_names_of_no_session_or_of_several(results_folder, name):
+    factories.session(results_folder, [], number=3)
+    factories.session(results_folder, [], number=4)
+    with pytest.raises(NotFoundError, match=f"no session '{name}' .* run-3, run-4"):
+        ResultsFolder(results_folder).session(name)
+
+
+def test_a_failed_check_has_its_document_in_the_stage(results_folder):
+    failed = factories.case(result="fail", fail_reason="sanity error: wrong data")
+    factories.session(results_folder, [failed])
+    document_of(results_folder, kind="stage")
+    folder = ResultsFolder(results_folder)
+    [entry] = folder.entries(folder.latest())
+    assert entry.document is not None and not entry.case.passed
+    assert folder.latest().failed == 1
+
+
+def test_a_killed_run_has_a_partial_document(results_folder):
+    factories.session(results_folder, [factories.case(result="abort")])
+    stage = factories.case_folder(results_folder, "stream_local", "stage")
+    factories.write(stage / "result.json.partial", factories.killed_document())
+    folder = ResultsFolder(results_folder)
+    [entry] = folder.entries(folder.latest())
+    assert entry.document["complete"] is False
+
+
+def test_a_check_without_a_document_is_a_sentence(results_folder):
+    lost = factories.case(result="fail", fail_reason="There is no\nprogram.")
+    quiet = factories.case("build", tags=["build"])
+    skipped = factories.case("other", result="skip")
+    factories.session(results_folder, [lost, quiet, skipped])
+    folder = ResultsFolder(results_folder)
+    [entry] = folder.entries(folder.latest())
+    assert str(entry.problem) == (
+        "stream_local @local:host (fail) left no result document: There is no program."
+    )
+    assert folder.latest().skipped == 1
+
+
+def test_a_corrupt_document_is_a_sentence(one_session):
+    path = factories.case_folder(one_session, "stream_local") / "result.json"
+    path.write_text(path.read_text()[:500])
+    folder = ResultsFolder(one_session)
+    [entry] = folder.entries(folder.latest())
+    assert isinstance(entry.problem, InvalidDocument) and str(path) in str(entry.problem)
+
+
+def test_the_last_attempt_counts_and_earlier_failures_are_kept(results_folder):
+    first = [factories.case(result="fail"), factories.case("other")]
+    factories.session(results_folder, [factories.case()], earlier_runs=[first])
+    cases = {case.name: case for case in ResultsFolder(results_folder).latest().cases}
+    assert cases["stream_local"].passed and cases["stream_local"].failed_attempts == 1
+    assert cases["other"].passed and cases["other"].failed_attempts == 0
+
+
+def test_what_runs_twice_in_one_run_are_two_cases(results_folder):
+    """As --repeat, -P and --distribute have it: one name, a unique name for each."""
+    names = [{"unique_name": f"stream_local_{number}"} for number in (0, 1)]
+    cases = [factories.case(result="fail", **names[0]), factories.case(**names[1])]
+    factories.session(results_folder, cases)
+    document_of(results_folder, "stream_local_0", "stage")
+    document_of(results_folder, "stream_local_1")
+    folder = ResultsFolder(results_folder)
+    session = folder.latest()
+    assert (session.passed, session.failed, session.retried) == (1, 1, 0)
+    assert [case.outcome for case in session.cases] == ["fail", "pass"]
+    assert len({entry.path for entry in folder.entries(session)}) == 2
+    assert folder.unreported() == []
+
+
+def test_what_has_one_name_in_one_run_is_not_taken_for_a_retry(results_folder):
+    factories.session(results_folder, [factories.case(result="fail"), factories.case()])
+    session = ResultsFolder(results_folder).latest()
+    assert (session.passed, session.failed, session.retried) == (1, 1, 0)
+
+
+def test_the_document_of_an_attempt_before_belongs_to_its_session(results_folder):
+    stage = factories.case_folder(results_folder, "first", "stage")
+    first = factories.case(result="fail", stagedir=str(stage))
+    factories.session(results_folder, [factories.case()], earlier_runs=[[first]])
+    document_of(results_folder, "first", "stage")
+    document_of(results_folder)
+    folder = ResultsFolder(results_folder)
+    [case] = folder.latest().cases
+    assert (case.outcome, folder.latest().retried) == ("pass at attempt 2", 1)
+    assert folder.unreported() == []
+    assert len(folder.entries(folder.latest())) == 1
+
+
+@pytest.mark.parametrize(
+    ("result", "passed", "failed", "skipped"),
+    [
+        ("pass", 1, 0, 0),
+        ("xfail", 1, 0, 0),
+        ("fail", 0, 1, 0),
+        ("xpass", 0, 1, 0),
+        ("abort", 0, 1, 0),
+        ("fail_deps", 0, 1, 0),
+        ("skip", 0, 0, 1),
+        ("a word of a later ReFrame", 0, 1, 0),
+    ],
+)
+def test_results_of_reframe(results_folder, result, passed, failed, skipped):
+    factories.session(results_folder, [factories.case(result=result)])
+    session = ResultsFolder(results_folder).latest()
+    assert (session.passed, session.failed, session.skipped) == (passed, failed, skipped)
+
+
+def test_a_document_that_a_later_session_overwrote(results_folder):
+    factories.session(results_folder, [factories.case()], number=0, start=START - 1000)
+    factories.session(results_folder, [factories.case()], number=1)
+    document_of(results_folder)
+    folder = ResultsFolder(results_folder)
+    [entry] = folder.entries(folder.session("0"))
+    assert entry.document is None
+    assert "was overwritten by session run-1" in str(entry.problem)
+    assert folder.entries(folder.session("1"))[0].document is not None
+
+
+def test_a_document_of_another_time_is_not_taken(one_session):
+    document_of(
+        one_session, started="2026-02-02T03:04:05.250Z", finished="2026-02-02T03:04:06.250Z"
+    )
+    folder = ResultsFolder(one_session)
+    [entry] = folder.entries(folder.latest())
+    assert "is of 2026-02-02T03:04:05.250Z, thus of another session" in str(entry.problem)
+    assert [left.path for left in folder.unreported()] == [entry.path]
+
+
+def test_clocks_of_other_hosts_may_differ(one_session):
+    late = {"started": "2026-01-02T03:05:30Z", "finished": "2026-01-02T03:05:31Z"}
+    folder = ResultsFolder(one_session)
+    document_of(one_session, **late)
+    assert folder.entries(folder.latest())[0].document is None
+    document_of(one_session, host=factories.document()["host"] | {"hostname": "node2"}, **late)
+    assert folder.entries(folder.latest())[0].document is not None
+
+
+def test_a_killed_session_leaves_documents_of_no_report(results_folder):
+    document_of(results_folder, kind="stage")
+    document_of(results_folder, "other", "stage", "result.json.partial")
+    folder = ResultsFolder(results_folder)
+    assert folder.sessions == []
+    assert len(folder.unreported()) == 2
+    with pytest.raises(NotFoundError, match=r"no session in .*make run"):
+        folder.latest()
+
+
+def test_documents_of_reports_are_not_unreported_after_a_copy(one_session, tmp_path):
+    # A copy has new modification times; the times inside the documents decide.
+    moved = tmp_path / "moved"
+    shutil.copytree(one_session, moved)
+    shutil.rmtree(one_session)
+    for path in find_documents(moved):
+        os.utime(path, (START + 10**6, START + 10**6))
+    folder = ResultsFolder(moved)
+    [entry] = folder.entries(folder.latest())
+    assert entry.document is not None and entry.path.is_relative_to(moved)
+    assert folder.unreported() == []
+
+
+def test_a_corrupt_claimed_document_is_reported_once(one_session):
+    path = factories.case_folder(one_session, "stream_local") / "result.json"
+    path.write_text("{")
+    folder = ResultsFolder(one_session)
+    assert folder.unreported() == []
+    assert folder.entries(folder.latest())[0].problem is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"session_info": {}, "runs": 3}', "[" * 100_000],
+)
+def test_an_unreadable_report_is_not_passed_over(one_session, text):
+    report = one_session / "reports" / "run-1.json"
+    report.write_text(text)
+    later = report.stat().st_mtime + 10
+    os.utime(report, (later, later))
+    folder = ResultsFolder(one_session)
+    assert len(folder.sessions) == len(folder.problems) == 1
+    assert "\n" not in str(folder.problems[0]) and "run-1.json" in str(folder.problems[0])
+    for name in ("latest", "1", "run-1"):
+        with pytest.raises(InvalidInputError, match=r"run-1\.json"):
+            folder.session(name)
+    os.utime(report, (0, 0))
+    assert ResultsFolder(one_session).latest().id == "run-0"
+
+
+def test_a_report_that_is_a_folder(results_folder):
+    (results_folder / "reports" / "run-0.json").mkdir(parents=True)
+    folder = ResultsFolder(results_folder)
+    assert "can not be read" in str(folder.problems[0])
+
+
+def test_a_report_that_is_gone(results_folder):
+    (results_folder / "reports").mkdir(parents=True)
+    (results_folder / "reports" / "run-0.json").symlink_to("nowhere")
+    folder = ResultsFolder(results_folder)
+    assert "There is no file" in str(folder.problems[0])
+
+
+def test_no_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("FABRICHECK_RESULTS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFoundError, match="no results folder results: run `make run`"):
+        ResultsFolder.default()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "passed", "failed", "retried"),
+    [([], 1, 1, 0), (["--repeat=2"], 2, 2, 0), (["--max-retries=1"], 1, 1, 1)],
+)
+def test_a_report_of_the_installed_reframe(tmp_path, options, passed, failed, retried):
+    """The report is ReFrame's own here, of one check that passes and one that fails."""
+    import subprocess
+    import sys
+
+    factories.write(tmp_path / "good.json")
+    (tmp_path / "settings.py").write_text(
+        "site_configuration = {'systems': [{'name': 'local', 'hostnames': ['.*'], 'partitions': "
+        "[{'name': 'host', 'scheduler': 'local', 'launcher': 'local', 'environs': ['host']}]}],"
+        "'environments': [{'name': 'host'}]}\n"
+    )
+    (tmp_path / "checks.py").write_text(
+        "import reframe as rfm\n"
+        "import reframe.utility.sanity as sn\n"
+        "class Base(rfm.RunOnlyRegressionTest):\n"
+        "    valid_systems = valid_prog_environs = ['*']\n"
+        f"    executable = 'sed'\n"
+        "    executable_opts = ['-n', 'p']\n"
+        f"    prerun_cmds = ['now=$(date -u +%FT%TZ)', 'sed -e \"s/2026-01-02T03:04:..Z/$now/\" "
+        f'-e "s/2026-01-02T03:04:..+00:00/$now/" -e "s/node1/$(hostname)/" '
+        f"{tmp_path}/good.json > result.json']\n"
+        "    keep_files = ['result.json']\n"
+        "    tags = {'E1'}\n"
+        "@rfm.simple_test\n"
+        "class Good(Base):\n"
+        "    sanity_patterns = sn.assert_true(True)\n"
+        "@rfm.simple_test\n"
+        "class Bad(Base):\n"
+        "    sanity_patterns = sn.assert_true(False)\n"
+    )
+    results = tmp_path / "results"
+    command = [sys.executable, str(Path(sys.executable).with_name("reframe"))]
+    command += ["-C", "settings.py", "-c", "checks.py", "-r", "--prefix", str(results)]
+    command += ["--report-file", str(results / "reports" / "run-{sessionid}.json"), *options]
+    (results / "reports").mkdir(parents=True)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    folder = ResultsFolder(results)
+    session = folder.latest()
+    assert json.loads(session.report.read_text())["session_info"]["data_version"] == "4.2"
+    assert (session.passed, session.failed, session.retried) == (passed, failed, retried)
+    entries = folder.entries(session)
+    assert len({entry.case.name for entry in entries}) == len(entries) == passed + failed
+    for entry in entries:
+        assert entry.problem is None
+        assert entry.path.is_relative_to(results / ("output" if entry.case.passed else "stage"))
+    assert folder.unreported() == []

@@ -1,0 +1,175 @@
+"""ReFrame as a subprocess with this repository's settings, and a stand-in for the program."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import reframe
+from reframe.core import runtime
+from reframe.frontend import cli
+
+from fabricheck.rfm import turns
+
+ROOT = Path(__file__).resolve().parents[2]
+FAKE = Path(__file__).with_name("fake_stream.py")
+
+
+@dataclass(repr=False)
+class Outcome:
+    """How one call of reframe ended."""
+
+    status: int
+    text: str
+
+    def __repr__(self) -> str:
+        """Show the text as it was printed when an assertion fails."""
+        return f"<status {self.status}>\n{self.text}"
+
+    def __contains__(self, sentence: str) -> bool:
+        """Look for a sentence whose line breaks do not matter."""
+        return " ".join(sentence.split()) in " ".join(self.text.split())
+
+
+@contextlib.contextmanager
+def _working_folder(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+class Suite:
+    """This repository's suite with its own folders for programs, checks, references and results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results"
+        self.programs = folder / "bin"
+        self.config = ROOT / "config"
+        self.checks: Path | None = ROOT / "reframe_checks"
+        self.log = folder / "fake.log"
+        self.variables: dict[str, str] = {}
+        self.programs.mkdir()
+        program = self.programs / "stream"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+        program.chmod(0o755)
+
+    def own_checks(self) -> Path:
+        """Let the suite use a copy of the checks, to be changed by the test."""
+        self.checks = self.folder / "reframe_checks"
+        shutil.copytree(
+            ROOT / "reframe_checks", self.checks, ignore=shutil.ignore_patterns("__pycache__")
+        )
+        return self.checks
+
+    def own_settings(self, site: str, old: str, new: str) -> None:
+        """Let the suite use a copy of the configuration, with one text in one site replaced."""
+        self.config = self.folder / "config"
+        shutil.copytree(ROOT / "config", self.config, ignore=shutil.ignore_patterns("__pycache__"))
+        file = self.config / "sites" / site
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
+        self.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
+
+    def own_references(self) -> Path:
+        """Let the suite use a copy of the reference file, to be changed by the test."""
+        folder = self.folder / "references"
+        shutil.copytree(ROOT / "reference_values", folder)
+        self.variables["RFM_REFERENCE_PREFIX"] = str(folder)
+        return folder / "stream.yaml"
+
+    def __call__(self, *arguments: str, fault: str = "", checks: Path | None = None) -> Outcome:
+        """Call reframe in this process, as its own unit tests do: quicker, and coverage sees it."""
+        kept = dict(os.environ)
+        signals = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
+        environment = self._environment(fault)
+        out = io.StringIO()
+        status: object = None
+        with (
+            mock.patch.object(sys, "argv", self._command(checks, arguments)),
+            mock.patch.object(runtime, "_runtime_context", None),
+            # The stand-in measures nothing, so a session elsewhere on this machine may.
+            mock.patch.object(turns, "FOLDERS", (self.programs,)),
+            _working_folder(self.folder),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+        ):
+            try:
+                os.environ.clear()
+                os.environ.update(environment)
+                cli.main()
+            except SystemExit as end:
+                status = end.code
+            finally:
+                os.environ.clear()
+                os.environ.update(kept)
+                for number, handler in signals.items():
+                    signal.signal(number, handler)
+                # ReFrame keeps the settings and the check files that it imported.
+                for name in [name for name in sys.modules if "@" in name]:
+                    del sys.modules[name]
+        assert isinstance(status, int)
+        return Outcome(status, out.getvalue())
+
+    def shell(self, *arguments: str, fault: str = "", checks: Path | None = None) -> Outcome:
+        """Call the command reframe, as a person does."""
+        run = subprocess.run(
+            self._command(checks, arguments),
+            env=self._environment(fault),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Outcome(run.returncode, run.stdout + run.stderr)
+
+    def _command(self, checks: Path | None, arguments: tuple[str, ...]) -> list[str]:
+        reframe = str(Path(sys.executable).with_name("reframe"))
+        searched = checks or self.checks
+        path = ["-c", str(searched)] if searched else []
+        return [reframe, "--nocolor", *path, *arguments]
+
+    def _environment(self, fault: str) -> dict[str, str]:
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("RFM_", "FABRICHECK_"))
+        }
+        return {
+            **inherited,
+            "RFM_CONFIG_FILES": str(self.config / "settings.py"),
+            "RFM_INSTALL_PREFIX": reframe.INSTALL_PREFIX,
+            # The partition beside it is simulated by programs that the stand-in does not replace.
+            "RFM_SYSTEM": "local:host",
+            "FABRICHECK_RESULTS": str(self.results),
+            "FABRICHECK_HOST_PROGRAMS": str(self.programs),
+            "FAKE_STREAM": fault,
+            "FAKE_STREAM_LOG": str(self.log),
+            **self.variables,
+        }
+
+    def report(self) -> dict:
+        """Return the report of the only session."""
+        (file,) = (self.results / "reports").glob("run-*.json")
+        return json.loads(file.read_text())
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return Suite(tmp_path)

@@ -1,0 +1,191 @@
+"""A document that is not of the run that a check asked for, or made with less care."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+
+import pytest
+
+import factories
+from fabricheck.rfm import asked
+
+NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+ASKED = asked.Asked("stream", ("--noise-limit", "0.1"), ("gfx90a", "gfx90a"), NOW.timestamp())
+SIZE = 1 << 28
+WHERE = "268435456 bytes by device 0 of node nid001"
+
+
+def good(**changes):
+    verification = {"bytes_checked": SIZE, "errors": 0, "first_mismatch": None}
+    return factories.series([100.0] * 7, bytes=SIZE, verification=verification) | changes
+
+
+def document(*series, **changes):
+    return {
+        "program": {"runtime": "rocm"},
+        "clock": "measured",
+        "started": NOW.isoformat(),
+        "host": {"hostname": "nid001"},
+        "devices": [factories.device(index, arch="gfx90a:sramecc+:xnack-") for index in range(2)],
+        "arguments": ["stream", "--noise-limit", "0.1"],
+        "options": {"samples": 7, "noise_limit": 0.1},
+        "outcome": {"status": "good"},
+        "series": list(series) or [good()],
+    } | changes
+
+
+def said(*series, **changes):
+    return list(asked.faults(document(*series, **changes), ASKED))
+
+
+def clock(ratio):
+    return {"host_clock": {"median": ratio * 100, "ratio": ratio, "agrees": False}}
+
+
+def checked(number):
+    return {"verification": {"bytes_checked": number, "errors": 0, "first_mismatch": None}}
+
+
+def test_a_document_of_the_run_has_no_fault():
+    assert said() == []
+    # Clocks of two nodes differ by seconds; a sample more is no fault.
+    assert said(started="2026-05-04T03:01:52Z") == []
+    assert said(good(samples=[100.0] * 9)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"started": "2026-05-04T03:01:50Z"},
+            "The result on node nid001 was started 11 s before stream was submitted: it is of "
+            "another run.",
+        ),
+        (
+            {"arguments": ["stream", "--noise-limit", "0.1", "--devices", "0"]},
+            "The result on node nid001 is of '--noise-limit 0.1 --devices 0', and the check asked "
+            "stream for '--noise-limit 0.1'.",
+        ),
+        (
+            {"options": {"samples": 7, "noise_limit": 0.5}},
+            "stream on node nid001 used the noise limit 0.5, not 0.1.",
+        ),
+        (
+            {"devices": [factories.device(0, arch="gfx90a")]},
+            "Node nid001 has 1 device gfx90a, and the partition states 2 devices gfx90a.",
+        ),
+        (
+            {"devices": []},
+            "Node nid001 has no device, and the partition states 2 devices gfx90a.",
+        ),
+        (
+            {"devices": [factories.device(0, arch="gfx90a"), factories.device(1, arch="gfx942")]},
+            "Node nid001 has 1 device gfx90a and 1 device gfx942, and the partition states 2 "
+            "devices gfx90a.",
+        ),
+    ],
+)
+def test_a_document_of_another_run(changes, sentence):
+    assert said(**changes) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified, and at least "
+         "268435456 must be."),
+        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were asked for."),
+        ({"noisy": True}, f"Copy of {WHERE} is noisy, and the outcome is good."),
+        (clock(0.9), f"Copy of {WHERE}: the host's clock gives 0.9 of the device's 100 GB/s, so "
+         "one of them is wrong."),
+        (clock(1.11), f"Copy of {WHERE}: the host's clock gives 1.11 of the device's 100 GB/s, so "
+         "one of them is wrong."),
+        (clock(0.0), f"Copy of {WHERE}: the host's clock gives 0 of the device's 100 GB/s, so "
+         "one of them is wrong."),
+    ],
+)  # fmt: skip
+def test_a_series_that_was_made_with_less_care(changes, sentence):
+    assert said(good(**changes)) == [sentence]
+
+
+def test_more_samples_can_be_asked_for_and_fewer_can_not():
+    nine = {"samples": 9, "noise_limit": 0.1}
+    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s), and 9 were asked for."]
+    one = {"samples": 1, "noise_limit": 0.1}
+    assert said(good(samples=[100.0]), options=one) == [
+        f"Copy of {WHERE} has 1 sample(s), and 7 were asked for."
+    ]
+
+
+def test_noise_is_no_fault_in_a_cache_or_where_the_outcome_says_it():
+    assert said(good(noisy=True, regime="cache")) == []
+    assert said(good(noisy=True), outcome={"status": "too-noisy"}) == []
+
+
+def test_the_waiting_thread_of_the_host_runtime_may_be_late_and_never_early():
+    host = {"program": {"runtime": "host"}}
+    assert said(good(**clock(0.6)), **host) == []
+    assert said(good(**clock(1.8), unit="us"), **host) == []
+    for late in (clock(0.49), clock(1.11), clock(0.6) | {"unit": "us"}):
+        assert len(said(good(**late), **host)) == 1
+
+
+def test_clocks_that_agree_or_do_not_matter():
+    for ratio in (0.92, 1.0, 1.09):
+        assert said(good(**clock(ratio))) == []
+    assert said(good(**clock(0.5), regime="cache")) == []
+
+
+def test_clocks_of_a_sum_are_said():
+    total = good(role="sum", device=None, device_set=[0, 1], **clock(0.8))
+    (remark,) = asked.clock_remarks(document(total))
+    assert remark == (
+        "Copy of 268435456 bytes by devices 0 and 1 of node nid001: the host's clock gives 0.8 of "
+        "the devices' 100 GB/s."
+    )
+    assert list(asked.clock_remarks(document(total | clock(0.95), good(**clock(0.5))))) == []
+
+
+def test_a_sum_verified_all_its_shares():
+    shares = [good(role="share", device=index, device_set=[0, 1]) for index in (0, 1)]
+    total = good(role="sum", device=None, device_set=[0, 1])
+    assert said(*shares, total | checked(2 * SIZE)) == []
+    (fault,) = said(*shares, total | checked(SIZE))
+    assert "only 268435456 bytes were verified, and at least 536870912 must be." in fault
+
+
+def test_a_simulated_transfer_verifies_its_slice_and_has_one_sample():
+    simulated = {"clock": "simulated", "options": {"samples": 1, "noise_limit": 0.1}}
+    assert said(good(samples=[100.0], **checked(1 << 20)), **simulated) == []
+    assert len(said(good(samples=[100.0], **checked((1 << 20) - 8)), **simulated)) == 1
+    assert said(good(samples=[100.0], bytes=1024, **checked(1024)), **simulated) == []
+    assert len(said(good(samples=[], **checked(1 << 20)), **simulated)) == 1
+
+
+NODE = {"name": "mi250x", "digest": "0123456789abcdef", "overlay": None}
+HALVED = NODE | {"overlay": {"name": "half-width", "content": {}}}
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "sentence"),
+    [
+        (NODE, HALVED, "The result is of the simulated node mi250x (digest 0123456789ab), and the "
+         "check asked stream for the simulated node mi250x with the overlay half-width (digest "
+         "0123456789ab)."),
+        (NODE | {"digest": "f" * 64}, NODE, "The result is of the simulated node mi250x (digest "
+         "ffffffffffff), and the check asked stream for the simulated node mi250x (digest "
+         "0123456789ab)."),
+        (NODE, None, "The result is of the simulated node mi250x (digest 0123456789ab), and the "
+         "check asked stream for no simulated node."),
+    ],
+)  # fmt: skip
+def test_a_document_of_another_simulated_node(found, wanted, sentence):
+    for_node = dataclasses.replace(ASKED, node=wanted)
+    assert list(asked.faults(document(node=found), for_node)) == [sentence]
+    assert list(asked.faults(document(node=wanted), for_node)) == []
+
+
+def test_a_pointer_chase_compares_where_it_arrives():
+    assert said(good(operation="chase", **checked(8))) == []
+    assert len(said(good(operation="chase", **checked(0)))) == 1

@@ -1,0 +1,112 @@
+"""The results folder, and how a session ends when something outside it goes wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from types import SimpleNamespace
+
+import pytest
+from reframe.core.exceptions import ConfigError
+
+from fabricheck.rfm import folder
+
+
+@pytest.fixture
+def variable(monkeypatch):
+    return lambda value: monkeypatch.setenv(folder.VARIABLE, str(value))
+
+
+def test_the_default_and_the_variable(tmp_path, variable):
+    variable("")
+    assert folder.results(tmp_path / "default") == tmp_path / "default"
+    variable(tmp_path / "named" / "deep")
+    assert folder.results(tmp_path / "default").is_dir()
+    assert (tmp_path / "named" / "deep").is_dir()
+
+
+def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    variable("out/x")
+    with pytest.raises(ConfigError) as error:
+        folder.results(tmp_path)
+    assert str(error.value) == (
+        "FABRICHECK_RESULTS=out/x is no absolute path: write FABRICHECK_RESULTS=$PWD/out/x."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["my results", "a$b", "it's"])
+def test_a_path_that_a_shell_would_not_take_is_refused(tmp_path, variable, name):
+    variable(tmp_path / name)
+    with pytest.raises(ConfigError, match="white space or another character that a shell would"):
+        folder.results(tmp_path)
+
+
+def test_a_checkout_with_a_space_is_refused_too(tmp_path, variable):
+    variable("")
+    with pytest.raises(ConfigError, match=r"set FABRICHECK_RESULTS to another one\.$"):
+        folder.results(tmp_path / "my checkout" / "results")
+
+
+def test_a_full_disk_is_said_before_anything_is_written(tmp_path, variable, monkeypatch):
+    variable("")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=3_000_000))
+    with pytest.raises(ConfigError) as error:
+        folder.results(tmp_path)
+    assert str(error.value) == (
+        f"The results folder {tmp_path} has 3 MB free, and a session needs 67 MB."
+    )
+
+
+def test_a_folder_that_is_not_writable(tmp_path, variable, monkeypatch):
+    variable("")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ConfigError, match="is not writable"):
+        folder.results(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["relative", "/tmp/with space"])
+def test_a_session_ends_with_the_sentence(suite, name):
+    suite.variables["FABRICHECK_RESULTS"] = name
+    outcome = suite("-L")
+    assert outcome.status == 1
+    assert "failed to load configuration: " in outcome
+    assert "Traceback" not in outcome
+
+
+@pytest.mark.slow
+def test_a_warning_about_the_settings_is_an_error(suite):
+    suite.variables["RFM_PURGE_ENVIRONMENT"] = "perhaps"
+    outcome = suite("-L")
+    assert outcome.status == 1
+    assert "RFM_PURGE_ENVIRONMENT" in outcome
+    assert "Traceback" not in outcome
+
+
+@pytest.mark.slow
+def test_an_interrupted_session(suite):
+    (suite.programs / "stream").write_text("#!/bin/sh\nexec sleep 60\n")
+    session = subprocess.Popen(
+        suite._command(None, ("-r", "-n", "stream_local")),
+        env=suite._environment(""),
+        cwd=suite.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # As a shell does for a command in the foreground; inherited it may be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    text = ""
+    while "[ RUN" not in text:
+        text += session.stdout.readline()
+    time.sleep(0.5)
+    session.send_signal(signal.SIGINT)
+    rest, _ = session.communicate(timeout=60)
+    assert session.returncode == 1
+    assert "ERROR: run session stopped: cancelled by user" in rest
+    assert "Traceback" not in text + rest

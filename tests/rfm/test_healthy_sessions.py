@@ -1,0 +1,210 @@
+"""A healthy session passes, and each way to call ReFrame does what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+
+import pytest
+import yaml
+
+from fabricheck.results.document import load
+
+pytestmark = pytest.mark.slow
+
+CHECKS = ["stream_concurrent", "stream_local", "stream_scan"]
+
+
+def ran(outcome) -> list[str]:
+    """Name the checks that passed, in the order of their names."""
+    return sorted(re.findall(r"\[       OK \] \(\d+/\d+\) (\S+)", outcome.text))
+
+
+def test_the_command_a_person_types(suite):
+    outcome = suite.shell("-r")
+    assert outcome.status == 0
+    assert "[ PASSED ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s)" in outcome
+    assert ran(outcome) == CHECKS
+    assert "P: triad_worst: 6.8744 GB/s" in outcome
+    assert (
+        "stream_concurrent: report only, without a limit on local:host: copy_one, copy_all_sum, "
+        "copy_all_share" in outcome
+    )
+
+
+def test_everything_lies_in_the_results_folder(suite):
+    assert suite("-r").status == 0
+    documents = sorted((suite.results / "output").glob("*/local/host/host/*/result.json"))
+    assert [file.parent.name for file in documents] == CHECKS
+    assert all(load(file)["outcome"]["status"] == "good" for file in documents)
+    (case,) = [
+        case
+        for case in suite.report()["runs"][0]["testcases"]
+        if case["name"] == "stream_concurrent"
+    ]
+    values = {key: value[0] for key, value in case["perfvalues"].items()}
+    assert values == {
+        "local:host:copy_one": 9.9744,
+        "local:host:copy_all_sum": 19.9744,
+        "local:host:copy_all_share": 9.8744,
+    }
+    assert len(list((suite.results / "logs").iterdir())) == 1
+    assert len(list((suite.results / "perflogs").rglob("*.log"))) == 3
+    with sqlite3.connect(suite.results / "results.db") as database:
+        assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (1,)
+    # Nothing beside it.
+    assert {entry.name for entry in suite.folder.iterdir()} == {"bin", "results", "fake.log"}
+
+
+def test_sessions_do_not_overwrite_each_other(suite):
+    assert suite("-r", "-n", "stream_local").status == 0
+    assert suite("-r", "-n", "stream_local", fault="exit-5").status == 1
+    assert len(list((suite.results / "reports").iterdir())) == 2
+    with sqlite3.connect(suite.results / "results.db") as database:
+        assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (2,)
+
+
+def test_the_program_gets_the_arguments_of_check_and_partition(suite):
+    assert suite("-r").status == 0
+    arguments = {
+        file.parent.name: " ".join(load(file)["arguments"][1:])
+        for file in (suite.results / "output").glob("*/local/host/host/*/result.json")
+    }
+    local = arguments["stream_local"]
+    assert re.match(r"--devices each --sizes \d+ ", local)
+    assert int(local.split()[3]) >= 128 << 20
+    assert local.endswith("--noise-limit 0.75 --time-limit 120 --output result.json")
+    assert "--sizes 1KiB:256MiB --block-sizes 64,128,256,512,1024" in arguments["stream_scan"]
+    assert "--source host --destination host" in arguments["stream_concurrent"]
+    assert "--devices 0 --devices 0,1" in arguments["stream_concurrent"]
+
+
+def test_checks_of_one_node_never_overlap(suite):
+    assert suite("-r", "--repeat=2").status == 0
+    words = [line.split()[0] for line in suite.log.read_text().splitlines()]
+    assert words == ["start", "end"] * 6
+
+
+def test_more_devices_by_the_variable(suite):
+    suite.variables["FABRICHECK_HOST_DEVICES"] = "3"
+    outcome = suite("-r", "-n", "stream_local")
+    assert outcome.status == 0
+    # Device 2 is the slowest of the stand-in's.
+    assert "P: copy_worst: 9.7744 GB/s" in outcome
+
+
+def test_list(suite):
+    outcome = suite("-L")
+    assert outcome.status == 0
+    assert "Found 3 check(s)" in outcome
+    assert "STREAM on the memory of each device alone (E1)" in outcome
+    assert not suite.log.exists()
+
+
+def test_dry_run(suite):
+    outcome = suite("--dry-run")
+    assert outcome.status == 0
+    assert "Ran 3/3 test case(s)" in outcome
+    assert not suite.log.exists()
+    # No report and no log says later that something passed.
+    assert list((suite.results / "reports").iterdir()) == []
+    assert not (suite.results / "perflogs").exists()
+    assert not (suite.results / "results.db").exists()
+
+
+def test_describe_names_the_metrics(suite):
+    outcome = suite("--describe", "-n", "stream_scan")
+    assert outcome.status == 0
+    (check,) = json.loads(outcome.text)
+    assert check["name"] == "stream_scan"
+    assert check["perf_variables"] == ["triad_best_block", "triad_worst_block"]
+
+
+@pytest.mark.parametrize(
+    ("selection", "checks"),
+    [
+        (["-n", "stream_local"], ["stream_local"]),
+        (["-n", "stream_local", "-n", "scan"], ["stream_local", "stream_scan"]),
+        (["-t", "smoke"], ["stream_local"]),
+        (["-t", "node"], ["stream_concurrent", "stream_local"]),
+        (["-t", "full"], CHECKS),
+        (["-t", "E5"], ["stream_concurrent"]),
+        (["-x", "scan"], ["stream_concurrent", "stream_local"]),
+        (["-T", "E1"], ["stream_concurrent"]),
+        (["-E", "'E5' in tags"], ["stream_concurrent"]),
+        (["--system=local:host"], CHECKS),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_selections(suite, selection, checks):
+    outcome = suite("-r", *selection)
+    assert outcome.status == 0
+    assert ran(outcome) == checks
+
+
+def test_the_selection_that_a_failure_report_names(suite):
+    failed = suite("-r", "-n", "stream_local", fault="exit-7")
+    (again,) = re.findall(r"Rerun with '(.+) -r'", failed.text)
+    outcome = suite("-r", *again.split())
+    assert outcome.status == 0
+    assert ran(outcome) == ["stream_local"]
+
+
+def test_repeat(suite):
+    outcome = suite("-r", "--repeat=2")
+    assert outcome.status == 0
+    assert ran(outcome) == sorted(CHECKS * 2)
+
+
+def test_repeat_of_a_part(suite):
+    outcome = suite("-r", "--repeat=3", "-n", "stream_local")
+    assert outcome.status == 0
+    assert ran(outcome) == ["stream_local"] * 3
+
+
+def test_distribute(suite):
+    outcome = suite("-r", "--distribute=all")
+    assert outcome.status == 0
+    assert ran(outcome) == CHECKS
+
+
+def test_a_parameter_sweep(suite):
+    outcome = suite("-r", "-n", "stream_local", "-P", "num_tasks_per_node=1,2")
+    assert outcome.status == 0
+    assert ran(outcome) == ["stream_local"] * 2
+
+
+def test_duration(suite):
+    outcome = suite("-r", "-n", "stream_local", "--duration=1s")
+    assert outcome.status == 0
+    assert ran(outcome)
+
+
+def test_the_pipeline_for_ci_runs_each_check(suite):
+    file = suite.folder / "child.yaml"
+    assert suite(f"--ci-generate={file}").status == 0
+    jobs = {name: job for name, job in yaml.safe_load(file.read_text()).items() if "_" in name}
+    assert sorted(jobs) == CHECKS
+    # What the job's command selects is what it is named after.
+    (name,) = re.findall(r"-n (/\w+)", jobs["stream_scan"]["script"][0])
+    outcome = suite("-r", "-n", name)
+    assert outcome.status == 0
+    assert ran(outcome) == ["stream_scan"]
+
+
+def test_restore_of_a_failed_session(suite):
+    assert suite("-r", fault="metric-lost").status == 1
+    report = next((suite.results / "reports").iterdir())
+    # Without -c: the report knows its files, and ReFrame warns of a second search path.
+    suite.checks = None
+    outcome = suite("-r", f"--restore-session={report}", "--failed")
+    assert outcome.status == 0
+    assert ran(outcome) == ["stream_local", "stream_scan"]
+
+
+def test_the_suite_s_own_checks_are_the_default(suite):
+    suite.checks = None
+    outcome = suite("-L")
+    assert outcome.status == 0
+    assert "Found 3 check(s)" in outcome

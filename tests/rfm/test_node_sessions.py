@@ -1,0 +1,207 @@
+"""Sessions on the simulated node: its topology (E13) and its best devices (E14)."""
+
+from __future__ import annotations
+
+import os
+from itertools import permutations
+
+import pytest
+
+import factories
+from fabricheck.node import load, node_directory
+from fabricheck.results.document import load as load_document
+from fabricheck.rfm.best_devices import BestSet
+from fabricheck.rfm.metrics import MetricError, evaluate, where_measured
+from fabricheck.rfm.topology import DIFFERENCES
+
+SELECTED = ("-r", "-n", "node_topology", "-n", "best_devices")
+PARTITION = "local:sim-mi250x"
+NODE = load("mi250x")
+ON_NODE = "of node mi250x (simulated)"
+
+
+def pairs(slow=()):
+    """Build a series of each ordered pair: 3/4 of its peak, some of them at half of that."""
+    found = []
+    for a, b in permutations(range(8), 2):
+        value = NODE.peer_peak_gbs(a, b) * (0.375 if {a, b} in map(set, slow) else 0.75)
+        ends = {"source": factories.place(device=a), "destination": factories.place("peer", b)}
+        series = factories.series([value], operation="write", device=a, device_set=[a, b], **ends)
+        found.append(series)
+    return factories.simulated_document(series=found)
+
+
+def best(k):
+    among = tuple((list(pair),) for pair in permutations(range(8), 2))
+    where = {"operation": "write"}
+    return BestSet("best", where, ("device_set",), unit="%", among=among, node=NODE, k=k)
+
+
+def test_the_predicted_set_is_the_best_measured():
+    for k in (2, 3, 4):
+        figure = evaluate(pairs(), best(k), {})
+        assert figure.value == 100.0
+        # All of them are held against physics.
+        assert len(figure.series) == 56
+
+
+def test_a_slow_pair_decides():
+    document = pairs(slow=[(0, 1)])
+    figure = evaluate(document, best(2), {})
+    assert figure.value == pytest.approx(50)
+    assert where_measured(document, figure.decisive) == "pair 0-1, devices 0 and 1 of node node1"
+    assert best(2).sentence(document) == (
+        "Metric best: the devices 0,1, predicted as the best 2, have 75.0 GB/s on average between "
+        "two of them, 50.0 % of the 150.0 GB/s of the devices 2,3; the least part of its peak has "
+        "pair 0-1, devices 0 and 1 of node node1: 75.0 of 200 GB/s."
+    )
+
+
+def test_a_pair_that_is_missing_or_in_another_unit_is_no_metric():
+    document = pairs()
+    document["series"][9]["unit"] = "us"
+    with pytest.raises(MetricError, match=r"declared in GB/s, and pair 1-3, .* reported us"):
+        evaluate(document, best(3), {})
+    del document["series"][9]
+    with pytest.raises(MetricError, match=r"no series for operation write, device_set \[1, 3\]"):
+        evaluate(document, best(3), {})
+
+
+def test_differences_are_counted():
+    document = factories.simulated_document(series=[], differences=["one.", "two."])
+    figure = evaluate(document, DIFFERENCES, {})
+    assert (figure.value, figure.series) == (2, ())
+    assert where_measured(document, figure.decisive) == "node node1"
+    for nothing in ({}, {"differences": None}):
+        with pytest.raises(MetricError, match="node node1 was not compared with a node model"):
+            evaluate(factories.simulated_document(**nothing), DIFFERENCES, {})
+
+
+@pytest.fixture
+def simulated(suite, root):
+    """The suite on the simulated node, whose programs are the real ones."""
+    if not (root / "build" / "sim" / "bin" / "p2p").is_file():
+        pytest.fail("There is no build/sim/bin/p2p: build it with 'make build'.")
+    suite.variables["RFM_SYSTEM"] = PARTITION
+    return suite
+
+
+@pytest.fixture
+def root():
+    return node_directory().parents[1]
+
+
+def values(suite) -> dict[str, float]:
+    cases = suite.report()["runs"][0]["testcases"]
+    found = {key: value[0] for case in cases for key, value in case["perfvalues"].items()}
+    return {key.removeprefix(f"{PARTITION}:"): value for key, value in found.items()}
+
+
+@pytest.mark.slow
+def test_a_healthy_node_passes(simulated):
+    outcome = simulated(*SELECTED)
+    assert outcome.status == 0
+    assert values(simulated) == {
+        "differences": 0.0,
+        "best_2_of_measured": 100.0,
+        "best_3_of_measured": 100.0,
+        "best_4_of_measured": 100.0,
+    }
+    folder = simulated.results / "output"
+    (document,) = map(load_document, folder.glob("*/local/*/*/node_topology/result.json"))
+    assert document["differences"] == [] and document["clock"] == "simulated"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("overlay", "checks", "differences", "sentences"),
+    [
+        (
+            "link-0-6-gone",
+            SELECTED,
+            1,
+            (
+                "Node mi250x (simulated) is not as its node model mi250x (differences: 1).",
+                "Node mi250x (simulated): Pair 0-6: 2 links in mi250x, no direct link in the "
+                "simulated node with the overlay 'link 0-6 gone'.",
+                "Metric best_3_of_measured: the devices 0,1,6, predicted as the best 3, have",
+                "GB/s of the devices 2,3,4; the least part of its peak has pair 0-6, devices 0 "
+                f"(0000:c1:00.0) and 6 {ON_NODE}",
+            ),
+        ),
+        (
+            "numa-map-rotated",
+            SELECTED[:3],
+            8,
+            ("Node mi250x (simulated): Device 7: NUMA domain 2 in mi250x, 3 in the simulated",),
+        ),
+        (
+            "cable-map-swapped",
+            SELECTED[:3],
+            4,
+            ("Node mi250x (simulated): Pair 0-4: no direct link in mi250x, 1 link in the",),
+        ),
+        (
+            "link-0-1-half-width",
+            SELECTED,
+            0,
+            (
+                "Metric best_2_of_measured: the devices 0,1, predicted as the best 2, have",
+                f"pair 0-1, devices 0 (0000:c1:00.0) and 1 {ON_NODE}",
+            ),
+        ),
+    ],
+)
+def test_a_broken_node_fails_by_name(simulated, overlay, checks, differences, sentences):
+    file = node_directory() / "overlays" / f"{overlay}.yaml"
+    outcome = simulated(*checks, "-S", f"overlay={file.resolve()}")
+    assert outcome.status == 1
+    for sentence in sentences:
+        assert sentence in outcome
+    # What was found reaches the report also where it fails the check.
+    assert values(simulated)["differences"] == differences
+
+
+@pytest.mark.slow
+def test_more_differences_than_fit_are_counted(simulated, tmp_path):
+    overlay = tmp_path / "worse.yaml"
+    overlay.write_text(
+        "name: worse\ndescription: Much is wrong.\nrotate_numa: 1\n"
+        "links:\n  - {pair: [0, 6], gone: true}\n"
+    )
+    outcome = simulated("-r", "-n", "node_topology", "-S", f"overlay={overlay}")
+    assert outcome.status == 1
+    assert "(differences: 9)." in outcome and "And 1 more." in outcome
+
+
+@pytest.mark.slow
+def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
+    """The simulated partition, made a real one, whose rocm-smi says what is published of a node.
+
+    This machine is none, so its cores differ from the model's too.
+    """
+    simulated.own_settings("local.py", '"runtime": "sim"', '"runtime": "rocm"')
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "rocm-smi").write_text(
+        f"#!/bin/sh\nexec cat {root}/tests/outputs/rocm-smi/published-hugging-face-${{1#--}}.txt\n"
+    )
+    (tools / "rocm-smi").chmod(0o755)
+    simulated.variables["PATH"] = f"{tools}:{os.environ['PATH']}"
+    outcome = simulated("-r", "-n", "node_topology")
+    assert outcome.status == 1
+    (path,) = (simulated.results / "stage").glob("*/local/*/*/node_topology/result.json")
+    document = load_document(path)
+    assert (document["clock"], document["program"]["runtime"]) == ("measured", "rocm")
+    node = document["host"]["hostname"]
+    assert document["differences"]
+    for sentence in document["differences"][:8]:
+        assert f"Node {node}: {sentence}" in outcome
+    # Its links are those of the model; its NUMA domains and this machine's cores are not.
+    assert not any(sentence.startswith("Pair ") for sentence in document["differences"])
+    assert document["differences"][0].startswith("Device 0: NUMA domain 3 in mi250x, 0 in rocm-smi")
+    assert any(f"on node {node}" in sentence for sentence in document["differences"])
+    (tools / "rocm-smi").write_text("#!/bin/sh\nexit 3\n")
+    outcome = simulated("-r", "-n", "node_topology")
+    assert outcome.status == 1
+    assert "topology ended with exit code 4 (a runtime error): No tool told anything" in outcome

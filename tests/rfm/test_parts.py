@@ -1,0 +1,349 @@
+"""The parts of fabricheck.rfm, each with documents and folders of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+from types import SimpleNamespace
+
+import pytest
+from reframe.core.exceptions import ConfigError, ReframeError
+from reframe.frontend import ci, executors
+
+import factories
+from fabricheck.rfm import guard, host, plausible, sites
+from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
+
+
+def of_device(index, value, **changes):
+    return factories.series([value] * 7, device=index, device_set=[index], **changes)
+
+
+def document(*series, **changes):
+    return {
+        "complete": True,
+        "program": {"name": "stream", "runtime": "host"},
+        "clock": "measured",
+        "host": {"hostname": "nid001"},
+        "devices": [
+            factories.device(0),
+            factories.device(1, pci_address="0000:c1:00.0"),
+            factories.device(2),
+        ],
+        "faults_injected": [],
+        "outcome": {"exit_code": 0, "status": "good", "message": None},
+        "series": list(series),
+    } | changes
+
+
+COPY = {"operation": "copy"}
+THREE = (of_device(0, 30.0), of_device(1, 10.0), of_device(2, 20.0))
+ALL = {"device": range(3)}
+
+
+@pytest.mark.parametrize(
+    ("reduce", "better", "value", "devices"),
+    [
+        ("worst", "higher", 10.0, [1]),
+        ("best", "higher", 30.0, [0]),
+        ("worst", "lower", 30.0, [0]),
+        ("best", "lower", 10.0, [1]),
+        ("median", "higher", 20.0, [0, 1, 2]),
+    ],
+)
+def test_reductions(reduce, better, value, devices):
+    series = [one | {"better": better} for one in THREE]
+    figure = evaluate(document(*series), Metric("copy", COPY, reduce=reduce), ALL)
+    assert figure.value == value
+    assert [one["device"] for one in figure.decisive] == devices
+    assert len(figure.series) == 3
+
+
+def test_nested_fields_and_the_largest_size():
+    small = of_device(0, 50.0, bytes=1 << 10)
+    peer = of_device(0, 5.0, source=factories.place("peer", 1))
+    metric = Metric("x", {"source.memory": "device", "bytes": LARGEST})
+    figure = evaluate(document(small, *THREE, peer), metric, {"device": [0]})
+    assert figure.value == 30.0
+
+
+def test_pairs_are_told_apart_by_two_fields():
+    def pair(source, destination, value):
+        return of_device(
+            source,
+            value,
+            source=factories.place("device", source),
+            destination=factories.place("peer", destination),
+        )
+
+    fields = ("source.device", "destination.device")
+    population = {"source.device": [0, 1], "destination.device": [2]}
+    both = document(pair(0, 2, 40.0), pair(1, 2, 37.0))
+    assert evaluate(both, Metric("dual_worst", COPY, fields), population).value == 37.0
+    with pytest.raises(MetricError, match=r"no series .* source.device 1, destination.device 2"):
+        evaluate(document(pair(0, 2, 40.0)), Metric("dual_worst", COPY, fields), population)
+
+
+def test_a_class_of_pairs_is_a_metric_over_just_those():
+    def pair(source, destination, value):
+        ends = {"source": factories.place("device", source),
+                "destination": factories.place("peer", destination)}  # fmt: skip
+        return of_device(source, value, **ends) | {"device_set": [source, destination]}
+
+    said = document(pair(0, 1, 40.0), pair(1, 0, 37.0), pair(0, 2, 10.0))
+    metric = Metric("quad", COPY, ("device_set",), among=(([0, 1],), ([1, 0],)))
+    figure = evaluate(said, metric, {})
+    assert figure.value == 37.0
+    assert where_measured(said, figure.decisive) == (
+        "pair 1-0, devices 0 and 1 (0000:c1:00.0) of node nid001"
+    )
+    with pytest.raises(MetricError, match="no series for operation copy, device_set"):
+        evaluate(said, Metric("dual", COPY, ("device_set",), among=(([2, 0],),)), {})
+
+
+def test_a_series_that_is_there_twice_is_no_metric():
+    with pytest.raises(MetricError, match="copy has more than one series for operation copy"):
+        evaluate(document(THREE[0], THREE[0]), Metric("copy", COPY), {"device": [0]})
+
+
+def test_a_series_in_another_unit_is_no_metric():
+    metric = Metric("copy", COPY, unit="us")
+    with pytest.raises(MetricError, match="declared in us, and device 0 of node nid001 reported"):
+        evaluate(document(*THREE), metric, {"device": [0]})
+
+
+def test_where_names_each_device_once_with_its_address():
+    together = factories.series(role="sum", device=None, device_set=[2, 1, 0])
+    said = "devices 0, 1 (0000:c1:00.0) and 2 of node nid001"
+    assert where_measured(document(), [together, THREE[1]]) == said
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "sentence"),
+    [
+        (None, None, "stream was ended from outside, without an exit code."),
+        (3, "no device 9", "stream ended with exit code 3 (no such device, or not supported): no "),
+        (6, None, "stream ended with exit code 6 (the time limit)."),
+        (99, None, "stream ended with exit code 99 (not one of its own exit codes)."),
+        (139, None, "stream was ended by signal 11 (exit code 139)."),
+    ],
+)
+def test_exit_codes_have_a_meaning(code, message, sentence):
+    said = document(outcome={"message": message}) if message else None
+    assert plausible.exit_sentence("stream", code, said).startswith(sentence)
+
+
+def unverified(**changes):
+    return of_device(1, 1.0, verification=factories.mismatched() | changes)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"complete": False}, "The result of stream on node nid001 is incomplete"),
+        (
+            {"outcome": {"status": "too-noisy", "message": "half width 40 %"}},
+            "The outcome of stream on node nid001 is too-noisy: half width 40 %",
+        ),
+        (
+            {"outcome": {"status": "running", "message": None}},
+            "The outcome of stream on node nid001 is running.",
+        ),
+        (
+            {"program": {"name": "memcpy", "runtime": "host"}},
+            "The result on node nid001 is of memcpy, and the check ran stream.",
+        ),
+        ({"clock": "simulated"}, "The times of stream on node nid001 are simulated, which"),
+        (
+            {"series": [unverified()]},
+            "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words, "
+            "first at offset 4096 of device 0: expected 0x3ff0000000000000, found ",
+        ),
+        (
+            {"series": [unverified(first_mismatch=None)]},
+            "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words.",
+        ),
+    ],
+)
+def test_reasons_not_to_believe_a_document(wrong, sentence):
+    assert list(plausible.document_faults(document(*THREE), "stream", "host")) == []
+    (fault,) = plausible.document_faults(document(*THREE) | wrong, "stream", "host")
+    assert fault.startswith(sentence)
+
+
+def faults(value, unit="GB/s", role="single", **bound):
+    better = "higher" if unit == "GB/s" else "lower"
+    series = of_device(1, 1.0, median=value, unit=unit, better=better, role=role)
+    if role == "sum":
+        series |= {"device": None, "device_set": [0, 1]}
+    said = document(series)
+    over = () if role == "sum" else ("device",)
+    figure = evaluate(said, Metric("m", COPY, over, unit=unit), {"device": [1]})
+    limit = plausible.Bound(100.0, "derived", "a formula", **bound)
+    return list(plausible.figure_faults(said, [figure], lambda one: limit))
+
+
+def test_values_outside_physics():
+    assert faults(100.0) == []
+    assert faults(100.1) == [
+        "Metric m: device 1 (0000:c1:00.0) of node nid001 reported 100.1 GB/s, above the derived "
+        "physical bound of 100 GB/s (a formula)."
+    ]
+    for value in (0.0, -1.0, math.inf, math.nan):
+        assert len(faults(value)) == 1
+        assert "which is no measurement" in faults(value)[0]
+
+
+def test_a_latency_has_its_bound_below():
+    assert faults(100.0, "us") == []
+    (fault,) = faults(99.0, "us")
+    assert "below the derived physical bound of 100 us" in fault
+
+
+def test_a_sum_has_the_bound_of_its_devices_where_each_has_its_own():
+    assert faults(150.0, role="sum", per_device=True) == []
+    assert "bound of 200 GB/s" in faults(201.0, role="sum", per_device=True)[0]
+    assert "bound of 100 GB/s" in faults(150.0, role="sum", per_device=False)[0]
+
+
+def test_a_unit_without_a_bound():
+    said = document(*THREE)
+    figure = evaluate(said, Metric("m", COPY), {"device": [0]})
+    (fault,) = plausible.figure_faults(said, [figure], lambda one: None)
+    assert fault.endswith("and the partition states no physical bound in that unit.")
+
+
+def cpu(folder, number, cache="32768K", shared="0-1", hertz="3700000"):
+    for index, level, size in ((0, "1", "32K"), (3, "3", cache)):
+        cache_folder = folder / f"cpu{number}" / "cache" / f"index{index}"
+        cache_folder.mkdir(parents=True)
+        (cache_folder / "level").write_text(f"{level}\n")
+        (cache_folder / "size").write_text(f"{size}\n")
+        (cache_folder / "shared_cpu_list").write_text(f"{shared}\n")
+    (folder / f"cpu{number}" / "cpufreq").mkdir()
+    (folder / f"cpu{number}" / "cpufreq" / "cpuinfo_max_freq").write_text(f"{hertz}\n")
+
+
+def test_a_shared_cache_counts_once_and_each_cache_counts(tmp_path):
+    cpu(tmp_path, 0)
+    cpu(tmp_path, 1)
+    assert host.last_level_cache_bytes(tmp_path) == 32 << 20
+    assert host.array_bytes(tmp_path) == 128 << 20
+    cpu(tmp_path, 2, shared="2-3")
+    assert host.last_level_cache_bytes(tmp_path) == 64 << 20
+    assert host.array_bytes(tmp_path) == 256 << 20
+
+
+def test_a_machine_that_hides_its_caches_and_frequency(tmp_path):
+    cpu(tmp_path, 0, cache="unknown", hertz="unknown")
+    assert host.last_level_cache_bytes(tmp_path) == 32 << 10
+    assert host.last_level_cache_bytes(tmp_path / "none") == 0
+    assert host.array_bytes(tmp_path / "none") == 128 << 20
+    bound = host.memory_bound(tmp_path)
+    assert bound["value"] == pytest.approx((os.cpu_count() or 1) * 192 * 6)
+    assert "6 GHz, a frequency assumed because the system states none" in str(bound["how"])
+
+
+def test_the_bound_takes_the_frequency_of_the_system(tmp_path):
+    cpu(tmp_path, 0)
+    bound = host.memory_bound(tmp_path)
+    assert bound["value"] == pytest.approx((os.cpu_count() or 1) * 192 * 3.7)
+    assert bound["origin"] == "derived"
+    assert str(bound["how"]).endswith("3.7 GHz")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = (", "bad.py can not be read: SyntaxError"),
+        ("import no_such", "bad.py can not be read: ModuleNotFoundError: No module named"),
+        ("site_configuration = 1", "bad.py assigns no site_configuration made of lists"),
+        ("site_configuration = {'systems': {}}", "bad.py assigns no site_configuration made of"),
+        ("", "bad.py assigns no site_configuration made of lists"),
+    ],
+)
+def test_a_site_file_that_is_none_is_named(tmp_path, text, sentence):
+    (tmp_path / "bad.py").write_text(text)
+    with pytest.raises(ConfigError, match=sentence.replace(".", r"\.")):
+        sites.gather(tmp_path)
+
+
+def test_a_folder_without_sites(tmp_path):
+    with pytest.raises(ConfigError, match="no site file with a system in"):
+        sites.gather(tmp_path)
+
+
+def test_the_guard_is_installed_once():
+    guard.install()
+    before = executors.Runner.runall, ci.emit_pipeline
+    guard.install()
+    assert (executors.Runner.runall, ci.emit_pipeline) == before
+
+
+def test_the_guard_says_when_it_does_not_know_reframe(monkeypatch):
+    monkeypatch.delattr(executors.Runner, "runall")
+    with pytest.raises(ConfigError, match=r"does not know ReFrame .*: it has no Runner.runall"):
+        guard.install()
+
+
+def test_the_guard_says_when_the_front_end_changed():
+    guard.install()
+    with pytest.raises(ReframeError, match="its front end keeps the options elsewhere"):
+        ci.emit_pipeline(None, [])
+
+
+def test_the_guard_says_when_an_option_is_gone():
+    session = guard._Session.__new__(guard._Session)
+    session._options = SimpleNamespace(names=[])
+    with pytest.raises(ReframeError, match=r"does not know ReFrame .*exclude_names"):
+        session._selecting()
+
+
+class Serial:
+    """Stands for ReFrame's serial policy, which can be made within a session only."""
+
+    def __init__(self):
+        self.sched_options = []
+        self.stats = None
+        self.printer = None
+        self.task_listeners = []
+        self.local_scheduler = "its own"
+
+
+@pytest.fixture
+def policy_of(monkeypatch):
+    """Return the policy that a session of some partitions (name, scheduler) gets."""
+    monkeypatch.setattr(guard.policies, "SerialExecutionPolicy", Serial)
+
+    def chosen(*partitions, policy=None):
+        parallel = policy or SimpleNamespace(
+            stats=object(), printer=object(), max_failures=3, sched_options=["-p"],
+            local_scheduler="another", task_listeners=["one"],
+        )  # fmt: skip
+        runner = SimpleNamespace(policy=parallel, _policy=parallel)
+        cases = []
+        for name, scheduler in partitions:
+            registered = SimpleNamespace(registered_name=scheduler)
+            partition = SimpleNamespace(fullname=name, scheduler=registered)
+            cases.append(SimpleNamespace(partition=partition))
+        guard._one_at_a_time(runner, cases)
+        return runner._policy
+
+    return chosen
+
+
+def test_local_partitions_measure_one_after_the_other(policy_of):
+    serial = policy_of(("local:host", "local"), ("local:sim", "local"))
+    assert isinstance(serial, Serial)
+    assert serial.max_failures == 3
+    assert serial.sched_options == ["-p"]
+    assert serial.printer is not None
+    assert serial.local_scheduler == "its own"
+    assert serial.task_listeners == []
+
+
+def test_other_partitions_are_left_to_their_scheduler(policy_of):
+    for partitions in ((("a:x", "slurm"), ("a:y", "slurm")), (("local:host", "local"),) * 2):
+        assert not isinstance(policy_of(*partitions), Serial)
+    given = Serial()
+    assert policy_of(("l:a", "local"), ("l:b", "local"), policy=given) is given

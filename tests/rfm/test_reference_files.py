@@ -1,0 +1,96 @@
+"""References of a session: missing, broken, or missed by what was measured."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+from text_edit import edit
+
+pytestmark = pytest.mark.slow
+
+DEVICE = f"device 1 (0000:c1:00.0) of node {platform.node()}"
+
+
+@pytest.mark.parametrize("action", ["-r", "--dry-run"])
+def test_a_metric_without_a_reference(suite, action):
+    edit(suite.own_references(), "    triad_median: *report_only\n", "")
+    outcome = suite(action)
+    assert outcome.status == 1
+    assert "Metric triad_median has no reference on local:host." in outcome
+    assert "1 failure(s)" in outcome
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("stream_scan:\n", "stream_skan:\n"), ("stream_scan:\n", "stream_scan:\n  x: 1\n")],
+    ids=["another class", "an entry that is no reference"],
+)
+def test_a_reference_file_that_does_not_fit_the_check(suite, old, new):
+    edit(suite.own_references(), old, new)
+    outcome = suite("--dry-run")
+    assert outcome.status == 1
+    assert "stream_scan" in outcome
+
+
+def test_a_partition_without_an_entry(suite):
+    edit(suite.own_references(), "  local:host:\n    copy_worst", "  other:host:\n    copy_worst")
+    outcome = suite("--dry-run")
+    assert outcome.status == 1
+    assert "Metric copy_worst has no reference on local:host." in outcome
+    # ReFrame's own rule can be switched off from the command line.
+    assert suite("--dry-run", "-S", "require_reference=no").status == 1
+
+
+def test_a_broken_reference_file_is_named(suite):
+    file = suite.own_references()
+    file.write_text("stream_local: [\n")
+    outcome = suite("-r")
+    assert outcome.status == 1
+    assert str(file) in outcome
+    assert "while parsing" in outcome
+
+
+def test_a_missing_reference_file_is_named(suite):
+    file = suite.own_references()
+    file.unlink()
+    outcome = suite("-r")
+    assert outcome.status == 1
+    assert str(file) in outcome
+
+
+def test_a_missed_reference_says_where_and_keeps_the_values(suite):
+    edit(
+        suite.own_references(),
+        "    triad_worst: *report_only",
+        "    triad_worst: [100, -0.05, null, GB/s]",
+    )
+    outcome = suite("-r", "-n", "stream_local")
+    assert outcome.status == 1
+    sentence = (
+        f"Metric triad_worst: {DEVICE} measured 6.8744 GB/s, and at least 95 GB/s is required "
+        "(reference 100 GB/s)."
+    )
+    assert sentence in outcome
+    assert "triad_worst=6.8744 GB/s, expected 100 (l=95.0, u=inf)" in outcome
+    (case,) = suite.report()["runs"][0]["testcases"]
+    assert case["result"] == "fail"
+    assert case["perfvalues"]["local:host:triad_worst"][0] == 6.8744
+    assert case["perfvalues"]["local:host:copy_worst"][0] == 9.8744
+    assert sentence in case["fail_reason"]
+    (perflog,) = (suite.results / "perflogs").rglob("stream_local.log")
+    assert "6.8744" in perflog.read_text()
+    stored = suite("--describe-stored-testcases=now-1d:now")
+    assert '"local:host:triad_worst"' in stored
+    assert "6.8744" in stored
+
+
+def test_a_value_above_an_upper_limit_is_missed_too(suite):
+    edit(
+        suite.own_references(),
+        "    triad_worst: *report_only",
+        "    triad_worst: [1, -0.5, 0.05, GB/s]",
+    )
+    outcome = suite("-r", "-n", "stream_local")
+    assert outcome.status == 1
+    assert "and at most 1.05 GB/s is required (reference 1 GB/s)." in outcome

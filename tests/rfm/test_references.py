@@ -1,0 +1,86 @@
+"""References that no value can miss, or that mean another unit, are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabricheck.rfm import references
+
+
+@pytest.mark.parametrize(
+    ("unit", "entry"),
+    [
+        ("GB/s", (100, -0.05, None, "GB/s")),
+        ("GB/s", (100.5, -0.05, 0.1, "GB/s")),
+        ("GB/s", (100, 0, None, "GB/s")),
+        ("us", (10, None, 0.2, "us")),
+        ("us", (10, -0.5, 0.2, "us")),
+        ("count", (0, None, 0, "count")),
+        ("GB/s", (0, None, None, "GB/s")),
+        ("us", (0, None, None, "us")),
+    ],
+)
+def test_a_reference_that_can_be_missed_or_says_that_it_only_reports(unit, entry):
+    assert list(references.faults("m", unit, entry)) == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "entry", "sentence"),
+    [
+        ("GB/s", (100, -0.05, None, "MB/s"), "is in MB/s, and the metric is in GB/s."),
+        ("GB/s", (100, -0.05, None), "names no unit; the metric is in GB/s."),
+        ("GB/s", (100, -0.05, None, None), "names no unit; the metric is in GB/s."),
+        ("GB/s", (0, -0.05, None, "GB/s"), "has a limit and the value 0, of which no limit can"),
+        ("us", (0, None, 5, "us"), "has a limit and the value 0, of which no limit can be a part."),
+        ("GB/s", (100, -1, None, "GB/s"), "a lower limit that is not above -1 and at most 0."),
+        ("GB/s", (100, -95, None, "GB/s"), "a lower limit that is not above -1 and at most 0."),
+        ("GB/s", (100, 0.05, None, "GB/s"), "a lower limit that is not above -1 and at most 0."),
+        ("us", (100, None, -0.05, "us"), "has an upper limit below 0."),
+        ("GB/s", (100, None, 0.1, "GB/s"), "has an upper limit only, and a larger value in GB/s"),
+        ("us", (100, -0.1, None, "us"), "has a lower limit only, and a smaller value of us is"),
+        ("GB/s", (100, None, None, "GB/s"), "has no limit, so nothing can miss it: write [0, null"),
+        ("GB/s", (-5, -0.1, None, "GB/s"), "has a value below 0."),
+        ("GB/s", (float("nan"), -0.1, None, "GB/s"), "holds something that is no finite number."),
+        ("GB/s", (100, "-5%", None, "GB/s"), "holds something that is no finite number."),
+        ("GB/s", (True, -0.1, None, "GB/s"), "holds something that is no finite number."),
+        ("us", (10, None, float("inf"), "us"), "holds something that is no finite number."),
+        ("GB/s", (100,), "is not [value, lower, upper, unit]."),
+        ("GB/s", "100", "is not [value, lower, upper, unit]."),
+        ("GB/s", 100, "is not [value, lower, upper, unit]."),
+    ],
+)
+def test_a_reference_that_can_not_be_missed(unit, entry, sentence):
+    (fault,) = references.faults("copy_worst", unit, entry)
+    assert fault.startswith("The reference of metric copy_worst, ")
+    assert sentence in fault
+
+
+def test_the_sentence_shows_the_entry_as_in_its_file():
+    (fault,) = references.faults("m", "GB/s", (100, None, None, "GB/s"))
+    assert "The reference of metric m, [100, null, null, GB/s], has no limit" in fault
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "[1, -0.5, null, MB/s]",
+        "[1, -2, null, GB/s]",
+        "[1, -0.5, null]",
+        "['$xfail', 'a known fault', [1, -2, null, GB/s]]",
+    ],
+)
+@pytest.mark.parametrize("action", ["-r", "--dry-run"])
+def test_a_session_fails_on_it_before_it_measures(suite, action, entry):
+    # Where warnings are let pass, ReFrame takes a reference in another unit.
+    suite.variables["RFM_WARN_AS_ERROR"] = "no"
+    file = suite.own_references()
+    text = file.read_text()
+    old = "    triad_worst: *report_only"
+    assert old in text
+    file.write_text(text.replace(old, f"    triad_worst: {entry}", 1))
+    outcome = suite(action, "-n", "stream_local")
+    assert outcome.status == 1
+    assert "The reference of metric triad_worst, [1, -" in outcome
+    assert "Traceback" not in outcome
+    assert not suite.log.exists()

@@ -1,0 +1,335 @@
+"""Each way in which ReFrame alone would pass without proof fails here, and says why."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+from text_edit import edit
+
+from fabricheck.rfm import host
+
+pytestmark = pytest.mark.slow
+
+NODE = platform.node()
+SIZE = host.array_bytes()
+DEVICE = f"device 1 (0000:c1:00.0) of node {NODE}"
+
+CONVENTION = (
+    "bytes_counted read+write, engine kernel, source.memory device, destination.memory device"
+)
+
+#: What the program does wrong, and what the failure says.
+FAULTS = {
+    "above-physics": f"Metric copy_worst, copy_median: {DEVICE} reported 1e+09 GB/s, above the "
+    "derived physical bound of",
+    "zero": "$.series[1].samples[0]: 0 GB/s is not above zero.",
+    "nan": "result.json: holds NaN, which is not a finite number.",
+    "nothing-verified": "verification.bytes_checked: is 0, and the outcome is good: no data was "
+    "verified.",
+    "half-verified": f"Of copy of {SIZE} bytes by {DEVICE} only {SIZE // 2} bytes were verified, "
+    f"and at least {SIZE} must be.",
+    "stale": f"The result on node {NODE} was started 3600 s before stream was submitted: it is of "
+    "another run.",
+    "other-command": f"The result on node {NODE} is of '--devices each",
+    "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5, not 0.75.",
+    "other-arch": f"Node {NODE} has 2 devices gfx90a, and the partition states 2 devices host.",
+    "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
+    "E1, role single, operation copy, device 0",
+    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were asked for.",
+    "clocks-differ": f"Copy of {SIZE} bytes by {DEVICE}: the host's clock gives 0.4 of the "
+    "device's 9.8744 GB/s, so one of them is wrong.",
+    "metric-lost": f"Metric triad_worst has no series for regime memory, {CONVENTION}, "
+    "experiment E1, role single, operation triad, device 0 in the result of device 0 "
+    f"(0000:c0:00.0) of node {NODE}.",
+    "device-lost": f"Metric copy_worst has no series for regime memory, {CONVENTION}, "
+    f"experiment E1, role single, operation copy, device 1 in the result of {DEVICE}.",
+    "incomplete": f"The result of stream on node {NODE} is incomplete: the run did not finish.",
+    "truncated": "result.json: is not JSON, or cut short",
+    "no-document": "stream left no result to believe: There is no result document",
+    "other-runtime": f"stream on node {NODE} ran with the runtime cuda, and the environment names "
+    "host.",
+    "fault-injected": f"stream on node {NODE} ran with faults made on purpose: flip-bit.",
+    "exit-5": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset "
+    "4096",
+    "good-document-exit-4": "stream ended with exit code 4 (a runtime error).",
+    "killed": "stream was ended by signal 9 (exit code 137).",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
+    outcome = suite("-r", "-n", "stream_local", fault=fault)
+    assert outcome.status == 1
+    assert FAULTS[fault] in outcome
+    assert "Traceback" not in outcome
+    # The document, where there is one, is not lost.
+    kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
+    assert len(kept) == (fault != "no-document")
+
+
+def test_a_result_that_was_there_before_the_program(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, '    descr = "STREAM triad', LEFT_RESULT + '    descr = "STREAM triad')
+    outcome = suite("-r", "-n", "stream_scan")
+    assert outcome.status == 1
+    assert "There is a result before stream ran:" in outcome
+    assert not suite.log.exists()
+
+
+LEFT_RESULT = """
+    @rfm.core.builtins.run_after("setup")
+    def leave_result(self):
+        open(self.stagedir + "/result.json", "w").close()
+
+"""
+
+
+def test_a_result_among_the_sources_of_a_check_is_not_taken(suite):
+    sources = suite.own_checks() / "stream" / "src"
+    sources.mkdir()
+    (sources / "result.json").write_text("{}")
+    outcome = suite("-r", "-n", "stream_local", fault="no-document")
+    assert outcome.status == 1
+    assert "stream left no result to believe: There is no result document" in outcome
+
+
+def test_an_ignored_exit_code_does_not_hide_behind_the_other_checks(suite):
+    outcome = suite("-r", fault="good-document-exit-4")
+    assert outcome.status == 1
+    assert "3 failure(s)" in outcome
+
+
+def test_a_missing_program_is_named_with_the_command_that_builds_it(suite):
+    program = suite.programs / "stream"
+    program.unlink()
+    outcome = suite("-r", "-n", "stream_local")
+    assert outcome.status == 1
+    assert f"There is no program {program} for the environment host: build it with" in outcome
+    assert "'make build'." in outcome
+    # A dry run measures nothing and needs no program.
+    assert suite("--dry-run", "-n", "stream_local").status == 0
+
+
+def test_a_check_file_that_does_not_load(suite):
+    file = suite.own_checks() / "stream" / "other.py"
+    file.write_text("import reframe\nimport no_such_module\n")
+    for action in ("-r", "--dry-run", "-L"):
+        outcome = suite(action)
+        assert outcome.status == 1
+        assert "skipping test file" in outcome
+        assert "No module named 'no_such_module'" in outcome
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"x = (\n", "other.py is no Python: line 1: '(' was never closed."),
+        (b"x = '\xff'\n", "other.py is no text: invalid start byte."),
+    ],
+)
+def test_a_check_file_that_can_not_be_read(suite, content, sentence):
+    file = suite.own_checks() / "stream" / "other.py"
+    file.write_bytes(content)
+    outcome = suite("-r")
+    assert outcome.status == 1
+    assert f"Check file {file.parent}/{sentence}" in outcome
+    assert "Traceback" not in outcome
+
+
+@pytest.mark.parametrize("action", ["-r", "--dry-run"])
+def test_a_lost_check(suite, action):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
+    outcome = suite(action)
+    assert outcome.status == 1
+    assert "Partition local:host expects stream_scan, and no such check is there" in outcome
+    assert "[ RUN" not in outcome
+
+
+@pytest.mark.parametrize(
+    "selection", [["-t", "full"], ["-t", "smoke"], ["-x", "local"], ["-E", "'E5' in tags"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_lost_check_is_missed_whatever_is_chosen_but_a_name(suite, selection):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, "@rfm.simple_test\nclass stream_scan", "class stream_scan")
+    outcome = suite("-r", *selection)
+    assert outcome.status == 1
+    assert "Partition local:host expects stream_scan, and no such check is there" in outcome
+    assert "[ RUN" not in outcome
+    assert suite("--dry-run", "-n", "stream_local").status == 0
+
+
+def test_a_lost_file(suite):
+    checks = suite.own_checks()
+    (checks / "stream" / "stream.py").unlink()
+    outcome = suite("-r")
+    assert outcome.status == 1
+    assert "Nothing to run: no test case is there" in outcome
+    assert f"none of the checks in {checks}" in outcome
+
+
+@pytest.mark.parametrize("action", ["-r", "--dry-run"])
+def test_a_name_that_does_not_exist(suite, action):
+    outcome = suite(action, "-n", "stream_lokal")
+    assert outcome.status == 1
+    sentence = (
+        "-n stream_lokal names no check of system local: there are stream_concurrent, "
+        "stream_local, stream_scan."
+    )
+    assert sentence in outcome
+
+
+@pytest.mark.parametrize("action", ["-r", "-l", "-L", "--list-tags", "--describe"])
+def test_a_choice_that_does_not_exist(suite, action):
+    for choice, sentence in (
+        (("-n", "typo"), "-n typo names no check of system local: there are"),
+        (("-p", "nosuch"), "-p nosuch names no environment of system local: there are host."),
+        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 3, and chosen"),
+    ):
+        outcome = suite(action, *choice)
+        assert outcome.status == 1
+        assert sentence in outcome
+
+
+def test_an_environment_that_exists(suite):
+    assert suite("--dry-run", "-p", "host").status == 0
+
+
+def test_a_name_that_does_not_exist_beside_one_that_does(suite):
+    outcome = suite("-r", "-n", "stream_local", "-n", "stream_skan")
+    assert outcome.status == 1
+    assert "-n stream_skan names no check of system local" in outcome
+    assert "[ RUN" not in outcome
+
+
+def test_a_tag_that_does_not_exist(suite):
+    outcome = suite("-r", "-t", "smok_")
+    assert outcome.status == 1
+    assert "Nothing to run: no test case is there; system local has 3, and chosen were" in outcome
+    assert "tags=['smok_']" in outcome
+
+
+def test_a_search_path_that_does_not_exist(suite):
+    outcome = suite("-r", checks=suite.folder / "nowhere")
+    assert outcome.status == 1
+    assert "nowhere' does not exist" in outcome
+
+
+def test_a_search_path_without_checks(suite):
+    outcome = suite("-r", checks=suite.programs)
+    assert outcome.status == 1
+    assert f"Nothing to run: no test case is there; {suite.programs} holds no check." in outcome
+
+
+def test_no_check_for_this_system(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, '"+devices', '"+no_such_feature')
+    outcome = suite("-r")
+    assert outcome.status == 1
+    assert "is for system local" in outcome
+
+
+def test_every_test_case_skipped(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, '    program = "stream"\n', '    program = "stream"\n' + SKIP)
+    outcome = suite("-r", "-n", "stream_local")
+    assert outcome.status == 1
+    assert "no test case is left after those that were skipped" in outcome
+
+
+def test_an_expected_check_skipped(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, '    descr = "STREAM triad', SKIP + '    descr = "STREAM triad')
+    outcome = suite("-r", "-t", "full")
+    assert outcome.status == 1
+    assert "expects stream_scan, and no such check is left after those that were skipped" in outcome
+    # What was measured is not lost.
+    assert suite.report()["session_info"]["num_cases"] == 3
+
+
+SKIP = """
+    @rfm.core.builtins.run_after("setup")
+    def skip_here(self):
+        self.skip("not here")
+
+"""
+
+
+def test_a_pipeline_for_ci_without_jobs(suite):
+    outcome = suite("--ci-generate=child.yaml", "-n", "typo")
+    assert outcome.status == 1
+    assert "-n typo names no check of system local" in outcome
+
+
+@pytest.mark.parametrize("option", ["--skip-sanity-check", "--skip-performance-check"])
+def test_a_session_without_judgement_is_refused(suite, option):
+    outcome = suite("-r", "-n", "stream_local", option)
+    assert outcome.status == 1
+    assert f"{option} is refused: a check that is not judged would pass without proof." in outcome
+    assert not suite.log.exists()
+
+
+def test_a_declared_metric_without_a_value(suite):
+    # As where warnings are let pass, which the settings file does not do.
+    suite.variables["RFM_WARN_AS_ERROR"] = "no"
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, '    descr = "STREAM triad', LOSE_VALUE + '    descr = "STREAM triad')
+    outcome = suite("-r", "-n", "stream_scan")
+    assert outcome.status == 1
+    assert "No value for the declared metric(s) triad_worst_block." in outcome
+
+
+LOSE_VALUE = """
+    @rfm.core.builtins.run_before("performance")
+    def lose(self):
+        del self._figures["triad_worst_block"]
+
+"""
+
+
+def test_a_check_without_metrics(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    edit(file, '    descr = "STREAM triad', NO_METRICS + '    descr = "STREAM triad')
+    outcome = suite("--dry-run", "-n", "stream_scan")
+    assert outcome.status == 1
+    assert "Check stream_scan declares no metric." in outcome
+
+
+NO_METRICS = """
+    def expected_metrics(self):
+        return ()
+
+"""
+
+
+def test_a_partition_that_does_not_state_what_a_check_needs(suite, tmp_path):
+    suite.own_settings("local.py", '"noise_limit": 0.75,', "")
+    outcome = suite("--dry-run")
+    assert outcome.status == 1
+    assert "Partition local:host states no noise_limit in its extras." in outcome
+
+
+def test_a_partition_without_an_expected_set(suite):
+    suite.own_settings("local.py", '"expected_checks"', '"unexpected_checks"')
+    outcome = suite("--dry-run")
+    assert outcome.status == 1
+    assert "partitions[host].extras.expected_checks: this key is missing." in outcome
+
+
+def test_a_results_folder_that_can_not_be_is_named(suite):
+    suite.results = suite.programs / "stream" / "results"
+    outcome = suite("-r")
+    assert outcome.status == 1
+    sentence = f"The results folder {suite.results} can not be: Not a directory."
+    assert f"failed to load configuration: {sentence}" in outcome
+
+
+@pytest.mark.parametrize("number", ["two", "1", "0"])
+def test_a_number_of_devices_that_is_none(suite, number):
+    suite.variables["FABRICHECK_HOST_DEVICES"] = number
+    outcome = suite("-L")
+    assert outcome.status == 1
+    assert f"FABRICHECK_HOST_DEVICES={number} is not a whole number of at least 2." in outcome
+    assert "local.py" in outcome

@@ -1,0 +1,144 @@
+"""Sessions on the simulated MI250X node: healthy it passes, an overlay makes it fail by name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import factories
+from fabricheck.node import load, node_directory
+from fabricheck.results.document import load as load_document
+from fabricheck.rfm.physics import node_bound
+
+PARTITION = "local:sim-mi250x"
+NODE = load("mi250x")
+
+
+def session(suite, *checks, overlay=None, **variables):
+    suite.variables.update(variables)
+    chosen = [part for check in checks for part in ("-n", check)]
+    changed = ["-S", f"overlay={node_directory() / 'overlays' / overlay}.yaml"] if overlay else []
+    return suite(f"--system={PARTITION}", "-r", *chosen, *changed)
+
+
+@pytest.mark.slow
+def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
+    outcome = session(suite, "p2p_engine$", "p2p_kernel", "stream_concurrent")
+    assert outcome.status == 0, outcome.text
+    assert "Ran 3/3 test case(s)" in outcome
+    for metric, least, most in (
+        ("engine_quad_worst", 49, 51),
+        ("engine_single_2hops_worst", 37, 38),
+        ("write_dual_worst", 74, 76),
+        ("copy_quad_worst", 172, 176),
+        ("latency_dual_3hops_worst", 17.5, 18.3),
+        ("copy_two_one_package_sum", 50, 52),
+        ("copy_two_spread_sum", 101, 103),
+        ("copy_all_sum", 203, 206),
+    ):
+        (value,) = re.findall(rf"P: {metric}: ([0-9.]+) ", outcome.text)
+        assert least < float(value) < most, metric
+    for file in (suite.results / "output").rglob("result.json"):
+        document = load_document(file)
+        assert document["clock"] == "simulated"
+        assert document["node"]["name"] == "mi250x"
+        assert document["node"]["overlay"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("overlay", "check", "sentence"),
+    [
+        (
+            "link-0-1-half-width",
+            "p2p_kernel",
+            r"Metric write_quad_worst: pairs 0-1, 1-0, devices 0 \S+ and 1 of node mi250x "
+            r"\(simulated\) measured 7\d\.\d+ GB/s, and at least 140\.6 GB/s is required",
+        ),
+        (
+            "link-0-6-gone",
+            "p2p_engine",
+            r"Metric engine_dual_worst: pairs 0-6, 6-0, .* measured 37\.\d+ GB/s, and at least 47",
+        ),
+        (
+            "device-3-memory-slow",
+            "stream_local",
+            r"Metric copy_worst: device 3 of node mi250x \(simulated\) measured 128\d\.\d+ "
+            r"GB/s, and at least 1330 GB/s is required",
+        ),
+    ],
+)
+def test_an_overlay_fails_and_is_named(suite, overlay, check, sentence):
+    outcome = session(suite, check, overlay=overlay)
+    assert outcome.status == 1
+    assert re.search(sentence, " ".join(outcome.text.split())), outcome.text
+    # The overlay is in the result, so that nobody takes it for the healthy node's.
+    (file,) = (suite.results / "stage").rglob("result.json")
+    said = load_document(file)["node"]["overlay"]
+    assert said["name"].replace(" ", "-").startswith(overlay.split("-")[0])
+
+
+@pytest.mark.slow
+def test_a_healthy_node_with_noise_passes(suite):
+    outcome = session(suite, "p2p_engine", "p2p_kernel", "stream_local",
+                      FABRICHECK_SIM_NOISE="0.01", FABRICHECK_SIM_SEED="7")  # fmt: skip
+    assert outcome.status == 0, outcome.text
+    for file in (suite.results / "output").rglob("result.json"):
+        samples = [len(one["samples"]) for one in load_document(file)["series"]]
+        assert min(samples) >= 7
+
+
+@pytest.mark.slow
+def test_an_overlay_is_for_simulated_nodes(suite):
+    suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(suite.programs)
+    overlay = f"overlay={node_directory() / 'overlays' / 'link-0-6-gone.yaml'}"
+    outcome = suite("--system=local:host", "-r", "-n", "stream_local", "-S", overlay)
+    assert outcome.status == 1
+    assert "changes a simulated node, and partition local:host measures a real one." in outcome
+
+
+@pytest.mark.slow
+def test_an_overlay_that_is_not_there_is_named(suite):
+    outcome = session(suite, "stream_local", overlay="no-such")
+    assert outcome.status == 1
+    assert "no-such.yaml" in outcome
+
+
+def bound(**changes):
+    return node_bound(NODE, factories.series([1.0] * 7, **changes))
+
+
+def test_bounds_are_peaks_of_the_node_model():
+    local = bound(device=3, device_set=[3])
+    assert local.value == 1638.4
+    assert "device memory" in local.how
+    two = bound(role="sum", device=None, device_set=[0, 1])
+    assert two.value == 2 * 1638.4
+    host = {"source": factories.place("host-pinned"), "destination": factories.place("host-pinned")}
+    assert bound(device=0, device_set=[0], **host).value == 72.0
+    assert bound(role="sum", device=None, device_set=[0, 1, 2], **host).value == 3 * 72.0
+
+
+@pytest.mark.parametrize(
+    ("pair", "counted", "role", "value"),
+    [
+        ((0, 1), "once", "single", 200.0),
+        ((0, 6), "once", "single", 100.0),
+        ((1, 7), "once", "single", 100.0),
+        ((0, 2), "read+write", "single", 100.0),
+        ((0, 2), "once", "sum", 100.0),
+    ],
+)
+def test_a_pair_is_bound_by_its_widest_path(pair, counted, role, value):
+    ends = {"source": factories.place("device", pair[0]),
+            "destination": factories.place("peer", pair[1])}  # fmt: skip
+    executing = None if role == "sum" else pair[0]
+    series = factories.series([1.0] * 7, device=executing, device_set=list(pair), role=role, **ends)
+    series["bytes_counted"] = counted
+    assert node_bound(NODE, series).value == value
+
+
+def test_a_latency_is_bound_by_zero():
+    series = factories.series([1.0] * 7, device=0, device_set=[0]) | {"unit": "us"}
+    assert node_bound(NODE, series).value == 0.0

@@ -1,0 +1,156 @@
+"""Site files that lack what the checks rely on, or define a thing twice, are refused by name."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from reframe.core.exceptions import ConfigError
+
+from fabricheck.rfm import sites
+
+BOUND = {"value": 1600.0, "origin": "published", "how": "the data sheet"}
+EXTRAS = {"expected_checks": ["stream_local"], "physical_bounds": {"GB/s": BOUND}}
+DEVICES = [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}]
+PARTITION = {"name": "gpu", "environs": ["rocm"], "devices": DEVICES, "extras": EXTRAS}
+SYSTEM = {"name": "lumi", "hostnames": ["nid.*"], "partitions": [PARTITION]}
+ENVIRONMENT = {
+    "name": "rocm",
+    "target_systems": ["lumi"],
+    "extras": {"runtime": "rocm", "programs": "/opt/bin", "build_command": "make build"},
+}
+SITE = {"systems": [SYSTEM], "environments": [ENVIRONMENT]}
+
+
+def write(folder, name, site):
+    # Python has no literals for these two.
+    text = re.sub(r"\b(inf|nan)\b", r"float('\1')", repr(site))
+    (folder / name).write_text(f"site_configuration = {text}")
+
+
+def changed(content, path, value):
+    """Return a copy of nested lists and dicts with one place changed, or removed by `...`."""
+    first, *rest = path
+    content = content.copy()
+    if rest:
+        content[first] = changed(content[first], rest, value)
+    elif value is ...:
+        del content[first]
+    else:
+        content[first] = value
+    return content
+
+
+def test_a_site_with_all_that_is_needed(tmp_path):
+    write(tmp_path, "lumi.py", SITE)
+    assert sites.gather(tmp_path) == SITE
+
+
+def test_a_system_for_any_host_comes_last(tmp_path):
+    write(tmp_path, "any.py", {"systems": [SYSTEM | {"name": "any", "hostnames": [".*"]}]})
+    write(tmp_path, "lumi.py", SITE)
+    gathered = sites.gather(tmp_path)
+    assert [system["name"] for system in gathered["systems"]] == ["lumi", "any"]
+    assert gathered["environments"] == [ENVIRONMENT]
+
+
+P = ("systems", 0, "partitions", 0)
+PLACE = "systems[lumi].partitions[gpu]"
+GBS = (*P, "extras", "physical_bounds", "GB/s")
+FAULTS = [
+    (("systems", 0, "name"), ..., "systems[0].name: this key is missing."),
+    (("systems", 0, "hostnames"), "nid.*", "systems[lumi].hostnames: input should be a valid list"),
+    (("systems", 0, "hostnames"), [], "systems[lumi].hostnames: list should have at least 1 item"),
+    (("systems", 0, "partitions"), [], "systems[lumi].partitions: list should have at least 1"),
+    (("systems", 0), "lumi", "systems[0]: input should be a valid dictionary"),
+    ((*P, "devices"), ..., f"{PLACE}.devices: this key is missing."),
+    ((*P, "devices"), [], f"{PLACE}.devices: list should have at least 1 item"),
+    ((*P, "devices", 0, "num_devices"), 0, f"{PLACE}.devices[0].num_devices: input should be gr"),
+    ((*P, "devices", 0, "arch"), ..., f"{PLACE}.devices[0].arch: this key is missing."),
+    ((*P, "extras"), ..., f"{PLACE}.extras: this key is missing."),
+    ((*P, "extras", "expected_checks"), ..., f"{PLACE}.extras.expected_checks: this key is missi"),
+    ((*P, "extras", "expected_checks"), [], f"{PLACE}.extras.expected_checks: list should have at"),
+    (
+        (*P, "extras", "expected_checks"),
+        "stream_local",
+        f"{PLACE}.extras.expected_checks: input should be a valid list, not 'stream_local'.",
+    ),
+    (
+        (*P, "extras", "physical_bounds"),
+        ...,
+        f"{PLACE}.extras: states neither a node model (node) nor physical_bounds.",
+    ),
+    ((*GBS, "value"), math.inf, f"{PLACE}.extras.physical_bounds.GB/s.value: input should be a fi"),
+    ((*GBS, "value"), math.nan, f"{PLACE}.extras.physical_bounds.GB/s.value: input should be "),
+    ((*GBS, "value"), 0.0, f"{PLACE}.extras.physical_bounds.GB/s.value: input should be greater"),
+    ((*GBS, "value"), ..., f"{PLACE}.extras.physical_bounds.GB/s.value: this key is missing."),
+    ((*GBS, "origin"), "guessed", f"{PLACE}.extras.physical_bounds.GB/s.origin: input should be"),
+    ((*GBS, "how"), ..., f"{PLACE}.extras.physical_bounds.GB/s.how: this key is missing."),
+    ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: there is no such key."),
+    ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: input should be less than"),
+    *(
+        (
+            ("environments", 0, "extras", key),
+            ...,
+            f"environments[rocm].extras.{key}: this key is missing.",
+        )
+        for key in ("runtime", "programs", "build_command")
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "sentence"), FAULTS, ids=range(len(FAULTS)))
+def test_a_site_that_would_switch_a_protection_off(tmp_path, path, value, sentence):
+    write(tmp_path, "lumi.py", changed(SITE, path, value))
+    with pytest.raises(ConfigError) as error:
+        sites.gather(tmp_path)
+    assert str(error.value).startswith(f"Site file {tmp_path}/lumi.py: {sentence}")
+    assert str(error.value).endswith(".")
+    assert "\n" not in str(error.value)
+
+
+def test_a_node_model_bounds_instead_of_the_site(tmp_path):
+    extras = {"expected_checks": ["stream_local"], "node": "mi250x"}
+    write(tmp_path, "lumi.py", changed(SITE, (*P, "extras"), extras))
+    assert sites.gather(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"systems": [SYSTEM | {"hostnames": ["uan.*"]}]}, "system lumi"),
+        ({"environments": [ENVIRONMENT]}, "environment rocm of lumi"),
+    ],
+)
+def test_two_site_files_that_define_the_same(tmp_path, other, what):
+    write(tmp_path, "lumi.py", SITE)
+    write(tmp_path, "other.py", other)
+    with pytest.raises(ConfigError) as error:
+        sites.gather(tmp_path)
+    assert str(error.value) == (
+        f"Site files {tmp_path}/lumi.py and {tmp_path}/other.py define the same {what}."
+    )
+
+
+def test_a_partition_that_is_there_twice(tmp_path):
+    write(tmp_path, "lumi.py", changed(SITE, ("systems", 0, "partitions"), [PARTITION] * 2))
+    with pytest.raises(ConfigError, match="define the same partition lumi:gpu"):
+        sites.gather(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_session_ends_with_the_sentence(suite):
+    suite.own_settings("local.py", '"hostnames": [".*"]', '"hostnames": ".*"')
+    outcome = suite("-L")
+    assert outcome.status == 1
+    assert "local.py: systems[local].hostnames: input should be a valid list, not '.*'." in outcome
+    assert "Traceback" not in outcome
+
+
+@pytest.mark.slow
+def test_more_devices_than_the_partition_states(suite):
+    suite.own_settings("local.py", '"num_devices": DEVICES', '"num_devices": DEVICES + 1')
+    outcome = suite("-r", "-n", "stream_scan")
+    assert outcome.status == 1
+    assert "has 2 devices host, and the partition states 3 devices host." in outcome

@@ -1,0 +1,121 @@
+"""Two sessions on one node take turns, and a killed one leaves nothing locked."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from reframe.core.exceptions import ReframeError
+
+from fabricheck.rfm import turns
+
+HOLD = """
+import sys, time, pathlib
+from fabricheck.rfm import turns
+turns.FOLDERS = (pathlib.Path(sys.argv[1]),)
+with turns.of_this_node(print):
+    print("locked", flush=True)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def other(tmp_path, monkeypatch):
+    """Start another process that holds the lock for some seconds."""
+    folder = tmp_path / "bin"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(turns, "FOLDERS", (folder,))
+    started = []
+
+    def start(seconds):
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLD, str(folder), str(seconds)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        assert process.stdout.readline() == "locked\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_second_session_says_that_it_waits(other):
+    said = []
+    process = other(1)
+    with turns.of_this_node(said.append):
+        assert process.wait() == 0
+    (sentence,) = said
+    assert sentence.startswith("Another session measures this node (")
+    assert sentence.endswith(" is locked): waiting for its end.")
+
+
+def test_a_killed_session_leaves_nothing_locked(other):
+    process = other(60)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    said = []
+    with turns.of_this_node(said.append):
+        assert said == []
+
+
+def test_the_lock_is_given_back_and_held_in_between(other):
+    said = []
+    with turns.of_this_node(said.append):
+        (file,) = turns.FOLDERS[0].iterdir()
+        descriptor = os.open(file, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(descriptor)
+    assert said == []
+
+
+def test_other_users_can_take_it_whatever_the_umask(other):
+    before = os.umask(0o077)
+    try:
+        with turns.of_this_node(print):
+            (file,) = turns.FOLDERS[0].iterdir()
+            assert file.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)
+
+
+def test_a_lock_that_can_not_be_opened_is_named(other):
+    file = turns.FOLDERS[0] / turns.NAME
+    file.symlink_to("elsewhere")
+    sentence = f"lock of this node, {file}, can not be opened"
+    with pytest.raises(ReframeError, match=sentence), turns.of_this_node(print):
+        pass
+
+
+def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(turns, "FOLDERS", (tmp_path / "none",))
+    with pytest.raises(ReframeError, match="none is writable"), turns.of_this_node(print):
+        pass
+
+
+@pytest.mark.slow
+def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, monkeypatch):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(suite.programs), "4"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "locked\n"
+    ends = time.monotonic() + 4
+    outcome = suite("-r", "-n", "stream_local")
+    process.communicate()
+    assert outcome.status == 0
+    assert "waiting for its end." in outcome
+    word, _, moment = suite.log.read_text().splitlines()[0].split()
+    assert word == "start"
+    assert float(moment) >= ends - 0.5
+    # A dry run measures nothing.
+    assert suite("--dry-run").status == 0

@@ -1,0 +1,226 @@
+"""The platform of a simulated node, as the sim runtime reads it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.node import InvalidNode, load
+from fabricheck.node.platform import platform, platform_json
+from fabricheck.node.schema import Quantity
+
+ROOT = Path(__file__).resolve().parents[2]
+OVERLAYS = ROOT / "config" / "nodes" / "overlays"
+MODEL = ROOT / "config" / "nodes" / "mi250x.yaml"
+
+
+@pytest.fixture(scope="module")
+def mi250x():
+    return platform(load("mi250x"))
+
+
+def gbs(content, name):
+    [link] = [link for link in content["links"] if link["name"] == name]
+    return link["gbs"]
+
+
+def copy_route(content, source, destination):
+    [route] = [
+        route
+        for route in content["copy"]
+        if (route["source"], route["destination"]) == (source, destination)
+    ]
+    return route
+
+
+def kernel_route(content, device, memory):
+    [route] = [
+        route
+        for route in content["kernel"]
+        if (route["device"], route["memory"]) == (device, memory)
+    ]
+    return route
+
+
+def test_every_pair_of_places_with_a_device_has_its_routes(mi250x):
+    assert len(mi250x["kernel"]) == 8 * (8 + 4)
+    assert len(mi250x["copy"]) == 12 * 11 - 4 * 3
+    names = {link["name"] for link in mi250x["links"]}
+    assert len(names) == len(mi250x["links"])
+    used = {link for route in mi250x["copy"] for link in route["links"]}
+    used |= {link for route in mi250x["kernel"] for link in route["read"] + route["write"]}
+    assert used == names
+
+
+def test_copies_take_the_widest_path_with_an_engine(mi250x):
+    route = copy_route(mi250x, "device1", "device7")
+    assert [link for link in route["links"] if link.startswith("link")] == [
+        "link 1-0",
+        "link 0-6",
+        "link 6-7",
+    ]
+    assert "copy engine" in route["links"]
+    assert route["start_us"] == pytest.approx(5.39 + 3 * 3.52 + 1.83)
+    single = copy_route(mi250x, "device0", "device2")
+    assert single["start_us"] == pytest.approx(5.39 + 3.52)
+
+
+def test_a_link_has_a_direction_and_a_memory_has_none(mi250x):
+    there, back = copy_route(mi250x, "device0", "device1"), copy_route(mi250x, "device1", "device0")
+    assert "link 0-1" in there["links"] and "link 0-1" not in back["links"]
+    assert "memory of device0" in there["links"] and "memory of device0" in back["links"]
+    route = kernel_route(mi250x, 0, "device1")
+    assert "link 1-0" in route["read"] and "link 0-1" in route["write"]
+    assert set(route["read"]) & set(route["write"]) == {
+        "memory of device1",
+        "accesses of kernels of device0 to device1",
+    }
+
+
+def test_bandwidths_are_peaks_times_efficiencies(mi250x):
+    assert gbs(mi250x, "memory of device0") == pytest.approx(1638.4 * 0.8545)
+    assert gbs(mi250x, "memory of domain2") == pytest.approx(51.2)
+    assert gbs(mi250x, "link 0-1") == pytest.approx(4 * 50 * 0.7522)
+    assert gbs(mi250x, "host link to device5") == pytest.approx(36 * 0.7861)
+    assert gbs(mi250x, "copy engine") == 50
+    [shared] = {link["each"] for link in mi250x["links"] if link["name"] != "copy engine"}
+    assert not shared
+
+
+def test_host_memory_of_any_domain_is_reached_by_the_devices_own_link(mi250x):
+    for domain in range(4):
+        route = copy_route(mi250x, f"domain{domain}", "device0")
+        assert route["links"][-2:] == ["host link to device0", "copy engine"]
+        assert route["links"][0] == f"memory of domain{domain}"
+
+
+@pytest.mark.parametrize(
+    ("overlay", "name", "value"),
+    [
+        ("link-0-1-half-width", "link 0-1", 2 * 50 * 0.7522),
+        ("device-3-memory-slow", "memory of device3", 0.92 * 1638.4 * 0.8545),
+    ],
+)
+def test_an_overlay_changes_the_platform_and_is_named_in_it(overlay, name, value):
+    path = OVERLAYS / f"{overlay}.yaml"
+    content = platform(load("mi250x", path))
+    assert gbs(content, name) == pytest.approx(value)
+    assert content["node"]["overlay"] == {
+        "name": yaml.safe_load(path.read_text())["name"],
+        "content": yaml.safe_load(path.read_text()),
+    }
+    assert content["node"]["digest"] == platform(load("mi250x"))["node"]["digest"]
+
+
+def test_without_a_link_copies_go_round():
+    content = platform(load("mi250x", OVERLAYS / "link-0-6-gone.yaml"))
+    route = copy_route(content, "device0", "device6")
+    path = [link for link in route["links"] if link.startswith("link")]
+    assert path == ["link 0-2", "link 2-4", "link 4-6"]
+    assert "link 0-6" not in {link["name"] for link in content["links"]}
+
+
+def test_a_rotated_numa_map_moves_the_devices():
+    healthy = [device["domain"] for device in platform(load("mi250x"))["devices"]]
+    rotated = platform(load("mi250x", OVERLAYS / "numa-map-rotated.yaml"))
+    assert [device["domain"] for device in rotated["devices"]] == [(d + 1) % 4 for d in healthy]
+
+
+def written(folder: Path, change) -> Path:
+    content = yaml.safe_load(MODEL.read_text())
+    change(content)
+    path = folder / "mi250x.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+def test_known_engines_share_their_number(tmp_path):
+    def two_engines(content):
+        content["copy_engine"]["count"] = {"value": 2, "kind": "assumed", "note": "a test"}
+
+    content = platform(load(str(written(tmp_path, two_engines))))
+    assert gbs(content, "copy engines of device3") == 100
+    assert "copy engines of device3" in copy_route(content, "device3", "device2")["links"]
+    assert "copy engines of device3" in copy_route(content, "domain0", "device3")["links"]
+
+
+def test_an_unknown_engine_limits_nothing(tmp_path):
+    def unknown(content):
+        content["copy_engine"]["peak_gbs"] = {"value": None, "kind": "unknown", "note": "a test"}
+
+    content = platform(load(str(written(tmp_path, unknown))))
+    assert not any("engine" in link["name"] for link in content["links"])
+
+
+def test_separated_devices_have_no_route(tmp_path):
+    def cut(content):
+        for other in range(8):
+            content["links"]["matrix"][3][other] = content["links"]["matrix"][other][3] = 0
+
+    content = platform(load(str(written(tmp_path, cut))))
+    assert not any(
+        {r["source"], r["destination"]} == {"device3", "device2"} for r in content["copy"]
+    )
+    assert copy_route(content, "device3", "domain1")
+
+
+def refused(node) -> str:
+    with pytest.raises(InvalidNode) as caught:
+        platform(node)
+    return str(caught.value)
+
+
+def test_what_can_not_be_simulated_is_refused_in_a_sentence(tmp_path):
+    def unknown(content):
+        peak = {"value": None, "kind": "unknown", "note": "a test"}
+        content["domains"]["memory_peak_gbs"] = peak
+
+    assert refused(load("mi250")) == (
+        "mi250.yaml: simulation: without this key it can not be simulated."
+    )
+    assert "domains.memory_peak_gbs: its value is unknown" in refused(
+        load(str(written(tmp_path, unknown)))
+    )
+
+    def switched(content):
+        peak = content["links"]["peak_gbs"]
+        del content["links"]
+        content["switch"] = {
+            "kind": "assumed",
+            "note": "a test",
+            "peak_gbs": peak,
+            "links_per_device": 4,
+        }
+
+    assert "switch: a node with a switch" in refused(load(str(written(tmp_path, switched))))
+
+
+def test_parameters_are_few_and_each_fitted_one_names_its_own_record():
+    parameters = load("mi250x").simulation
+    quantities = [value for _, value in parameters if isinstance(value, Quantity)]
+    fitted = [value.record for value in quantities if value.kind == "fitted"]
+    assert len(fitted) <= 12
+    assert len(set(fitted)) == len(fitted) and None not in fitted
+
+
+def test_a_fitted_number_without_its_record_is_refused(tmp_path):
+    def no_record(content):
+        del content["simulation"]["launch_us"]["record"]
+
+    with pytest.raises(InvalidNode, match=r"launch_us.*the record that it was fitted to"):
+        load(str(written(tmp_path, no_record)))
+
+
+def test_the_command_prints_the_platform():
+    path = OVERLAYS / "link-0-6-gone.yaml"
+    done = CliRunner().invoke(app, ["topology", "export", "mi250x", "--overlay", str(path)])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == platform(load("mi250x", path))
+    assert done.stdout == platform_json(load("mi250x", path))
+    refused = CliRunner().invoke(app, ["topology", "export", "mi250"])
+    assert refused.exit_code == 4

@@ -1,0 +1,137 @@
+"""`p2p` on the simulated MI250X node: E7 and E8 against what was published."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabricheck.node import load
+from fabricheck.node.schema import Quantity
+
+#: Bytes of the arrays of the benchmark that the published matrices are from, 40 M integers.
+BYTES = "160000000"
+#: Relative deviations that count as reproduced.
+BANDWIDTH, LATENCY = 0.05, 0.15
+#: Part of the predicted values that has to be reproduced.
+MOST = 0.95
+
+DIRECT = {(0, 1): 4, (2, 3): 4, (4, 5): 4, (6, 7): 4, (0, 6): 2, (2, 4): 2,
+          (0, 2): 1, (1, 3): 1, (1, 5): 1, (3, 7): 1, (4, 6): 1, (5, 7): 1}  # fmt: skip
+
+
+def matrix(ran, operation):
+    """Return the medians of an operation by (source, destination)."""
+    return {
+        (series["source"]["device"], series["destination"]["device"]): series["median"]
+        for series in ran.series
+        if series["operation"] == operation
+    }
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    parameters = load("mi250x").simulation
+    quantities = [value for _, value in parameters if isinstance(value, Quantity)]
+    return {value.record for value in quantities if value.kind == "fitted"}
+
+
+@pytest.fixture(scope="module")
+def peers(run):
+    ran = run("p2p", "--sizes", BYTES, "--operations", "engine,read,write,latency")
+    assert ran.code == 0, ran.err
+    return ran
+
+
+def compared(simulated, published, fitted, prefix):
+    """Return the relative deviations of the predicted records from what was published."""
+    records = {f"{prefix}-{a}{b}": value for (a, b), value in simulated.items()}
+    assert len(records) == 56
+    return {
+        record: value / published[record] - 1
+        for record, value in records.items()
+        if record not in fitted
+    }
+
+
+def test_the_published_bandwidths_of_copies_are_reproduced(peers, published, fitted):
+    deviations = compared(matrix(peers, "engine"), published, fitted, "kth-bw")
+    assert max(map(abs, deviations.values())) < BANDWIDTH
+
+
+def test_copies_have_two_levels(peers):
+    levels = matrix(peers, "engine").values()
+    assert all(37 < level < 38 or 49 < level < 50.5 for level in levels)
+    assert min(levels) < 38 < 49 < max(levels)
+
+
+def test_most_published_latencies_of_copies_are_reproduced(peers, published, fitted):
+    deviations = compared(matrix(peers, "latency"), published, fitted, "kth-lat")
+    good = [record for record, deviation in deviations.items() if abs(deviation) < LATENCY]
+    assert len(good) >= MOST * len(deviations), sorted(set(deviations) - set(good))
+
+
+def test_the_detours_are_the_slowest(peers, published):
+    latencies = matrix(peers, "latency")
+    slowest = sorted(latencies, key=latencies.__getitem__)[-4:]
+    assert sorted(slowest) == [(1, 7), (3, 5), (5, 3), (7, 1)]
+    low, high = published["paper-p2p-lat-outlier-low"], published["paper-p2p-lat-outlier-high"]
+    assert all(0.99 * low < latencies[pair] < 1.01 * high for pair in slowest)
+    single = [latencies[pair] for pair, links in DIRECT.items() if links == 1]
+    assert max(single) < published["paper-p2p-lat-single"]
+
+
+@pytest.mark.parametrize("operation", ["read", "write"])
+def test_kernels_reach_three_tiers_that_engines_do_not(peers, published, operation):
+    rates = matrix(peers, operation)
+    record = {4: "quad", 2: "dual", 1: "single"}
+    for pair, links in DIRECT.items():
+        expected = published[f"lumirfm-commscope-{record[links]}"]
+        assert rates[pair] == pytest.approx(expected, rel=BANDWIDTH)
+
+
+def test_the_mean_of_both_directions_is_that_of_one(run):
+    ran = run("p2p", "--sizes", "1GiB", "--pairs", "0-1,0-2", "--operations", "engine-both")
+    totals = {tuple(sorted(s["device_set"])): s["median"] for s in ran.series if s["role"] == "sum"}
+    assert totals[0, 1] == pytest.approx(100, rel=0.01)
+    assert totals[0, 2] == pytest.approx(2 * 37.61, rel=0.01)
+
+
+def test_pairs_that_share_a_link_share_its_bandwidth(run):
+    node = load("mi250x")
+    assert node.widest_path(0, 5) == (0, 1, 5) and node.widest_path(1, 4) == (1, 5, 4)
+    ran = run("p2p", "--sizes", "1GiB", "--operations", "engine",
+              "--together", "0-5,1-4", "--together", "0-2,1-5")  # fmt: skip
+    shares = [series["median"] for series in ran.series if series["role"] == "share"]
+    assert shares == pytest.approx([37.61 / 2] * 2 + [37.61] * 2, rel=0.01)
+
+
+@pytest.mark.parametrize("variable", ["HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"])
+def test_without_engines_a_copy_reaches_what_a_kernel_does(run, peers, variable):
+    ran = run("p2p", "--sizes", BYTES, "--pairs", "0-1,0-6,0-2", "--operations", "engine",
+              **{variable: "0"})  # fmt: skip
+    by_kernel = matrix(peers, "write")
+    for pair, rate in matrix(ran, "engine").items():
+        assert rate == pytest.approx(by_kernel[pair], rel=0.01)
+
+
+def test_a_link_at_half_width_shows_where_the_engine_does_not_hide_it(run, peers):
+    ran = run("p2p", "--sizes", BYTES, "--pairs", "0-1,2-3", "--operations", "engine,read",
+              overlay="link-0-1-half-width")  # fmt: skip
+    healthy, changed = matrix(peers, "read"), matrix(ran, "read")
+    assert changed[0, 1] == pytest.approx(healthy[0, 1] / 2, rel=0.01)
+    assert changed[2, 3] == pytest.approx(healthy[2, 3], rel=0.01)
+    assert matrix(ran, "engine")[0, 1] == pytest.approx(matrix(peers, "engine")[0, 1], rel=0.01)
+
+
+def test_a_link_that_is_gone_makes_a_longer_and_narrower_way(run, peers):
+    ran = run("p2p", "--sizes", BYTES, "--pairs", "0-6", "--operations", "read,latency",
+              overlay="link-0-6-gone")  # fmt: skip
+    assert matrix(ran, "read")[0, 6] < 0.6 * matrix(peers, "read")[0, 6]
+    assert matrix(ran, "latency")[0, 6] > matrix(peers, "latency")[0, 6] + 1
+
+
+def test_the_node_with_a_percent_of_noise_is_not_noisy(run):
+    for seed in range(3):
+        ran = run("p2p", "--sizes", "64MiB", "--operations", "engine,latency",
+                  FABRICHECK_SIM_NOISE="0.01", FABRICHECK_SIM_SEED=str(seed))  # fmt: skip
+        assert ran.code == 0, ran.sentence
+        assert not any(series["noisy"] for series in ran.series)

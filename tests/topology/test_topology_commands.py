@@ -1,0 +1,255 @@
+"""The commands: what they print, their exit codes, and that failures are one sentence."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+import reframe
+import topology_texts as texts
+import typer
+import yaml
+from typer.testing import CliRunner
+
+from fabricheck.cli_node import register
+from fabricheck.node import load, node_directory
+from fabricheck.topology import DIFFERENT
+
+PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
+BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
+NUMA = str(PUBLISHED / "published-hugging-face-showtoponuma.txt")
+NODES = ("a100-booster", "h200", "mi250", "mi250x")
+
+app = typer.Typer()
+register(app)
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def failed(result, code: int) -> str:
+    """Check that a command failed with one sentence, and return it."""
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    sentences = [line for line in result.stderr.splitlines() if line.startswith("fabricheck: ")]
+    assert len(sentences) == 1 and sentences[0].endswith(".")
+    return sentences[0].removeprefix("fabricheck: ")
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """A PATH with nothing but the tools that a test puts there, as (name, text, exit code)."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+
+    def install(name: str, answers: dict[str, str], code: int = 0) -> None:
+        script = (
+            f"#!{sys.executable}\nimport sys\n"
+            f"answer = {answers!r}.get(' '.join(sys.argv[1:]))\n"
+            "if answer is None:\n    sys.exit('unknown option')\n"
+            f"sys.stdout.write(answer)\nsys.exit({code})\n"
+        )
+        path = folder / name
+        path.write_text(script)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    return install
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_show_says_everything_a_model_knows(name):
+    result = run("topology", "show", name)
+    node = load(name)
+    assert result.exit_code == 0
+    for key in node.facts:
+        assert f"  {key}" in result.stdout
+    for source in node.sources.values():
+        assert source.title in result.stdout
+    for link_class in node.link_classes:
+        assert f"  {link_class.name} (" in result.stdout
+
+
+def test_show_of_mi250x():
+    text = run("topology", "show", "mi250x").stdout
+    assert "  6  2  .  .  .  1  .  -  4" in text
+    assert "dual_3hops (100): 1-7 3-5" in text
+    assert "cores 49,57,17,25,1,9,33,41" in text
+    assert "links.peak_gbs = 50.0: published, paper, II.A, paper-if-link-uni" in text
+
+
+def test_show_with_an_overlay_says_so():
+    overlay = str(node_directory() / "overlays" / "link-0-6-gone.yaml")
+    assert (
+        "changed by the overlay 'link 0-6 gone'"
+        in run("topology", "show", "mi250x", "--overlay", overlay).stdout
+    )
+
+
+def test_show_as_json():
+    content = json.loads(run("topology", "show", "mi250x", "--json").stdout)
+    assert content["identity"] == load("mi250x").identity
+    pair = next(p for p in content["pairs"] if (p["source"], p["destination"]) == (1, 7))
+    assert pair["class"] == "dual_3hops" and pair["widest_path"] == [1, 0, 6, 7]
+    assert len(content["pairs"]) == 56
+    assert json.loads(run("topology", "show", "h200", "--json").stdout)["links"] == []
+
+
+def test_parse():
+    text = run("topology", "parse", BANDWIDTH, NUMA).stdout
+    assert "50 GB/s each" in text and "NUMA domain of each device" in text
+    assert "  7: 1" in text
+
+
+def test_parse_of_types_only(tmp_path):
+    path = tmp_path / "topo"
+    path.write_text(texts.showtopo(load("mi250x")))
+    assert "XGMI" in run("topology", "parse", str(path)).stdout
+
+
+def test_compare_with_map_a_and_map_b():
+    result = run("topology", "compare", "mi250x", "--from", BANDWIDTH)
+    assert result.exit_code == 0
+    assert result.stdout == f"{BANDWIDTH} agrees with mi250x (devices, links, peak of a link).\n"
+    result = run("topology", "compare", "mi250", "--from", BANDWIDTH)
+    assert result.exit_code == DIFFERENT
+    assert "Pair 0-4: 2 links in mi250" in result.stdout
+    result = run("topology", "compare", "mi250x", "--from", BANDWIDTH, "--from", NUMA)
+    assert result.exit_code == DIFFERENT
+    assert "Device 4: NUMA domain 0 in mi250x, 1 in" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"), [("1", "0"), ("2", "0,1"), ("3", "0,1,6"), ("4", "0,1,6,7")]
+)
+def test_best_gpus_gives_the_answers_of_the_hugging_face_page(k, expected):
+    assert run("best-gpus", "-k", k, "--from", BANDWIDTH).stdout == f"{expected}\n"
+    assert run("best-gpus", "-k", k, "mi250x").stdout == f"{expected}\n"
+
+
+def test_best_gpus_runs_a_command_on_them(capfd):
+    script = "import os, sys; print(os.environ.get('HIP_VISIBLE_DEVICES'), "
+    script += "os.environ.get('CUDA_VISIBLE_DEVICES'), sys.argv[1:]); sys.exit(7)"
+    command = (sys.executable, "-c", script, "-k", "--", "x")
+    assert run("best-gpus", "-k", "3", "mi250x", "--", *command).exit_code == 7
+    assert capfd.readouterr().out == "0,1,6 None ['-k', '--', 'x']\n"
+    assert run("best-gpus", "-k", "2", "h200", "--", *command).exit_code == 7
+    assert capfd.readouterr().out == "0,1 0,1 ['-k', '--', 'x']\n"
+    killed = (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+    assert run("best-gpus", "-k", "2", "h200", "--", *killed).exit_code == 128 + 9
+
+
+def test_best_gpus_of_this_machine(tools):
+    tools("rocm-smi", {"--shownodesbw": texts.shownodesbw(load("mi250"))})
+    result = run("best-gpus", "-k", "3")
+    assert result.stdout == "0,1,4\n"
+    assert "numbered as rocm-smi does" in result.stderr
+
+
+def test_best_gpus_failures(tmp_path):
+    assert "8 devices, 9 can not" in failed(run("best-gpus", "-k", "9", "mi250x"), 2)
+    both = run("best-gpus", "-k", "2", "mi250x", "--from", BANDWIDTH)
+    assert "not both" in failed(both, 2)
+    assert "belongs a command" in failed(run("best-gpus", "-k", "2", "mi250x", "--"), 2)
+    nothing = run("best-gpus", "-k", "2", "mi250x", "--", str(tmp_path / "nothing"))
+    assert "nothing' can not be run" in failed(nothing, 3)
+    path = tmp_path / "topo"
+    path.write_text(texts.showtopo(load("mi250x")))
+    told = run("best-gpus", "-k", "2", "--from", str(path))
+    assert "The number of links is not told" in failed(told, 2)
+
+
+def test_detect_puts_the_tools_together(tools):
+    node = load("mi250x")
+    answers = {
+        "--showbus": texts.showbus(texts.PCI),
+        "--shownodesbw": texts.shownodesbw(node),
+        "--showtoponuma": texts.showtoponuma(node),
+        "--showtopo": texts.showtopo(node),
+    }
+    tools("rocm-smi", answers)
+    tools("amd-smi", {"topology": texts.amd_smi(node, texts.PCI, order=(7, 6, 5, 4, 3, 2, 1, 0))})
+    result = run("topology", "detect")
+    assert result.exit_code == 0
+    assert "8 amd devices" in result.stdout and "0000:c1:00.0" in result.stdout
+    assert "lacks nvidia-smi" in result.stderr
+    assert run("topology", "compare", "mi250x").exit_code == 0
+
+
+def test_detect_on_nvidia(tools):
+    node = load("a100-booster")
+    addresses = [device.pci_address or "" for device in node.devices]
+    option = "--query-gpu=index,pci.bus_id --format=csv,noheader"
+    tools("nvidia-smi", {"topo -m": texts.topo_m(node), option: texts.query(addresses)})
+    result = run("topology", "compare", "a100-booster")
+    assert result.exit_code == 0, result.output
+    assert "matched by PCI address" in result.stderr
+
+
+def test_detect_says_which_calls_failed(tools):
+    tools("rocm-smi", {"--shownodesbw": texts.shownodesbw(load("mi250x"))})
+    result = run("topology", "detect")
+    assert result.exit_code == 0
+    assert "'rocm-smi --showbus' failed with exit code 1, saying: unknown option" in result.stderr
+
+
+def test_detect_without_anything_usable(tools, monkeypatch):
+    assert "none of the tools rocm-smi, amd-smi, nvidia-smi" in failed(run("topology", "detect"), 3)
+    tools("nvidia-smi", {"topo -m": "No devices were found\n"}, code=6)
+    assert "exit code 6, saying: No devices were found" in failed(run("topology", "detect"), 4)
+    tools("nvidia-smi", {"topo -m": texts.topo_m(load("h200"))[:200]})
+    assert "nvidia-smi topo -m, line 3" in failed(run("topology", "detect"), 4)
+
+
+def test_a_tool_that_hangs_or_can_not_start(tools, tmp_path, monkeypatch):
+    monkeypatch.setattr("fabricheck.topology.detection._TIME_LIMIT_S", 0.05)
+    path = tmp_path / "bin" / "amd-smi"
+    path.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n")
+    path.chmod(0o755)
+    assert "did not end within 0.05 s" in failed(run("topology", "detect"), 4)
+    path.write_text("#!/nowhere/python\n")
+    assert "can not be run" in failed(run("topology", "detect"), 4)
+
+
+def test_write_a_draft(tmp_path):
+    result = run("topology", "write", "mine", "--from", BANDWIDTH)
+    assert yaml.safe_load(result.stdout)["name"] == "mine"
+    assert "validator: mine.yaml: title: it is still to be filled in" in result.stderr
+    arguments = ("topology", "write", "mine", "--from", BANDWIDTH, "--folder", str(tmp_path))
+    assert run(*arguments).exit_code == 0
+    assert (tmp_path / "mine.yaml").read_text() == result.stdout
+    assert "mine.yaml exists already" in failed(run(*arguments), 2)
+    nowhere = run(*arguments[:-1], str(tmp_path / "nowhere"))
+    assert "can not be written" in failed(nowhere, 3)
+
+
+def test_reframe_devices_are_what_reframe_accepts():
+    text = run("topology", "reframe-devices", "mi250x").stdout
+    devices = eval(f"{{{text}}}")["devices"]  # the block is a piece of a Python file
+    assert devices == [
+        {
+            "type": "gpu",
+            "arch": "gfx90a",
+            "model": "AMD Instinct MI250X",
+            "num_devices": 8,
+        }
+    ]
+    schema = json.loads((Path(reframe.__file__).parent / "schemas" / "config.json").read_text())
+    assert set(devices[0]) <= set(schema["defs"]["device_info"]["properties"])
+
+
+def test_failures_are_one_sentence(tmp_path):
+    assert "no node model 'nope'" in failed(run("topology", "show", "nope"), 3)
+    assert "gone: there is no such file" in failed(
+        run("topology", "parse", str(tmp_path / "gone")), 3
+    )
+    cut = tmp_path / "cut.txt"
+    cut.write_text("\n".join(Path(BANDWIDTH).read_text().splitlines()[:8]))
+    said = failed(run("topology", "compare", "mi250x", "--from", str(cut)), 4)
+    assert (
+        said == f"{cut}, line 8: the text ends here, the table 'Bandwidth' lacks the row of GPU5."
+    )

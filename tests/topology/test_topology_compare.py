@@ -1,0 +1,172 @@
+"""Comparing reports with models, and drafting models from reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import topology_texts as texts
+import yaml
+
+from fabricheck.errors import InvalidInputError
+from fabricheck.node import InvalidNode, load, node_directory
+from fabricheck.node.yamlfile import to_fill
+from fabricheck.topology import compare, merge, parse_text, write_draft
+
+MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
+
+
+def report(*parts: str):
+    return merge([parse_text(text, "the tools", part=True) for text in parts])
+
+
+def addressed(node, addresses):
+    devices = zip(node.devices, addresses, strict=True)
+    return replace(node, devices=tuple(replace(d, pci_address=a) for d, a in devices))
+
+
+@pytest.mark.parametrize(
+    ("node", "seen"),
+    [
+        (MAP_A, report(texts.shownodesbw(MAP_A), texts.showtoponuma(MAP_A))),
+        (MAP_A, report(texts.showtopo(MAP_A))),
+        (MAP_B, report(texts.shownodesbw(MAP_B))),
+        (MAP_A, report(texts.amd_smi(MAP_A, texts.PCI))),
+        (H200, report(texts.topo_m(H200))),
+        (A100, report(texts.topo_m(A100), texts.query([d.pci_address for d in A100.devices]))),
+    ],
+)
+def test_a_node_agrees_with_its_own_model(node, seen):
+    assert compare(node, seen).differences == ()
+
+
+def test_map_a_differs_from_map_b_in_these_pairs():
+    outcome = compare(MAP_B, report(texts.shownodesbw(MAP_A)))
+    assert len(outcome.differences) == 10
+    assert "Pair 0-6: 1 link in mi250, 2 links in the tools." in outcome.differences
+    assert "Pair 0-4: 2 links in mi250, no direct link in the tools." in outcome.differences
+
+
+@pytest.mark.parametrize(
+    ("overlay", "expected"),
+    [
+        ("link-0-6-gone", ["Pair 0-6: 2 links in mi250x, no direct link in the tools."]),
+        ("device-3-memory-slow", []),
+    ],
+)
+def test_a_broken_node_is_told_by_its_pair(overlay, expected):
+    broken = load("mi250x", node_directory() / "overlays" / f"{overlay}.yaml")
+    outcome = compare(MAP_A, report(texts.shownodesbw(broken)))
+    assert list(outcome.differences) == expected
+
+
+def test_a_rotated_numa_map_is_told_by_its_devices():
+    rotated = load("mi250x", node_directory() / "overlays" / "numa-map-rotated.yaml")
+    outcome = compare(MAP_A, report(texts.shownodesbw(rotated), texts.showtoponuma(rotated)))
+    assert len(outcome.differences) == 8
+    assert outcome.differences[0] == "Device 0: NUMA domain 3 in mi250x, 0 in the tools."
+
+
+def test_a_device_without_a_domain_or_near_other_cores():
+    text = texts.showtoponuma(MAP_A).replace(
+        "GPU[5]\t\t: (Topology) Numa Node: 0", "GPU[5]\t\t: (Topology) Numa Node: -1"
+    )
+    outcome = compare(MAP_A, report(texts.shownodesbw(MAP_A), text))
+    assert outcome.differences == ("Device 5: NUMA domain 0 in mi250x, none in the tools.",)
+    text = texts.topo_m(A100).replace("0-15", "16-31", 1)
+    outcome = compare(A100, report(text))
+    assert outcome.differences == (
+        "Device 0: near the cores 0-15 in a100-booster, 16-31 in the tools.",
+    )
+
+
+def test_a_pcie_connection_where_links_should_be():
+    text = texts.showtopo(MAP_A).replace("XGMI", "PCIE")
+    outcome = compare(MAP_A, report(text))
+    assert "Pair 0-1: 4 links in mi250x, a connection of type PCIE in the tools." in (
+        outcome.differences
+    )
+    assert len(outcome.differences) == 12
+
+
+def test_another_number_of_devices_or_vendor():
+    outcome = compare(MAP_A, report(texts.topo_m(A100)))
+    assert outcome.differences == (
+        "The node has 8 amd devices in mi250x, 4 nvidia devices in the tools.",
+    )
+
+
+def test_another_peak_of_a_link():
+    text = texts.shownodesbw(MAP_A).replace("50000-", "64000-")
+    text = text.replace("-50000", "-64000").replace("-100000", "-128000")
+    text = text.replace("-200000", "-256000")
+    assert compare(MAP_A, report(text)).differences == (
+        "One link has 50 GB/s in mi250x, 64 in the tools.",
+    )
+
+
+def test_devices_are_matched_by_pci_address():
+    """Numbered otherwise, the same node agrees; by number alone it would not."""
+    seen = report(texts.amd_smi(MAP_A, texts.PCI, order=(2, 0, 4, 6, 1, 3, 5, 7)))
+    outcome = compare(addressed(MAP_A, texts.PCI), seen)
+    assert outcome.differences == ()
+    assert "devices were matched by PCI address" in outcome.notes
+    outcome = compare(MAP_A, seen)
+    assert outcome.differences
+    assert "mi250x does not have all PCI addresses" in outcome.notes[0]
+    moved = addressed(MAP_A, ("0000:01:00.0", *texts.PCI[1:]))
+    outcome = compare(moved, report(texts.amd_smi(MAP_A, texts.PCI)))
+    assert outcome.differences == ("There is no device at PCI address 0000:01:00.0 in the tools.",)
+
+
+def test_what_is_not_told_is_said():
+    outcome = compare(MAP_A, report(texts.showtoponuma(MAP_A)))
+    assert "links are not told" in outcome.notes
+    assert "NUMA domains are not told" in compare(MAP_A, report(texts.shownodesbw(MAP_A))).notes
+
+
+def test_a_draft_keeps_what_was_seen_and_marks_the_rest(tmp_path):
+    seen = report(texts.amd_smi(MAP_A, texts.PCI), texts.showtoponuma(MAP_A))
+    text, verdict = write_draft(seen, "mine")
+    content = yaml.safe_load(text)
+    assert content["links"]["matrix"] == [list(row) for row in MAP_A.link_matrix]
+    assert content["links"]["peak_gbs"]["value"] == 50
+    assert [entry["index"] for entry in content["domains"]["list"]] == [0, 1, 2, 3]
+    assert content["devices"]["pci"]["addresses"][7] == "0000:de:00.0"
+    assert "devices.memory_peak_gbs" in to_fill(content)
+    assert verdict.startswith("mine.yaml: title: it is still to be filled in (and ")
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidNode, match="still to be filled in"):
+        load(str(path))
+
+
+def test_a_draft_that_is_filled_in_loads(tmp_path):
+    seen = report(texts.topo_m(A100))
+    content = yaml.safe_load(write_draft(seen, "a100-booster")[0])
+    told = yaml.safe_load((node_directory() / "a100-booster.yaml").read_text())
+    assert content["links"]["matrix"] == told["links"]["matrix"]
+    assert content["domains"]["list"][0]["cores"] == "0-15"
+    content["sources"] |= told["sources"]
+    content["title"] = told["title"]
+    content["devices"] = told["devices"]
+    content["packages"] = told["packages"]
+    content["domains"]["memory_peak_gbs"] = told["domains"]["memory_peak_gbs"]
+    for section in ("links", "host_link", "copy_engine"):
+        content[section] = told[section]
+    path = tmp_path / "a100-booster.yaml"
+    path.write_text(yaml.safe_dump(content))
+    assert load(str(path)).link_counts == A100.link_counts
+
+
+def test_many_nvlinks_are_drafted_as_a_switch():
+    content = yaml.safe_load(write_draft(report(texts.topo_m(H200)), "x")[0])
+    assert content["switch"]["links_per_device"] == 18
+    assert "links" not in content
+
+
+def test_a_draft_needs_links():
+    with pytest.raises(InvalidInputError, match="The number of links is not told in the tools"):
+        write_draft(report(texts.showtopo(MAP_A)), "x")
+    content = yaml.safe_load(write_draft(report(texts.shownodesbw(MAP_A)), "x")[0])
+    assert content["domains"]["list"] == "to fill"

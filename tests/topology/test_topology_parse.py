@@ -1,0 +1,318 @@
+"""Reading the tools' outputs: right, or one sentence, never a smaller node."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import topology_texts as texts
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.node import load
+from fabricheck.topology import GarbledOutput, parse_files, parse_text
+
+PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
+HF_BANDWIDTH = PUBLISHED / "published-hugging-face-shownodesbw.txt"
+HF_NUMA = PUBLISHED / "published-hugging-face-showtoponuma.txt"
+
+MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
+
+COMPOSED = {
+    "shownodesbw": texts.shownodesbw(MAP_A),
+    "showtoponuma": texts.showtoponuma(MAP_A),
+    "showtopo": texts.showtopo(MAP_A),
+    "showbus": texts.showbus(texts.PCI),
+    "amd-smi": texts.amd_smi(MAP_A, texts.PCI),
+    "topo -m": texts.topo_m(A100),
+    "published": HF_BANDWIDTH.read_text(),
+}
+
+
+def test_the_published_table_is_map_a_and_not_map_b():
+    report = parse_text(HF_BANDWIDTH.read_text(), "table")
+    assert report.links == MAP_A.link_matrix
+    assert report.links != MAP_B.link_matrix
+    assert report.link_peak_gbs == 50
+    assert (report.count, report.vendor, report.numa, report.pci) == (8, "amd", None, None)
+
+
+def test_the_published_numa_list_needs_a_table_beside_it():
+    """The page leaves the tool's closing line out, so the list alone could be cut."""
+    with pytest.raises(GarbledOutput, match="the list of devices may be cut"):
+        parse_files([HF_NUMA])
+    report = parse_files([HF_BANDWIDTH, HF_NUMA])
+    assert report.numa == (0, 0, 0, 0, 1, 1, 1, 1)
+    assert report.links == MAP_A.link_matrix
+
+
+@pytest.mark.parametrize("node", [MAP_A, MAP_B], ids=["map A", "map B"])
+def test_links_of_rocm_smi_and_amd_smi(node):
+    assert parse_text(texts.shownodesbw(node), "x").links == node.link_matrix
+    report = parse_text(texts.amd_smi(node, texts.PCI), "x")
+    assert (report.links, report.link_peak_gbs, report.pci) == (node.link_matrix, 50, texts.PCI)
+
+
+def test_showtopo_tells_types_and_domains_but_no_links():
+    report = parse_text(COMPOSED["showtopo"], "x")
+    assert report.links is None
+    assert report.link_types is not None and report.link_types[0][:2] == ("0", "XGMI")
+    assert report.numa == (3, 3, 1, 1, 0, 0, 2, 2)
+
+
+def test_several_calls_in_one_text():
+    report = parse_text(COMPOSED["shownodesbw"] + COMPOSED["showbus"], "x")
+    assert (report.links, report.pci) == (MAP_A.link_matrix, texts.PCI)
+
+
+def test_a_device_without_a_numa_domain():
+    text = COMPOSED["showtoponuma"].replace("Numa Node: 3", "Numa Node: -1")
+    assert parse_text(text, "x").numa == (None, None, 1, 1, 0, 0, 2, 2)
+
+
+@pytest.mark.parametrize(("node", "nics"), [(A100, 4), (A100, 0), (H200, 9)])
+def test_nvidia_matrix(node, nics):
+    report = parse_text(texts.topo_m(node, nics=nics), "x")
+    assert report.links == node.link_matrix
+    assert (report.vendor, report.count) == ("nvidia", len(node.devices))
+    assert report.numa == tuple(device.domain for device in node.devices)
+    assert report.cpus is not None and report.cpus[0] in ("0-15", "0-127")
+
+
+def test_nvidia_matrix_as_pasted_with_blanks_and_with_colours():
+    tabs = texts.topo_m(A100)
+    blanks = tabs.replace("\t", "   ")
+    assert parse_text(blanks, "x") == parse_text(tabs, "x")
+    head, rest = tabs.split("\n", 1)
+    assert parse_text(f"\x1b[4m{head}\x1b[0m\n{rest}", "x") == parse_text(tabs, "x")
+
+
+def test_nvidia_without_affinities_and_with_empty_ones():
+    text = texts.topo_m(A100, nics=0)
+    bare = re.sub(r"\t0-15\t0\t\tN/A", "", text)
+    bare = bare.replace("\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID", "")
+    report = parse_text(bare, "x")
+    assert (report.numa, report.cpus) == (None, None)
+    report = parse_text(text.replace("\t0-15\t0\t", "\t\t0\t"), "x")
+    assert (report.numa, report.cpus) == ((0,) * 4, (None,) * 4)
+    report = parse_text(text.replace("\t0-15\t0\t", "\t0-15\t0-1\t"), "x")
+    assert report.numa == (None,) * 4
+
+
+def test_nvidia_pairs_without_nvlink():
+    report = parse_text(texts.topo_m(A100, between=lambda a, b: "SYS"), "x")
+    assert report.links == ((0,) * 4,) * 4
+
+
+def test_nvidia_addresses_belong_to_a_matrix(tmp_path):
+    matrix, query = tmp_path / "matrix", tmp_path / "query"
+    matrix.write_text(texts.topo_m(A100))
+    query.write_text(texts.query([device.pci_address or "" for device in A100.devices]))
+    report = parse_files([matrix, query])
+    assert report.pci == ("0000:1d:00.0", "0000:56:00.0", "0000:8f:00.0", "0000:c8:00.0")
+    with pytest.raises(GarbledOutput, match=f"{query}: the list of devices may be cut"):
+        parse_files([query])
+    query.write_text(texts.query(texts.PCI))
+    with pytest.raises(InvalidInputError, match="8 nvidia devices in"):
+        parse_files([matrix, query])
+    query.write_text("1, 00000000:1D:00.0\n")
+    with pytest.raises(GarbledOutput, match=f"{query}, line 1: here belongs .* of GPU 0"):
+        parse_files([matrix, query])
+
+
+def test_reports_with_addresses_are_matched_by_them(tmp_path):
+    """amd-smi lists the devices in another order than rocm-smi numbers them."""
+    order = (3, 1, 0, 2, 7, 6, 5, 4)
+    first, second, bus = tmp_path / "amd", tmp_path / "rocm", tmp_path / "bus"
+    first.write_text(texts.amd_smi(MAP_A, texts.PCI, order=order))
+    second.write_text(texts.shownodesbw(MAP_A) + texts.showbus(texts.PCI))
+    report = parse_files([second, first])
+    assert (report.links, report.pci) == (MAP_A.link_matrix, texts.PCI)
+    assert report.link_types is not None
+    bus.write_text(texts.showbus(("0000:aa:00.0", *texts.PCI[1:])))
+    with pytest.raises(InvalidInputError, match=f"no device at PCI address 0000:c1:00.0 in {bus}"):
+        parse_files([first, bus])
+
+
+def test_contradicting_files_are_named(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text(texts.shownodesbw(MAP_A))
+    other.write_text(texts.shownodesbw(MAP_B))
+    with pytest.raises(InvalidInputError, match=f"Pair 0-2: 1 links in {one}, 0 in {other}"):
+        parse_files([one, other])
+    one.write_text(texts.showtoponuma(MAP_A))
+    other.write_text(texts.showtoponuma(MAP_B))
+    with pytest.raises(InvalidInputError, match=f"Device 0: NUMA domain 3 in {one}, 0 in {other}"):
+        parse_files([one, other])
+
+
+def test_pairs_that_are_not_xgmi():
+    table = texts.rocm_table("Bandwidth", ["GPU0", "GPU1"], lambda a, b: "N/A")
+    with pytest.raises(GarbledOutput, match=r"x, line 3: 'N/A' \(GPU0 to GPU1\) is out of place"):
+        parse_text(table, "x")
+    report = parse_text(f"{table}\nNon-xGMI links detected and is currently not supported\n", "x")
+    assert report.links == ((0, 0), (0, 0))
+
+
+def test_amd_smi_whose_driver_tells_no_bandwidth():
+    """Some drivers print 0-0 for all pairs although their type is XGMI: links are then unknown."""
+    text = re.sub(r"\d+000-\d+000", "0-0", COMPOSED["amd-smi"])
+    assert parse_text(text, "x").links is None
+
+
+def test_amd_smi_whose_tables_contradict_each_other():
+    text = COMPOSED["amd-smi"].replace("XGMI", "PCIE")
+    with pytest.raises(GarbledOutput, match="has XGMI bandwidth and type PCIE"):
+        parse_text(text, "x")
+
+
+def damaged(text: str, *, old: str, new: str) -> str:
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+DAMAGES = [
+    ("shownodesbw", "\nGPU3  ", "\nGPU9  ", "'GPU9' stands where the table 'Bandwidth' has GPU3"),
+    ("shownodesbw", "50000-100000", "50000-120000", "one link and a multiple of it"),
+    ("shownodesbw", "50000-100000", "50000-200000", "the way back is"),
+    ("shownodesbw", "50000-100000", "zebra", "'zebra' (GPU0 to GPU6) is not a bandwidth range"),
+    ("shownodesbw", "Units: mps", "Units: gbps", "the unit of the bandwidths is not mps"),
+    ("shownodesbw", " Bandwidth ", " Bandwith ", "is no kind of connection"),
+    ("shownodesbw", " GPU7  ", " ", "the row of GPU6|more rows|is out of place|has 8 cells"),
+    ("showtopo", "Weight between", "Wait between", "unknown title 'Wait between two GPUs'"),
+    ("showtopo", "Hops between", "Weight between", "is there twice"),
+    ("showtopo", "XGMI", "XGML", "'XGML' (GPU0 to GPU1) is not a link type"),
+    ("showtopo", "15  ", "x5  ", "'x5' (GPU0 to GPU1) is not a number"),
+    ("showtopo", "GPU[2]", "GPU[3]", "here belongs a line about GPU[2]"),
+    ("showtoponuma", "Numa Affinity: 3", "Numa Node: 3", "'(Topology) Numa Affinity' of GPU[0]"),
+    ("showtoponuma", "Numa Node: 3", "Numa Node: three", "is not the number of a NUMA domain"),
+    ("showbus", "0000:C1:00.0", "0000:C1", "'PCI Bus' of GPU[0] is not a PCI address"),
+    ("showbus", "0000:C1:00.0", "0000:C6:00.0", "two devices have the same PCI address"),
+    ("amd-smi", "NUMA BW TABLE", "Numa BW TABLE", "a table of devices stands without its title"),
+    ("amd-smi", "HOPS TABLE", "WEIGHT TABLE", "the table 'WEIGHT TABLE' is there twice"),
+    ("amd-smi", "XGMI", "XGML", "'XGML' (0000:c1:00.0 to 0000:c6:00.0) is not a link type"),
+    ("amd-smi", "0000:ce:00.0 ", "0000:c9:00.0 ", "names a device twice"),
+    ("amd-smi", "XGMI", "PCIE", "the way back is"),
+    ("topo -m", "NV4", "NVX", "'NVX' (GPU0 to GPU1) is no kind of connection"),
+    ("topo -m", "NV4", "NV3", "GPU1 to GPU0 is 'NV4', the way back is 'NV3'"),
+    ("topo -m", "\nGPU2\t", "\nGPU3\t", "'GPU3' stands where the row of GPU2 belongs"),
+    ("topo -m", "0-15", "15-0", "the CPU affinity is damaged: the range 15-0 descends"),
+    ("topo -m", "\t0\t\tN/A", "\tfoo\t\tN/A", "'foo' is no NUMA affinity"),
+    ("topo -m", "\tGPU1\t", "\tGPU5\t", "the columns are not GPU0, GPU1 and so on"),
+    ("topo -m", "CPU Affinity", "Affinity", "is no known end of the header"),
+    ("topo -m", "Legend:", "", "the text ends without the legend, so it may be cut"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "reason"), DAMAGES)
+def test_damage_is_one_sentence(name, old, new, reason):
+    with pytest.raises(GarbledOutput) as caught:
+        parse_text(damaged(COMPOSED[name], old=old, new=new), "the file")
+    said = str(caught.value)
+    assert said.startswith("the file")
+    assert any(part in said for part in reason.split("|")), said
+    assert "\n" not in said
+
+
+def test_tables_that_disagree_about_the_number_of_devices():
+    short = texts.rocm_table("Bandwidth", ["GPU0"], lambda a, b: "N/A")
+    with pytest.raises(GarbledOutput, match="'Numa Nodes' has 8 devices, 'Bandwidth' has 1"):
+        parse_text(f"{short}\n{COMPOSED['showtoponuma']}", "x")
+    other = texts.amd_smi(MAP_A, texts.PCI[::-1]).split("\n\n")[3]
+    text = damaged(COMPOSED["amd-smi"], old=COMPOSED["amd-smi"].split("\n\n")[3], new=other)
+    with pytest.raises(GarbledOutput, match="names other devices than the first one"):
+        parse_text(text, "x")
+
+
+def test_an_indirect_pair_with_two_widths_of_a_link():
+    text = COMPOSED["shownodesbw"].replace("50000-100000", "64000-128000")
+    with pytest.raises(GarbledOutput, match="one link has 50000 and 64000 MB/s"):
+        parse_text(text, "x")
+
+
+@pytest.mark.parametrize("text", ["", "hello\n", "GPU 0: NVIDIA H200\n", '{"card0": {}}\n'])
+def test_a_text_of_no_tool(text):
+    with pytest.raises(GarbledOutput, match="x: this holds no topology table"):
+        parse_text(text, "x")
+
+
+def test_files_that_can_not_be_read(tmp_path):
+    with pytest.raises(NotFoundError, match="gone: there is no such file"):
+        parse_files([tmp_path / "gone"])
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInputError, match="binary: it can not be read as text"):
+        parse_files([tmp_path / "binary"])
+
+
+def same_or_refused(text: str, name: str) -> None:
+    """A damaged text is refused in one sentence, or it still tells the same devices and links."""
+    whole = parse_text(COMPOSED[name], "the file")
+    try:
+        report = parse_text(text, "the file")
+    except FabricheckError as error:
+        assert str(error).startswith("the file") and "\n" not in str(error)
+        return
+    assert report.count == whole.count
+    for told, all_of_it in (
+        (report.links, whole.links),
+        (report.link_types, whole.link_types),
+        (report.pci, whole.pci),
+    ):
+        assert told is None or told == all_of_it
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_cut_at_any_line(name):
+    lines = COMPOSED[name].splitlines(keepends=True)
+    refused = 0
+    for end in range(len(lines)):
+        same_or_refused("".join(lines[:end]), name)
+        try:
+            parse_text("".join(lines[:end]), "x")
+        except FabricheckError:
+            refused += 1
+    # Everything up to the last row of the last table is refused.
+    assert refused >= len(lines) * 0.6
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_cut_at_any_character(name, data):
+    text = COMPOSED[name]
+    same_or_refused(text[: data.draw(st.integers(0, len(text)))], name)
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_word_replaced(name, data):
+    text = COMPOSED[name]
+    words = list(re.finditer(r"[^\s=]+", text))
+    word = data.draw(st.sampled_from(words))
+    new = data.draw(st.sampled_from(["zebra", "GPU", "0", "N/A", "X", "-", "error:"]))
+    changed = text[: word.start()] + new + text[word.end() :]
+    if not word[0].lstrip("-").isdigit():  # a plain number may become another plain number
+        same_or_refused(changed, name)
+
+
+@pytest.mark.parametrize("name", [name for name in COMPOSED if name != "showbus"])
+def test_any_line_lost(name):
+    """In a list of one line per device, only the closing line confirms the end."""
+    lines = COMPOSED[name].splitlines(keepends=True)
+    for lost in range(len(lines)):
+        same_or_refused("".join(lines[:lost] + lines[lost + 1 :]), name)
+
+
+@given(st.text(max_size=300))
+@example("GPU0\n")
+@example("\tGPU0\tGPU1\n")
+@example("= Bandwidth =\n")
+@example("= Numa Nodes =\n= End of ROCm SMI Log =\n")
+@example("NUMA BW TABLE:\n")
+@example("0, 00000000:1D:00.0\nGPU0 x\n")
+def test_any_text_is_refused_in_one_sentence(text):
+    with pytest.raises(GarbledOutput):
+        parse_text(text, "x")

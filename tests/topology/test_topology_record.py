@@ -1,0 +1,290 @@
+"""Result documents of a node's topology, simulated and told by tools, and how recordings end."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import topology_texts as texts
+import typer
+from typer.testing import CliRunner
+
+from fabricheck.cli_node import register
+from fabricheck.errors import NotFoundError
+from fabricheck.node import load, node_directory
+from fabricheck.node.platform import platform, platform_json
+from fabricheck.results import document
+from fabricheck.topology import Question, detection, record, recording
+from fabricheck.topology.host import describe_host, driver_version, host_differences
+
+OVERLAYS = node_directory() / "overlays"
+NODE = load("mi250x")
+
+app = typer.Typer()
+register(app)
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(app, ["topology", "record", *arguments])
+
+
+def simulated(folder: Path, overlay: str | None = None) -> list[str]:
+    """Write the platform of a simulated node; returns the arguments that record it."""
+    node = load("mi250x", OVERLAYS / f"{overlay}.yaml" if overlay else None)
+    (folder / "node.json").write_text(platform_json(node))
+    return ["--simulated", str(folder / "node.json"), "--output", str(folder / "result.json")]
+
+
+def system(root: Path, domains: dict[int, str], balancing: str | None = "0") -> Path:
+    """Build the files of an operating system that a recording reads."""
+    for index, cores in domains.items():
+        folder = root / f"sys/devices/system/node/node{index}"
+        folder.mkdir(parents=True)
+        (folder / "cpulist").write_text(f"{cores}\n")
+        (folder / "meminfo").write_text(f"Node {index} MemTotal:       1024 kB\n")
+    (root / "proc/sys/kernel").mkdir(parents=True)
+    if balancing is not None:
+        (root / "proc/sys/kernel/numa_balancing").write_text(f"{balancing}\n")
+    return root
+
+
+MI250X = {0: "0-15,64-79", 1: "16-31", 2: "32-47", 3: "48-63"}
+
+
+@pytest.fixture
+def outputs(tmp_path):
+    """Return files with what the tools of a healthy mi250x say."""
+
+    def write(*printed: str) -> list[Path]:
+        paths = [tmp_path / f"tool{number}" for number in range(len(printed))]
+        for path, text in zip(paths, printed, strict=True):
+            path.write_text(text)
+        return paths
+
+    return write
+
+
+def test_a_healthy_simulated_node_has_no_difference(tmp_path):
+    result = run("mi250x", *simulated(tmp_path))
+    assert (result.exit_code, result.stdout) == (0, "")
+    found = document.load(tmp_path / "result.json")
+    assert found["differences"] == [] and found["complete"]
+    assert (found["clock"], found["program"]["runtime"]) == ("simulated", "sim")
+    assert found["node"] == platform(NODE)["node"]
+    assert found["host"]["hostname"] == "mi250x (simulated)"
+    assert [device["numa_domain"] for device in found["devices"]] == [3, 3, 1, 1, 0, 0, 2, 2]
+    assert found["notes"][0] == (
+        "compared with mi250x: devices, links, peak of a link, NUMA domains, NUMA domains and "
+        "cores of the host"
+    )
+    assert "not told: NUMA balancing" in found["notes"]
+    assert not (tmp_path / "result.json.partial").exists()
+
+
+@pytest.mark.parametrize(
+    ("overlay", "count", "first"),
+    [
+        ("link-0-6-gone", 1, "Pair 0-6: 2 links in mi250x, no direct link in the simulated node "),
+        ("numa-map-rotated", 8, "Device 0: NUMA domain 3 in mi250x, 0 in the simulated node "),
+        ("cable-map-swapped", 4, "Pair 0-2: 1 link in mi250x, no direct link in the simulated "),
+        # Tools tell the number of links; the width that one has is measured, not told.
+        ("link-0-1-half-width", 0, None),
+    ],
+)
+def test_an_overlay_is_found_where_tools_would_tell_it(tmp_path, overlay, count, first):
+    result = run("mi250x", *simulated(tmp_path, overlay))
+    assert result.exit_code == 0
+    found = document.load(tmp_path / "result.json")
+    assert found["differences"] == result.stdout.splitlines()
+    assert len(found["differences"]) == count and found["outcome"]["status"] == "good"
+    assert not first or found["differences"][0].startswith(first)
+    assert (
+        found["node"]["overlay"]["name"]
+        == load("mi250x", OVERLAYS / f"{overlay}.yaml").overlay.name
+    )
+
+
+def test_another_model_is_a_difference(tmp_path):
+    assert run("mi250", *simulated(tmp_path)).exit_code == 0
+    found = document.load(tmp_path / "result.json")["differences"]
+    assert any(sentence.startswith("Pair 0-4: 2 links in mi250, no direct") for sentence in found)
+
+
+def recorded(tmp_path, outputs, printed, root, model="mi250x"):
+    files = outputs(*printed)
+    question = Question(model, "rocm", files=files, root=root)
+    return record(question, tmp_path / "result.json")
+
+
+def test_a_node_as_its_model(tmp_path, outputs):
+    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE), texts.showbus(texts.PCI))
+    found = recorded(tmp_path, outputs, printed, system(tmp_path, MI250X))
+    assert found["differences"] == []
+    assert (found["clock"], found["node"]) == ("measured", None)
+    assert found["notes"][0].endswith("NUMA domains and cores of the host, NUMA balancing")
+    assert [device["pci_address"] for device in found["devices"]] == list(texts.PCI)
+    assert {device["memory_bytes"] for device in found["devices"]} == {None}
+    assert found["host"]["numa_domains"][3] == {
+        "index": 3, "cores": list(range(48, 64)), "memory_bytes": 1 << 20,
+    }  # fmt: skip
+
+
+def test_what_the_operating_system_says_is_compared_too(tmp_path, outputs):
+    root = system(tmp_path, {0: "0-15", 1: "16-30", 3: "48-63", 5: "64-79", 6: ""}, "1")
+    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
+    found = recorded(tmp_path, outputs, printed, root)
+    node = f"on node {found['host']['hostname']}"
+    assert found["differences"] == [
+        f"NUMA domain 1: the cores 16-31 in mi250x, 16-30 {node}.",
+        f"NUMA domain 2: the cores 32-47 in mi250x, no such domain {node}.",
+        f"NUMA domain 5: not in mi250x, the cores 64-79 {node}.",
+        f"NUMA balancing is on {node} (/proc/sys/kernel/numa_balancing is 1), and should be off: "
+        "it moves pages that devices use.",
+    ]
+
+
+def test_a_system_that_tells_nothing_is_noted(tmp_path, outputs):
+    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
+    found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
+    assert found["differences"] == []
+    assert "not told: NUMA balancing" in found["notes"]
+    assert "not told: NUMA domains and cores of the host" in found["notes"]
+    assert found["host"]["cpu_model"] == "unknown" and found["versions"]["driver"] == "unknown"
+
+
+def test_a_lost_device_is_one_difference(tmp_path, outputs):
+    printed = (texts.shownodesbw(load("mi250x")), texts.showtoponuma(NODE))
+    found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere", "a100-booster")
+    assert [sentence.split(" in ")[0] for sentence in found["differences"]] == [
+        "The node has 4 nvidia devices"
+    ]
+
+
+def test_links_that_nobody_tells_are_no_silent_pass(tmp_path, outputs):
+    (path,) = outputs(texts.showtopo(NODE))
+    root = system(tmp_path, {**MI250X, 3: "48-62"})
+    found = record(Question("mi250x", "rocm", files=[path], root=root), tmp_path / "result.json")
+    assert found["outcome"]["exit_code"] == 3 and found["outcome"]["status"] == "unsupported"
+    assert found["outcome"]["message"].endswith(
+        f"are not told in {path}, so they can not be compared with mi250x."
+    )
+    assert found["outcome"]["message"].startswith("The links of node ")
+    assert found["differences"] is None and not found["complete"]
+    assert any(note.startswith("difference: NUMA domain 3: ") for note in found["notes"])
+
+
+def test_this_machine_describes_itself():
+    host = describe_host()
+    assert host["hostname"] and host["cores_allowed"] and host["page_size_bytes"] >= 4096
+
+
+def test_a_described_machine(tmp_path):
+    root = system(tmp_path, {0: "0-1"}, None)
+    pages = root / "sys/kernel/mm/transparent_hugepage"
+    pages.mkdir(parents=True)
+    (pages / "enabled").write_text("always [madvise] never\n")
+    (root / "proc/cpuinfo").write_text("processor : 0\nmodel name\t: A Processor\n")
+    for number, (level, size) in enumerate((("1", "32K"), ("3", "4096K"), ("2", "512K"))):
+        cache = root / f"sys/devices/system/cpu/cpu0/cache/index{number}"
+        cache.mkdir(parents=True)
+        (cache / "level").write_text(level)
+        (cache / "size").write_text(size)
+    (root / "sys/module/amdgpu").mkdir(parents=True)
+    (root / "sys/module/amdgpu/version").write_text("6.7.0\n")
+    host = describe_host(root)
+    assert (host["cpu_model"], host["transparent_hugepage"]) == ("A Processor", "madvise")
+    assert (host["last_level_cache_bytes"], host["numa_balancing"]) == (4 << 20, None)
+    assert driver_version(root) == "amdgpu 6.7.0"
+
+
+def test_no_balancing_is_no_difference():
+    host = describe_host(Path("/nowhere")) | {"numa_balancing": 0}
+    assert host_differences(NODE, host) == []
+    (said,) = host_differences(NODE, host | {"numa_balancing": 2})
+    assert "numa_balancing is 2" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--output", "r"], "Give --runtime, rocm or cuda, or a simulated node."),
+        (["--output", "r", "--runtime", "sim"], "Give --runtime sim with --simulated, and only"),
+        (["--output", "r", "--simulated", "n", "--runtime", "rocm"], "Give --runtime sim with"),
+        (["--output", "r", "--simulated", "n", "--from", "f"], "Give either a simulated node or"),
+    ],
+)
+def test_bad_usage(arguments, said):
+    result = run("mi250x", *arguments)
+    assert result.exit_code == 2 and result.stderr.startswith(f"fabricheck: {said}")
+
+
+def test_a_failed_run_leaves_a_document(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    output = tmp_path / "result.json"
+    result = run("mi250x", "--runtime", "rocm", "--output", str(output))
+    said = "This machine has none of the tools rocm-smi, amd-smi, nvidia-smi."
+    assert result.exit_code == 3 and result.stderr == f"fabricheck: {said}\n"
+    found = document.load(output)
+    assert found["outcome"] == {"exit_code": 3, "status": "unsupported", "message": said}
+    assert found["differences"] is None and found["program"]["commit"] == "unknown"
+    assert run("nothing", "--runtime", "rocm", "--output", str(output)).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (None, 3, "there is no such file."),
+        ("[]", 4, "it is not the platform of a simulated node."),
+        ('{"node": {"name": "mi250x"}}', 4, "it is not the platform of a simulated node."),
+        ("{", 4, "it is not the platform of a simulated node."),
+    ],
+)
+def test_no_platform(tmp_path, text, code, said):
+    arguments = simulated(tmp_path)
+    path = tmp_path / "node.json"
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    result = run("mi250x", *arguments)
+    assert result.exit_code == code and result.stderr == f"fabricheck: {path}: {said}\n"
+    found = document.load(tmp_path / "result.json")
+    assert found["host"]["hostname"] == "unknown (simulated)" and found["node"] is None
+
+
+def test_a_platform_of_an_older_model(tmp_path):
+    arguments = simulated(tmp_path)
+    path = tmp_path / "node.json"
+    content = json.loads(path.read_text())
+    content["devices"][3]["domain"] = 0
+    path.write_text(json.dumps(content))
+    result = run("mi250x", *arguments)
+    assert result.exit_code == 4
+    assert "it is not the platform of the node model mi250x as that is now" in result.stderr
+    path.unlink()
+    path.mkdir()
+    assert "it can not be read (Is a directory)" in run("mi250x", *arguments).stderr
+
+
+def test_tools_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "detect", lambda: time.sleep(30))
+    output = tmp_path / "result.json"
+    result = run("mi250x", "--runtime", "rocm", "--output", str(output), "--time-limit", "0.1")
+    assert result.exit_code == 6
+    assert result.stderr == "fabricheck: The node did not answer within the time limit of 0.1 s.\n"
+    assert document.load(output)["outcome"]["status"] == "time-limit"
+
+
+def test_calls_that_failed_are_noted(tmp_path, outputs, monkeypatch):
+    files = outputs(texts.shownodesbw(NODE), texts.showtoponuma(NODE))
+    report = recording.parse_files(files)
+    found = detection.Detection(report, (), ("'amd-smi topology' failed.",))
+    monkeypatch.setattr(recording, "detect", lambda: found)
+    said = record(Question("mi250x", "rocm", root=tmp_path), tmp_path / "result.json")
+    assert "not used: 'amd-smi topology' failed." in said["notes"]
+
+
+def test_a_document_that_can_not_be_written(tmp_path):
+    with pytest.raises(NotFoundError, match=r"result\.json can not be written"):
+        record(Question("mi250x", "rocm", files=[tmp_path]), tmp_path / "no" / "result.json")
