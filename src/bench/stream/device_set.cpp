@@ -96,29 +96,8 @@ bool DeviceSet::past_caches(const StreamCase& measured) const {
       static_cast<std::uint64_t>(arrays_moved(measured.operation)) * measured.bytes, cache_bytes_);
 }
 
-Stores DeviceSet::stores_for(const StreamCase& measured) const {
-  return measured.stores.value_or(automatic_stores(cpu_, past_caches(measured)));
-}
-
-Series DeviceSet::describe(const StreamCase& measured, int batch) const {
-  const auto arrays = static_cast<std::uint64_t>(arrays_moved(measured.operation));
-  Series series;
-  series.operation = operation_name(measured.operation);
-  series.device_set = devices_;
-  series.bytes = measured.bytes;
-  series.bytes_moved = arrays * measured.bytes;
-  series.in_memory = past_caches(measured);
-  series.stores = stores_for(measured) == Stores::streaming ? "streaming" : "plain";
-  series.block_size = measured.block_size;
-  series.batch = batch;
-  return series;
-}
-
-std::vector<Series> DeviceSet::measure(const StreamCase& measured, const SamplingRules& rules,
-                                       double warm_up, const std::vector<Fault>& faults) {
-  const auto stores = stores_for(measured);
+ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {
   const auto moved = moved_bytes(measured.bytes);
-  const auto words = moved / sizeof(double);
   const bool two_sources = arrays_moved(measured.operation) == 3;
   std::vector<Task> tasks;
   for (const auto& member : members_) {
@@ -133,7 +112,48 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
            launch(measured.operation, stores, member.stream, a, b, c, moved, measured.block_size);
          }});
   }
-  ConcurrentBatch together(std::move(tasks), members_.size() > 1 ? &gate_ : nullptr);
+  return {std::move(tasks), members_.size() > 1 ? &gate_ : nullptr};
+}
+
+Stores DeviceSet::stores_for(const StreamCase& measured) {
+  if (measured.stores) {
+    return *measured.stores;
+  }
+  if (!cpu_ || !past_caches(measured)) {
+    return Stores::plain;  // a GPU writes whole sectors anyway
+  }
+  // Whether a CPU gains by not reading the lines it overwrites depends on the CPU, so it is tried.
+  const auto shortest = [&](Stores stores) {
+    auto trial = batch_of(measured, stores);
+    double seconds = trial.run(1).together();
+    for (int i = 0; i < 3; ++i) {
+      seconds = std::min(seconds, trial.run(1).together());
+    }
+    return seconds;
+  };
+  const double streaming = shortest(Stores::streaming);
+  return shortest(Stores::plain) < streaming ? Stores::plain : Stores::streaming;
+}
+
+Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch) const {
+  const auto arrays = static_cast<std::uint64_t>(arrays_moved(measured.operation));
+  Series series;
+  series.operation = operation_name(measured.operation);
+  series.device_set = devices_;
+  series.bytes = measured.bytes;
+  series.bytes_moved = arrays * measured.bytes;
+  series.in_memory = past_caches(measured);
+  series.stores = stores == Stores::streaming ? "streaming" : "plain";
+  series.block_size = measured.block_size;
+  series.batch = batch;
+  return series;
+}
+
+std::vector<Series> DeviceSet::measure(const StreamCase& measured, const SamplingRules& rules,
+                                       double warm_up, const std::vector<Fault>& faults) {
+  const auto words = moved_bytes(measured.bytes) / sizeof(double);
+  const auto stores = stores_for(measured);
+  auto together = batch_of(measured, stores);
   const auto run = [&](int batch) {
     for (const auto& member : members_) {
       poison(member.stream, member.c.as<double>(), words);
@@ -150,7 +170,7 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
   // What is compared is what the last sample left, in a destination poisoned just before it.
   std::vector<Series> parts;
   for (const auto& member : members_) {
-    auto series = describe(measured, batch);
+    auto series = describe(measured, stores, batch);
     series.device = member.stream.device();
     series.source = member.source;
     series.destination = member.destination;

@@ -30,7 +30,7 @@ struct StreamCase {
   StreamOperation operation = StreamOperation::copy;
   std::uint64_t bytes = 0;  ///< of each array
   int block_size = 256;
-  /// Unset: streaming on a CPU when the arrays are past its caches, else plain.
+  /// Unset: on a CPU with arrays past its caches what a short trial finds faster, else plain.
   std::optional<Stores> stores;
 };
 
@@ -53,8 +53,11 @@ class DeviceSet {
   };
 
   [[nodiscard]] bool past_caches(const StreamCase& measured) const;
-  [[nodiscard]] Stores stores_for(const StreamCase& measured) const;
-  [[nodiscard]] Series describe(const StreamCase& measured, int batch) const;
+  /// One pass of the case by all members; `measured` must live as long.
+  [[nodiscard]] ConcurrentBatch batch_of(const StreamCase& measured, Stores stores);
+  /// What was asked for, else what is faster here.
+  [[nodiscard]] Stores stores_for(const StreamCase& measured);
+  [[nodiscard]] Series describe(const StreamCase& measured, Stores stores, int batch) const;
 
   std::vector<int> devices_;
   std::vector<Member> members_;

@@ -114,8 +114,8 @@ int main(int argc, char** argv) {
     app.add_option("--destination", options.destination, "where c lies: device, host or peer:N")
         ->capture_default_str();
     app.add_option("--stores", options.stores,
-                   "plain or streaming (which caches should not keep); auto is streaming on a CPU "
-                   "with arrays past its caches, else plain")
+                   "plain or streaming (which caches should not keep); auto tries both on a CPU "
+                   "with arrays past its caches, else it is plain")
         ->check(CLI::IsMember({"auto", "plain", "streaming"}))
         ->capture_default_str();
   };
