@@ -77,6 +77,76 @@ def pair_series() -> list[dict[str, Any]]:
     return [series(**one_way), *shares, total, latency]
 
 
+def host_copy(
+    operation: str = "h2d",
+    device: int = 0,
+    domain: int | None = 0,
+    memory: str = "host-pinned",
+    value: float = 28.3,
+    **changes: Any,
+) -> dict[str, Any]:
+    """Build a series of `memcpy` between a NUMA domain (E4) and a device, without noise."""
+    ends = [place(memory, None, domain), place(device=device)]
+    to_host = operation.startswith("d2h")
+    return (
+        series(
+            [value],
+            experiment="E4",
+            operation=operation,
+            device=device,
+            device_set=[device],
+            source=ends[to_host],
+            destination=ends[not to_host],
+            engine="copy-engine",
+            block_size=None,
+            direction="one-way",
+            bytes_moved=changes.get("bytes", 1 << 28),
+            bytes_counted="once",
+            host_clock=None,
+        )
+        | changes
+    )
+
+
+def both_ways(device: int = 0, value: float = 50.0, **places: Any) -> list[dict[str, Any]]:
+    """Build the two shares of `both` and their sum, in this order."""
+    both = {"operation": "both", "direction": "both-ways", "role": "share"}
+    shares = [host_copy(name, device, value=value / 2, **places) | both for name in ("h2d", "d2h")]
+    ends = {"device": None, "destination": place(device=None)}
+    verification = shares[0]["verification"] | {"bytes_checked": 2 << 28}
+    total = host_copy("h2d", device, value=value, **places) | both | ends
+    return [*shares, total | {"role": "sum", "bytes_moved": 2 << 28, "verification": verification}]
+
+
+def managed_copy(
+    operation: str = "read", device: int = 0, value: float = 25.5, **changes: Any
+) -> dict:
+    """Build a series of `managed` (E3) by zero-copy, without noise."""
+    on_host, on_device = place("managed", None, 0), place("managed", device)
+    own, ordinary = place(device=device), place("host-pageable", None, 0)
+    engine, source, destination = {
+        "read": ("kernel", on_host, own),
+        "write": ("kernel", own, on_host),
+        "host-read": ("cpu", on_device, ordinary),
+        "host-write": ("cpu", ordinary, on_device),
+        "prefetch-h2d": ("copy-engine", on_host, on_device),
+        "prefetch-d2h": ("copy-engine", on_device, on_host),
+    }[operation]
+    return (
+        host_copy("h2d", device, value=value)
+        | {
+            "experiment": "E3",
+            "operation": operation,
+            "source": source,
+            "destination": destination,
+            "engine": engine,
+            "block_size": 256 if engine == "kernel" else None,
+            "movement": "prefetch" if engine == "copy-engine" else "zero-copy",
+        }
+        | changes
+    )
+
+
 def mismatched(errors: int = 1, checked: int = 1 << 28) -> dict[str, Any]:
     """Build a verification of so many bytes that found wrong data."""
     return {

@@ -133,6 +133,9 @@ def test_exit_codes_have_a_meaning(code, message, sentence):
     assert plausible.exit_sentence("stream", code, said).startswith(sentence)
 
 
+IN_HOST_MEMORY = factories.mismatched()["first_mismatch"] | {"device": None}
+
+
 def unverified(**changes):
     return of_device(1, 1.0, verification=factories.mismatched() | changes)
 
@@ -158,6 +161,11 @@ def unverified(**changes):
             {"series": [unverified()]},
             "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words, "
             "first at offset 4096 of device 0: expected 0x3ff0000000000000, found ",
+        ),
+        (
+            {"series": [unverified(first_mismatch=IN_HOST_MEMORY)]},
+            "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words, "
+            "first at offset 4096 of host memory: expected 0x3ff0000000000000, found ",
         ),
         (
             {"series": [unverified(first_mismatch=None)]},

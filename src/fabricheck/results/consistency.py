@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from fabricheck.results import statistics
+from fabricheck.results import host_copies, statistics
 from fabricheck.results.model import Place, ResultDocument, Series
 
 #: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
@@ -62,6 +62,7 @@ def _contradictions(document: ResultDocument) -> Findings:
             *_of_the_statistics(series),
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
+            *host_copies.contradictions(series),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):
@@ -255,6 +256,7 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
     if verification["errors"] and not verification["bytes_checked"]:
         yield "verification.bytes_checked", "is 0, and there are errors"
     parts = len(series["device_set"]) if series["role"] == "sum" else 1
+    parts *= host_copies.messages(series)
     if verification["bytes_checked"] > parts * series["bytes"]:
         yield (
             "verification.bytes_checked",

@@ -50,6 +50,15 @@ class Host(TypedDict):
     transparent_hugepage: str | None
 
 
+class ManagedMemory(TypedDict):
+    """What the runtime says of a device and managed memory."""
+
+    managed: bool
+    concurrent_access: bool
+    pageable_access: bool
+    xnack: bool | None
+
+
 class Device(TypedDict):
     """One device as the runtime presents it."""
 
@@ -62,6 +71,10 @@ class Device(TypedDict):
     compute_units: int | None
     last_level_cache_bytes: int | None
     numa_domain: int | None
+    power_cap_w: NotRequired[float | None]
+    clock_mhz: NotRequired[float | None]
+    memory_clock_mhz: NotRequired[float | None]
+    managed_memory: NotRequired[ManagedMemory | None]
 
 
 class Versions(TypedDict):
@@ -85,6 +98,7 @@ class Place(TypedDict):
     memory: Literal["device", "peer", "host-pinned", "host-pageable", "managed"]
     device: int | None
     numa_domain: int | None
+    huge_page_bytes: NotRequired[int | None]
 
 
 class HostClock(TypedDict):
@@ -98,14 +112,14 @@ class HostClock(TypedDict):
 class Mismatch(TypedDict):
     """The first element that differs from what was expected."""
 
-    device: int
+    device: int | None
     offset_bytes: int
     expected: str
     found: str
 
 
 class Verification(TypedDict):
-    """What was compared on the device after a measured sample."""
+    """What was compared after a measured sample, where the destination lies."""
 
     bytes_checked: int
     errors: int
@@ -124,6 +138,7 @@ class Series(TypedDict):
     destination: Place
     engine: Literal["kernel", "copy-engine", "cpu"]
     stores: NotRequired[Literal["plain", "streaming"] | None]
+    movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
     direction: Literal["local", "one-way", "both-ways"]
     bytes: int
     bytes_moved: int

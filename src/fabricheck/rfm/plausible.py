@@ -97,12 +97,13 @@ def _verification_faults(document: ResultDocument, series: Series) -> Iterator[s
     verification = series["verification"]
     if verification["errors"]:
         first = verification["first_mismatch"]
-        detail = (
-            f", first at offset {first['offset_bytes']} of device {first['device']}: expected "
-            f"{first['expected']}, found {first['found']}"
-            if first
-            else ""
-        )
+        detail = ""
+        if first:
+            holder = "host memory" if first["device"] is None else f"device {first['device']}"
+            detail = (
+                f", first at offset {first['offset_bytes']} of {holder}: expected "
+                f"{first['expected']}, found {first['found']}"
+            )
         yield f"{what[0].upper()}{what[1:]} left {verification['errors']} wrong words{detail}."
 
 
