@@ -1,8 +1,8 @@
 """The errors that fabricheck reports: one sentence and one exit code each.
 
 The codes are those of the measuring programs, as far as they apply: 0 good, 2 bad usage,
-3 nothing there, 4 unreadable or invalid input. 1 is left to a defect in fabricheck itself, and
-5, 6 and 7 (wrong data, time limit, too noisy) to the programs that measure.
+3 nothing there, 4 unreadable or invalid input, 5 wrong data in another tool's output. 1 is left to
+a defect in fabricheck itself, and 6 and 7 (time limit, too noisy) to the programs that measure.
 """
 
 from __future__ import annotations
@@ -34,6 +34,39 @@ class InvalidInputError(FabricheckError):
     """An input can not be read or contradicts itself."""
 
     exit_code = 4
+
+
+class _OfOutput(FabricheckError):
+    """Something is wrong with the output of another tool."""
+
+    def __init__(self, origin: str, line: int | None, reason: str) -> None:
+        """Say where and why.
+
+        :param origin: the file or the command.
+        :param line: the number of the line, from 1; ``None`` for the whole text.
+        :param reason: the rest of the sentence, without a full stop.
+        """
+        self.origin = origin
+        self.line = line
+        super().__init__(f"{origin}{'' if line is None else f', line {line}'}: {reason}.")
+
+
+class GarbledOutput(_OfOutput, InvalidInputError):
+    """The output of a tool is cut, damaged, or not one of a tool that is known here."""
+
+
+class OtherRunError(_OfOutput, InvalidInputError):
+    """The output is whole, but of another run than the one that was asked for."""
+
+
+class NoDeviceSupport(_OfOutput, NotFoundError):
+    """The tool was built, or run, without support for device memory."""
+
+
+class WrongDataError(_OfOutput):
+    """The tool itself found wrong data."""
+
+    exit_code = 5
 
 
 class InvalidDocument(InvalidInputError):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fabricheck.topology.reported import GarbledOutput, Reported
-from fabricheck.topology.tables import Line, Table, lines_of, links_of, read_table
+from fabricheck.errors import GarbledOutput
+from fabricheck.outputs.text import Line, lines_of
+from fabricheck.topology.reported import Reported
+from fabricheck.topology.tables import Table, links_of, read_table
 
 _TITLE = re.compile(r"([A-Z][A-Z -]* TABLE):")
 _ADDRESS = re.compile(r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from fabricheck.errors import GarbledOutput
 from fabricheck.node.cores import parse_cores
-from fabricheck.topology.reported import GarbledOutput, Reported
-from fabricheck.topology.tables import Line, Table, lines_of
+from fabricheck.outputs.text import Line, lines_of
+from fabricheck.topology.reported import Reported
+from fabricheck.topology.tables import Table
 
 #: The fields of ``nvidia-smi --query-gpu`` that this module reads, in CSV without a header.
 QUERY = "--query-gpu=index,pci.bus_id"

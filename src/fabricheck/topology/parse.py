@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.errors import GarbledOutput, InvalidInputError, NotFoundError
 from fabricheck.topology import amd_smi, nvidia_smi, rocm_smi
-from fabricheck.topology.reported import GarbledOutput, Reported, merge
+from fabricheck.topology.reported import Reported, merge
 
 _PARSERS: tuple[tuple[Callable[[str], bool], Callable[[str, str], Reported]], ...] = (
     (rocm_smi.recognises, rocm_smi.parse),

@@ -12,21 +12,6 @@ T = TypeVar("T")
 Matrix = tuple[tuple[T, ...], ...]
 
 
-class GarbledOutput(InvalidInputError):
-    """The output of a tool is cut, damaged, or not one of a tool that is known here."""
-
-    def __init__(self, origin: str, line: int | None, reason: str) -> None:
-        """Say where and why.
-
-        :param origin: the file or the command.
-        :param line: the number of the line, from 1; ``None`` for the whole text.
-        :param reason: the rest of the sentence, without a full stop.
-        """
-        self.origin = origin
-        self.line = line
-        super().__init__(f"{origin}{'' if line is None else f', line {line}'}: {reason}.")
-
-
 @dataclass(frozen=True)
 class Reported:
     """The devices of a node as one tool, or several, reported them; ``None`` is not told.

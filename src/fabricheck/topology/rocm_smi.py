@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fabricheck.topology.reported import GarbledOutput, Matrix, Reported
-from fabricheck.topology.tables import Line, Table, lines_of, links_of, read_table
+from fabricheck.errors import GarbledOutput
+from fabricheck.outputs.text import Line, lines_of
+from fabricheck.topology.reported import Matrix, Reported
+from fabricheck.topology.tables import Table, links_of, read_table
 
 _TITLE = re.compile(r"=+\s*([^=]*?)\s*=+")
 _CLOSING = "End of ROCm SMI Log"

@@ -7,30 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fabricheck.topology.reported import GarbledOutput, Matrix
+from fabricheck.errors import GarbledOutput
+from fabricheck.outputs.text import Line
+from fabricheck.topology.reported import Matrix
 
 T = TypeVar("T")
-
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of a text: its number, from 1, and what it says."""
-
-    number: int
-    text: str
-
-    @property
-    def words(self) -> list[str]:
-        """What blanks separate."""
-        return self.text.split()
-
-
-def lines_of(text: str) -> list[Line]:
-    """Return the lines that are not empty, without colours and trailing blanks."""
-    plain = (_ESCAPE.sub("", line).rstrip() for line in text.splitlines())
-    return [Line(number, line) for number, line in enumerate(plain, 1) if line.strip()]
 
 
 @dataclass(frozen=True)

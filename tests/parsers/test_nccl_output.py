@@ -1,0 +1,318 @@
+"""Outputs of nccl-tests and rccl-tests: read right, or refused with one sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nccl_texts as texts
+import pytest
+from damage import cells, cuts, rearranged, replaced, rows_of
+from nccl_texts import MIB
+
+from fabricheck.errors import (
+    FabricheckError,
+    GarbledOutput,
+    OtherRunError,
+    UsageError,
+    WrongDataError,
+)
+from fabricheck.outputs import nccl
+from fabricheck.outputs.nccl_rows import Timing
+from fabricheck.outputs.text import doubled
+
+OUTPUTS = Path(__file__).parents[1] / "outputs" / "nccl-tests-h200"
+SIZES = doubled(MIB, 4 * MIB)
+NAMES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+
+
+def recorded(collective: str, ranks: int) -> str:
+    return (OUTPUTS / f"{collective}_perf_{ranks}gpus_1MiB.txt").read_text()
+
+
+RECORDED = {
+    f"{collective} {ranks}": (recorded(collective, ranks), collective, ranks, (MIB,))
+    for collective in NAMES
+    for ranks in (2, 4, 8)
+}
+COMPOSED = {
+    "rccl 2024": (texts.rccl_2024(texts.SCAN), "all_reduce", 8, SIZES),
+    "rccl 2025": (texts.rccl_2025(texts.SCAN), "all_reduce", 8, SIZES),
+}
+GOOD = RECORDED | COMPOSED
+every_good = pytest.mark.parametrize("name", GOOD)
+
+
+def read(name: str) -> nccl.NcclResult:
+    return nccl.parse(GOOD[name][0], name, *GOOD[name][1:])
+
+
+def refusal(
+    text: str, collective: str, ranks: int, sizes: tuple[int, ...], **options: bool
+) -> FabricheckError:
+    """Return the error of a text that must not pass; its message is one sentence."""
+    with pytest.raises(FabricheckError) as caught:
+        nccl.parse(text, "the file", collective, ranks, sizes, **options)
+    assert re.fullmatch(r"the file(, line \d+)?: [^\n]+\.", str(caught.value))
+    return caught.value
+
+
+def test_a_recorded_run():
+    result = read("all_gather 2")
+    assert (result.tests, result.library, result.headers) == (
+        "nccl-tests 2.19.6",
+        "2.28.9",
+        "2.28.9",
+    )
+    assert [(d.host, d.index, d.pci, d.name) for d in result.devices] == [
+        ("vm", 0, "0000:00:06", "NVIDIA H200"),
+        ("vm", 1, "0000:00:07", "NVIDIA H200"),
+    ]
+    assert (result.parameters.warm_up, result.parameters.iterations) == (1, 50)
+    (row,) = result.rows
+    assert (row.size, row.count, row.datatype, row.redop, row.root) == (
+        MIB,
+        131072,
+        "float",
+        None,
+        None,
+    )
+    assert (row.out_of_place, row.in_place) == (
+        Timing(14.46, 72.50, 36.25, 0),
+        Timing(13.85, 75.72, 37.86, 0),
+    )
+    assert result.average_busbw == 37.0562
+    assert result.remarks == ()
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_recorded_run(name):
+    result = read(name)
+    assert len(result.devices) == RECORDED[name][2]
+    assert result.rows[0].verified
+
+
+def test_redop_and_root_of_the_rooted_ones():
+    assert read("reduce 8").rows[0].kind == ("float", "sum", 0)
+    assert read("broadcast 8").rows[0].kind == ("float", None, 0)
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_composed_scan_of_rccl_tests(name):
+    result = read(name)
+    assert result.tests == "rccl-tests develop:ae3e635"
+    assert result.library == "2.20.5-develop:abcdef0"
+    assert result.stack == (("HIP", "6.2.41133"), ("ROCm", "6.2.0.0-66"))
+    assert result.devices[7].pci == "0000:c8:00.0"
+    assert [row.size for row in result.rows] == list(SIZES)
+
+
+@every_good
+def test_no_cut_passes(name):
+    """Behind the line that ends the output nothing is told any more."""
+    text, *asked = GOOD[name]
+    whole = nccl.parse(text, name, *asked)
+    last = "# Collective test concluded" if "test concluded" in text else "#\n\n"
+    end = text.index("\n", text.rindex(last)) + 1
+    for cut in cuts(text, end):
+        assert isinstance(refusal(cut, *asked), GarbledOutput | OtherRunError)
+    for length in range(end, len(text)):
+        if text[length - 1] == "\n":
+            assert nccl.parse(text[:length], name, *asked) == whole
+        else:
+            refusal(text[:length], *asked)
+
+
+@every_good
+@pytest.mark.parametrize("by", ["word", "-1", "nan", "inf", "-14.46", "1e+33"])
+def test_no_other_cell_passes(name, by):
+    text, *asked = GOOD[name]
+    for damaged in cells(text, rows_of(text), by):
+        if damaged == text:
+            continue  # the root of a collective without one is -1 already
+        refusal(damaged, *asked)
+
+
+@every_good
+def test_no_number_may_be_a_word(name):
+    text, *asked = GOOD[name]
+    for damaged in replaced(text, "word"):
+        refusal(damaged, *asked)
+
+
+@every_good
+def test_rows_are_those_asked_for(name):
+    text, collective, ranks, sizes = GOOD[name]
+    for damaged in rearranged(text, rows_of(text)):
+        assert isinstance(refusal(damaged, collective, ranks, sizes), GarbledOutput)
+    for others in ((*sizes, 2 * sizes[-1]), (2 * sizes[0], *sizes[1:]), sizes[:-1] or (1,)):
+        assert isinstance(refusal(text, collective, ranks, others), OtherRunError)
+    assert isinstance(refusal(text, collective, ranks + 1, sizes), OtherRunError)
+
+
+@every_good
+def test_wrong_data(name):
+    text, *asked = GOOD[name]
+    lines = text.splitlines(keepends=True)
+    for row in rows_of(text):
+        for wrong in ("1", "1e+06"):
+            line = re.sub(r"0\n$", f"{wrong}\n", lines[row])
+            error = refusal("".join([*lines[:row], line, *lines[row + 1 :]]), *asked)
+            assert isinstance(error, WrongDataError)
+            assert error.exit_code == 5
+    failed = text.replace("values : 0 OK", "values : 2 FAILED")
+    assert "2 values are out of bounds" in str(refusal(failed, *asked))
+    contradicting = text.replace("values : 0 OK", "values : 0 FAILED")
+    assert isinstance(refusal(contradicting, *asked), WrongDataError)
+
+
+def test_not_verified_is_not_right():
+    rows = "".join(texts.row(size, wrong="N/A") for size in SIZES)
+    text = texts.rccl_2024(rows)
+    asked = ("all_reduce", 8, SIZES)
+    assert "#wrong of 1048576 B is N/A" in str(refusal(text, *asked))
+    told = text.replace("validation: 1", "validation: 0")
+    assert isinstance(refusal(told, *asked), OtherRunError)
+    result = nccl.parse(told, "x", *asked, verified=False)
+    assert not any(row.verified for row in result.rows)
+    assert result.rows[0].in_place.wrong is None
+
+
+@pytest.mark.parametrize("name", ["all_reduce 8", "all_gather 4", "reduce 2", "rccl 2024"])
+def test_bandwidths_fit_each_other(name):
+    text, *asked = GOOD[name]
+    placement = nccl.parse(text, name, *asked).rows[0].in_place
+    for value, says in ((placement.algbw, "algbw is"), (placement.busbw, "busbw is")):
+        head, _, tail = text.rpartition(f"{value:.2f}")
+        # The last of equal numbers is busbw where the factor is one.
+        error = refusal(f"{head}{value * 1.02:.2f}{tail}", *asked)
+        assert says in str(error) or value == placement.algbw == placement.busbw
+
+
+def test_numbers_of_few_digits():
+    """New versions shorten what is too wide; the digits that are left have to fit."""
+    size = 1 << 34
+    left = f"{size:12}  {size // 4:12}     float     sum      -1"
+    body = f"{left}  1.2e+06   14317   25055      0  1.2e+06   14317   25055      0\n"
+    text = texts.rccl_2024(body, first=size, last=size)
+    assert "algbw is" in str(refusal(text, "all_reduce", 8, (size,)))
+    body = f"{left}  1.2e+06   14.32   25.06      0  1.2e+06   14.32   25.06      0\n"
+    text = texts.rccl_2024(body, first=size, last=size)
+    assert nccl.parse(text, "x", "all_reduce", 8, (size,)).rows[0].in_place.time_us == 1.2e6
+
+
+@pytest.mark.parametrize(
+    "left", ["float", "float     sum", "float      -1", "float    none      -1"]
+)
+def test_redop_and_root_may_be_empty(left):
+    rows = "".join(texts.row(size, left=left, factor=7 / 8, count=size // 32) for size in SIZES)
+    result = nccl.parse(texts.rccl_2024(rows), "x", "all_gather", 8, SIZES)
+    assert result.rows[0].redop == ("sum" if "sum" in left else None)
+    assert result.rows[0].root is None
+
+
+def test_sizes_that_eight_ranks_can_not_share():
+    """A scan from 8 B of a divided collective begins with rows of size 0, one after another."""
+    printed = (0, 0, 0, 0, 128, 256)
+    rows = "".join(
+        texts.row(size, left="half sum -1", factor=7 / 8, count=size // 16) for size in printed
+    )
+    text = texts.rccl_2024(rows, first=8, last=256)
+    result = nccl.parse(text, "x", "reduce_scatter", 8, doubled(8, 256))
+    assert [row.size for row in result.rows] == list(printed)
+    refusal(text.replace("         128  ", "          64  ", 1), "reduce_scatter", 8, (8,))
+
+
+def test_in_place_only():
+    rows = "".join(texts.row(size, times=[20 + size / 5e4]) for size in SIZES)
+    text = texts.rccl_2024(rows).replace(texts.GROUP * 2, texts.GROUP)
+    result = nccl.parse(text, "x", "all_reduce", 8, SIZES)
+    assert result.rows[0].out_of_place is None
+    assert result.rows[0].in_place.wrong == 0
+
+
+@every_good
+def test_lines_of_the_library_are_passed_over(name):
+    text, *asked = GOOD[name]
+    logs = (
+        texts.WARNING,
+        "node1:11:12 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] via P2P/IPC\n",
+        "node1:11:12 [0] NCCL INFO NET/OFI Selected Provider is cxi (found 4 nics)\n",
+        "node1:11:12 [0] NCCL INFO Using network AWS Libfabric\n",
+    )
+    lines = text.splitlines(keepends=True)
+    for position in range(len(lines) + 1):
+        noisy = "".join([*lines[:position], *logs, *lines[position:]])
+        result = nccl.parse(noisy, name, *asked)
+        assert result.rows == read(name).rows
+        assert result.network == ("cxi", "AWS Libfabric")
+
+
+def test_a_line_of_the_library_inside_a_row():
+    text, *asked = GOOD["all_reduce 2"]
+    mixed = text.replace("   14.56", " node1:11:12 [0] NCCL INFO Channel 00\n   14.56")
+    assert isinstance(refusal(mixed, *asked), GarbledOutput)
+
+
+def test_what_the_library_says_last_is_kept():
+    """RCCL repeats its last warning there, which is no failure."""
+    text = texts.rccl_2024(texts.SCAN)[:-1] + 'Missing "iommu=pt" from kernel command line\n'
+    result = nccl.parse(text, "x", "all_reduce", 8, SIZES)
+    assert result.remarks == ('Missing "iommu=pt" from kernel command line',)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("all_reduce_perf", "all_gather_perf", "not all_reduce_perf"),
+        ("Rank  1 Pid", "Rank  2 Pid", "rank 2 stands where rank 1 belongs"),
+        ("device  1 [0000:c2:00.0]", "device  0 [0000:c1:00.0]", "ranks 0 and 1 share device 0"),
+        ("Rank  1 Pid", "Rank  1 Group  1 Pid", "in groups"),
+        ("nGpus 1", "nGpus 3", "no multiple"),
+        ("busbw #wrong", "busbw  error", "the columns are not"),
+        ("float     sum", "float8    sum", "no known data type"),
+        ("float     sum", "double    sum", "are not 1048576 B"),
+        ("sum      -1", "prod     -1", "several data types, reductions or roots"),
+        ("sum      -1", "sum word -1", "no row of the table"),
+        ("RCCL version", "RCCL version : 2.18.3\nRCCL version", "the ranks have versions"),
+        ("# Errors", "# Testing 2 cycle.\n# Errors", "stands in the table"),
+        ("# Out", "message\n# Out", "row"),
+        ("bandwidth    : 47.5262", "bandwidth    : nan", "damaged"),
+        ("step: 2(factor)", "step: 1048576(bytes)", "more sizes|is not the 4194304 B"),
+    ],
+)
+def test_damage_is_named(old, new, says):
+    text = texts.rccl_2024(texts.SCAN)
+    if old not in text:
+        text = texts.rccl_2025(texts.SCAN)
+    assert old in text
+    assert re.search(says, str(refusal(text.replace(old, new, 1), "all_reduce", 8, SIZES)))
+
+
+def test_a_second_output_behind_the_first():
+    for text, *asked in GOOD.values():
+        assert "a second test" in str(refusal(text + text, *asked))
+
+
+def test_another_collective_of_an_old_banner_does_not_fit():
+    """Nothing names it there, but the bus bandwidth does."""
+    text = texts.rccl_2024(texts.SCAN)
+    for collective in ("all_gather", "reduce_scatter", "broadcast", "reduce"):
+        refusal(text, collective, 8, SIZES)
+
+
+def test_an_older_code_of_a_version():
+    text = recorded("all_reduce", 2).replace("nccl-headers=22809", "nccl-headers=2708")
+    assert nccl.parse(text, "x", "all_reduce", 2, (MIB,)).headers == "2.7.8"
+
+
+def test_another_tool_is_refused():
+    error = refusal("Hello\n", "all_reduce", 2, (MIB,))
+    assert "nccl-tests and rccl-tests" in str(error)
+
+
+def test_what_can_not_be_asked_for():
+    text, *_ = GOOD["all_reduce 2"]
+    for asked in (("alltoall", 2, (MIB,)), ("all_reduce", 0, (MIB,)), ("all_reduce", 2, ())):
+        with pytest.raises(UsageError):
+            nccl.parse(text, "x", *asked)

@@ -1,0 +1,292 @@
+"""OSU's outputs: read right, or refused with one sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from damage import cells, cuts, rearranged, replaced, rows_of
+
+from fabricheck.errors import (
+    FabricheckError,
+    GarbledOutput,
+    NoDeviceSupport,
+    OtherRunError,
+    UsageError,
+    WrongDataError,
+)
+from fabricheck.outputs import osu
+from fabricheck.outputs.text import doubled
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+MIB = 1 << 20
+
+
+def recorded(name: str, where: str = "osu-7.4-host") -> str:
+    return (OUTPUTS / where / f"{name}.txt").read_text()
+
+
+TAILS = (
+    "\n# OSU MPI-ROCM Latency Test v7.5\n# Datatype: MPI_CHAR.\n"
+    "# Size       Avg Latency(us)        Validation   P50 Tail Lat(us)   P99 Tail Lat(us)\n"
+    "1                       1.50              Pass               1.40               2.75\n"
+    "2                       1.52              Pass               1.41               3.05\n"
+)
+REDUCE_SCATTER = (
+    "\n# OSU MPI-ROCM Reduce_scatter Latency Test v7.4\n# Datatype: MPI_CHAR.\n"
+    "# Size       Avg Latency(us)\n1048576               123.45\n"
+)
+FAILED = (
+    "\n# OSU MPI-ROCM Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n"
+    "# Size      Bandwidth (MB/s)        Validation\n"
+    "1                       1.50              Pass\n"
+    "2                       3.00              Fail\n"
+    "DATA VALIDATION ERROR: osu_bw exited with status 1 on message size 2.\n"
+)
+
+GOOD = {
+    "bw": (recorded("osu_bw"), "osu_bw", doubled(1, 4 * MIB)),
+    "bw -c": (recorded("osu_bw_validate"), "osu_bw", doubled(1, MIB)),
+    "latency": (recorded("osu_latency"), "osu_latency", doubled(1, 4 * MIB)),
+    "mbw_mr": (recorded("osu_mbw_mr"), "osu_mbw_mr", doubled(1, MIB)),
+    "bcast": (recorded("osu_bcast"), "osu_bcast", doubled(1, MIB)),
+    "allgather -f": (recorded("osu_allgather"), "osu_allgather", doubled(1, MIB)),
+    "allreduce -f": (recorded("osu_allreduce_full"), "osu_allreduce", doubled(4, 65536)),
+    "bw cuda": (
+        recorded("osu_bw_gpu0_gpu1", "osu-7.4-cuda-h200"),
+        "osu_bw",
+        doubled(MIB, 256 * MIB),
+    ),
+    "bcast cuda": (recorded("osu_bcast_8ranks", "osu-7.4-cuda-h200"), "osu_bcast", (MIB,)),
+    "tails": (TAILS, "osu_latency", (1, 2)),
+    "reduce_scatter": (REDUCE_SCATTER, "osu_reduce_scatter", (MIB,)),
+}
+every_good = pytest.mark.parametrize("name", GOOD)
+
+
+def read(name: str) -> osu.OsuResult:
+    text, program, sizes = GOOD[name]
+    return osu.parse(text, name, program, sizes)
+
+
+def refusal(text: str, program: str, sizes: tuple[int, ...], **options: bool) -> FabricheckError:
+    """Return the error of a text that must not pass; its message is one sentence."""
+    with pytest.raises(FabricheckError) as caught:
+        osu.parse(text, "the file", program, sizes, **options)
+    message = str(caught.value)
+    assert re.fullmatch(r"the file(, line \d+)?: [^\n]+\.", message)
+    return caught.value
+
+
+def test_bandwidth_is_in_gb_per_second():
+    result = read("bw")
+    assert (result.program, result.version, result.accelerator) == ("osu_bw", "7.4", None)
+    assert (result.unit, result.datatype, len(result.rows)) == ("GB/s", "MPI_CHAR", 23)
+    assert result.rows[0] == osu.OsuRow(size=1, value=pytest.approx(8.05e-3))
+    assert result.rows[-1].value == pytest.approx(10.46128)
+
+
+def test_latency_is_in_us():
+    result = read("latency")
+    assert (result.unit, result.rows[-1].size, result.rows[-1].value) == ("us", 4 * MIB, 367.07)
+
+
+def test_minimum_maximum_and_iterations():
+    assert read("allreduce -f").rows[-1] == osu.OsuRow(
+        size=65536, value=25.71, minimum=25.64, maximum=25.79, iterations=100
+    )
+
+
+def test_message_rates():
+    result = read("mbw_mr")
+    assert (result.pairs, result.window) == (1, 64)
+    assert result.rows[0].messages_per_s == 8767519.63
+
+
+def test_percentiles_and_validation():
+    result = read("tails")
+    assert result.rows[1].percentiles == ((50, 1.41), (99, 3.05))
+    assert [row.verified for row in result.rows] == [True, True]
+    assert all(row.verified for row in read("bw -c").rows)
+    assert not any(row.verified for row in read("bw").rows)
+
+
+def test_tails_of_bandwidth_are_converted_too():
+    text = (
+        "# OSU MPI Bandwidth Test v7.4\n"
+        "# Size      Bandwidth (MB/s) P50 Tail BW(MB/s)\n1  1500.00  1400.00\n"
+    )
+    row = osu.parse(text, "x", "osu_bw", (1,)).rows[0]
+    assert (row.value, row.percentiles) == (1.5, ((50, 1.4),))
+
+
+@every_good
+def test_no_cut_passes(name):
+    text, program, sizes = GOOD[name]
+    for cut in cuts(text, len(text)):
+        assert isinstance(refusal(cut, program, sizes), GarbledOutput)
+
+
+@every_good
+@pytest.mark.parametrize("by", ["word", "-1", "nan", "inf", "-8.05", "1e3", "0.00"])
+def test_no_other_cell_passes(name, by):
+    text, program, sizes = GOOD[name]
+    for damaged in cells(text, rows_of(text), by):
+        refusal(damaged, program, sizes)
+
+
+@every_good
+def test_no_number_may_be_a_word(name):
+    text, program, sizes = GOOD[name]
+    assert len(list(replaced(text, "word"))) >= 1 + 2 * len(sizes)
+    for damaged in replaced(text, "word"):
+        refusal(damaged, program, sizes)
+
+
+@every_good
+def test_rows_are_those_asked_for(name):
+    text, program, sizes = GOOD[name]
+    for damaged in rearranged(text, rows_of(text)):
+        assert isinstance(refusal(damaged, program, sizes), GarbledOutput)
+    refusal(text, program, (*sizes, 2 * sizes[-1]))
+    refusal(text, program, (2 * sizes[0], *sizes[1:]))
+
+
+def test_a_crash_after_the_header():
+    text = recorded("osu_allreduce_8ranks_crashed", "osu-7.4-cuda-h200")
+    error = refusal(text, "osu_allreduce", (MIB,))
+    assert isinstance(error, GarbledOutput)
+    assert str(error) == "the file, line 4: the text ends here, the row of 1048576 B is missing."
+
+
+def test_one_rank_prints_nothing():
+    text = recorded("osu_bw_one_rank")
+    assert str(refusal(text, "osu_bw", (1,))) == "the file: the text is empty."
+
+
+def test_help_instead_of_a_run():
+    error = refusal(recorded("osu_bw_rocm_not_built"), "osu_bw", (1,))
+    assert "'Usage: osu_bw [options]' stands where the banner" in str(error)
+
+
+def test_wrong_data_outweigh_what_is_missing():
+    error = refusal(FAILED, "osu_bw", (1, 2, 4))
+    assert isinstance(error, WrongDataError)
+    assert error.exit_code == 5
+    assert "on message size 2" in str(error)
+    without_last = "".join(FAILED.splitlines(keepends=True)[:-1])
+    assert isinstance(refusal(without_last, "osu_bw", (1, 2, 4)), WrongDataError)
+
+
+def test_verification_that_was_asked_for():
+    text, program, sizes = GOOD["bw -c"]
+    assert osu.parse(text, "x", program, sizes, verified=True).rows[0].verified
+    text, program, sizes = GOOD["bw"]
+    error = refusal(text, program, sizes, verified=True)
+    assert isinstance(error, OtherRunError)
+    assert "were not verified" in str(error)
+
+
+def test_another_program():
+    text, _, sizes = GOOD["bw"]
+    for program in ("osu_bibw", "osu_latency", "osu_allreduce"):
+        error = refusal(text, program, sizes)
+        assert "OSU's 'Bandwidth Test'" in str(error) or "the columns of" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("# Size", "# OSU MPI Latency Test v7.4\n# Size", "a second program begins here"),
+        ("Bandwidth (MB/s)", "Bandwidth (GB/s)", "no known column"),
+        ("Bandwidth (MB/s)", "Bandwidth (MB/s) Validation Validation", "each once"),
+        ("# Datatype: MPI_CHAR.", "nonsense", "stands above the names"),
+        ("# Datatype: MPI_CHAR.", "# Datatype: MPI_", "is damaged"),
+        ("1                       8.05", "1                       8.0", "two digits"),
+        ("8.05", "8.05 node1: a message", "cells"),
+    ],
+)
+def test_damage_is_named(old, new, says):
+    text, program, sizes = GOOD["bw"]
+    assert says in str(refusal(text.replace(old, new, 1), program, sizes))
+
+
+def test_a_second_output_behind_the_first():
+    text, program, sizes = GOOD["bw"]
+    assert "a second program" in str(refusal(text + text, program, sizes))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("0.43              0.79", "0.63              0.79", "not between"),
+        ("0.43              0.79", "0.43              0.59", "not between"),
+    ],
+)
+def test_latencies_fit_each_other(old, new, says):
+    text, program, sizes = GOOD["allreduce -f"]
+    assert old in text
+    assert says in str(refusal(text.replace(old, new, 1), program, sizes))
+
+
+def test_message_rate_fits_the_bandwidth():
+    text, program, sizes = GOOD["mbw_mr"]
+    error = refusal(text.replace("8767519.63", "8867519.63"), program, sizes)
+    assert "are not" in str(error)
+
+
+def test_the_banner_tells_who_made_the_buffers():
+    osu.require_device_support(read("bw cuda"), "cuda")
+    osu.require_device_support(read("tails"), "rocm")
+    for name, wanted in (("bw", "rocm"), ("bw", "cuda"), ("bw cuda", "rocm")):
+        with pytest.raises(NoDeviceSupport, match="did not measure device buffers") as caught:
+            osu.require_device_support(read(name), wanted)
+        assert caught.value.exit_code == 3
+
+
+def test_a_build_with_rocm_that_was_not_asked_for_it():
+    text = recorded("osu_bw_rocm_build_hh")
+    result = osu.parse(text, "x", "osu_bw", doubled(1, 65536))
+    with pytest.raises(NoDeviceSupport, match="the banner says 'MPI', not 'MPI-ROCM'"):
+        osu.require_device_support(result, "rocm")
+
+
+def test_a_buffer_that_osu_says_is_on_the_host():
+    text = TAILS.replace(
+        "# Size", "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
+    )
+    result = osu.parse(text, "x", "osu_latency", (1, 2))
+    with pytest.raises(NoDeviceSupport, match="not on a device"):
+        osu.require_device_support(result, "rocm")
+
+
+def test_managed_memory_is_not_device_memory():
+    text = TAILS.replace("MPI-ROCM", "MPI-CUDA MANAGED")
+    result = osu.parse(text, "x", "osu_latency", (1, 2))
+    assert result.accelerator == "cuda managed"
+    with pytest.raises(NoDeviceSupport):
+        osu.require_device_support(result, "cuda")
+
+
+def test_warnings_of_ucx_are_passed_over():
+    text, program, sizes = GOOD["bw"]
+    log = "[1700000000.123456] [node1:11:0]   parser.c:2033 UCX  WARN  unused variable: UCX_X\n"
+    lines = text.splitlines(keepends=True)
+    for position in range(len(lines) + 1):
+        noisy = "".join([*lines[:position], log, *lines[position:]])
+        assert osu.parse(noisy, "bw", program, sizes) == read("bw")
+
+
+def test_what_can_not_be_asked_for():
+    for program, sizes in (("osu_alltoall", (1,)), ("osu_bw", ())):
+        with pytest.raises(UsageError):
+            osu.parse(GOOD["bw"][0], "x", program, sizes)
+
+
+def test_sizes_double():
+    assert doubled(1, 1) == (1,)
+    assert doubled(4, 33) == (4, 8, 16, 32)
+    for first, last in ((0, 8), (8, 4)):
+        with pytest.raises(UsageError):
+            doubled(first, last)
