@@ -254,6 +254,12 @@ def test_a_line_of_the_library_inside_a_row():
     assert isinstance(refusal(mixed, *asked), GarbledOutput)
 
 
+def test_the_name_that_some_builds_with_mpi_have():
+    text, *asked = GOOD["all_reduce 8"]
+    renamed = text.replace("all_reduce_perf", "all_reduce_perf_mpi")
+    assert nccl.parse(renamed, "all_reduce 8", *asked) == read("all_reduce 8")
+
+
 def test_what_the_library_says_last_is_kept():
     """RCCL repeats its last warning there, which is no failure."""
     text = texts.rccl_2024(texts.SCAN)[:-1] + 'Missing "iommu=pt" from kernel command line\n'

@@ -252,10 +252,12 @@ def test_a_build_with_rocm_that_was_not_asked_for_it():
         osu.require_device_support(result, "rocm")
 
 
-def test_a_buffer_that_osu_says_is_on_the_host():
-    text = TAILS.replace(
-        "# Size", "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
-    )
+def test_where_older_versions_say_that_the_buffers_are():
+    buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)"
+    result = osu.parse(TAILS.replace("# Datatype: MPI_CHAR.", buffers), "x", "osu_latency", (1, 2))
+    assert (result.datatype, result.comments) == (None, (buffers,))
+    osu.require_device_support(result, "rocm")
+    text = TAILS.replace("# Datatype: MPI_CHAR.", buffers.replace("DEVICE (D)", "HOST (H)", 1))
     result = osu.parse(text, "x", "osu_latency", (1, 2))
     with pytest.raises(NoDeviceSupport, match="not on a device"):
         osu.require_device_support(result, "rocm")

@@ -17,7 +17,7 @@ _TESTS = re.compile(
     r"# nccl-tests version (\d[\d.]*) nccl-headers=(\d+) nccl-library=(\d+)"
     r"|rccl-tests: Version (\S+)"
 )
-_STARTING = re.compile(r"# Collective test starting: (\S+)_perf")
+_STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
 _PARAMETERS = re.compile(
     r"# nThread (\d+) nGpus (\d+) minBytes (\d+) maxBytes (\d+) step: (\d+)\((factor|bytes)\) "
     r"warmup iters: (\d+) iters: (\d+) agg iters: (\d+) validation: (\d+) graph: (\d+)"
@@ -30,7 +30,7 @@ _RANK = re.compile(
 _HEADER = re.compile(r"#\s+size\s+count\s+type\s")
 _BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)")
 _AVERAGE = re.compile(r"# Avg bus bandwidth\s*: (\S+)(?: (?:OK|FAILED))?")
-_CONCLUDED = re.compile(r"# Collective test concluded: (\S+)_perf")
+_CONCLUDED = re.compile(r"# Collective test concluded: (\S+?)_perf(?:_mpi)?")
 # Lines of the library, which it writes between those of the test where NCCL_DEBUG asks for them.
 _LOG = re.compile(r"(?!#|\s*\d+\s+\d+\s).*\bNCCL (?:INFO|WARN|TRACE|CALL) (.*)")
 _LIBRARY = re.compile(r"(NCCL|RCCL|HIP|ROCm) version\s*:?\s*(\S+)")
