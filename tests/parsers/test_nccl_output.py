@@ -124,7 +124,7 @@ def test_no_cut_passes(name):
 
 
 @every_good
-@pytest.mark.parametrize("by", ["word", "-1", "nan", "inf", "-14.46", "1e+33"])
+@pytest.mark.parametrize("by", ["word", "-1", "nan", "inf", "-14.46", "1e+33", "0.00"])
 def test_no_other_cell_passes(name, by):
     text, *asked = GOOD[name]
     for damaged in cells(text, rows_of(text), by):
@@ -173,6 +173,8 @@ def test_not_verified_is_not_right():
     assert "#wrong of 1048576 B is N/A" in str(refusal(text, *asked))
     told = text.replace("validation: 1", "validation: 0")
     assert isinstance(refusal(told, *asked), OtherRunError)
+    untold = texts.rccl_2024(texts.SCAN).replace("validation: 1", "validation: 0")
+    assert "'validation: 0' says" in str(refusal(untold, *asked))
     result = nccl.parse(told, "x", *asked, verified=False)
     assert not any(row.verified for row in result.rows)
     assert result.rows[0].in_place.wrong is None
@@ -251,7 +253,7 @@ def test_lines_of_the_library_are_passed_over(name):
 def test_a_line_of_the_library_inside_a_row():
     text, *asked = GOOD["all_reduce 2"]
     mixed = text.replace("   14.56", " node1:11:12 [0] NCCL INFO Channel 00\n   14.56")
-    assert isinstance(refusal(mixed, *asked), GarbledOutput)
+    assert str(refusal(mixed, *asked)) == "the file, line 12: 'sum' (time) is no number."
 
 
 def test_the_name_that_some_builds_with_mpi_have():
@@ -293,6 +295,23 @@ def test_damage_is_named(old, new, says):
         text = texts.rccl_2025(texts.SCAN)
     assert old in text
     assert re.search(says, str(refusal(text.replace(old, new, 1), "all_reduce", 8, SIZES)))
+
+
+@pytest.mark.parametrize(
+    ("before", "says"),
+    [
+        ("# nThread", "the text is empty"),
+        ("#  Rank  0", "the names of the columns"),
+        ("# Out of", "'# Out of bounds values'"),
+        ("# Avg", "'# Avg bus bandwidth'"),
+        ("#\n# Collective test concluded", "its end"),
+    ],
+)
+def test_what_is_missing_is_named(before, says):
+    text, *asked = GOOD["all_reduce 4"]
+    text = text[text.index("# nThread") :]
+    named = "# Collective test starting: all_reduce_perf\n" if "end" in says else ""
+    assert says in str(refusal(named + text[: text.index(before)], *asked))
 
 
 def test_a_second_output_behind_the_first():

@@ -186,10 +186,12 @@ def _timing(
     time, algbw, busbw = (
         _number(word, name, line, origin) for word, name in zip(words[:3], _GROUP[:3], strict=True)
     )
-    wrong = None if words[3] == "N/A" else _number(words[3], "#wrong", line, origin).value
-    if wrong:
-        reason = f"{words[3]} values of {collective} with {size} B are wrong"
-        raise WrongDataError(origin, line.number, reason)
+    wrong = {"N/A": None, "0": 0}.get(words[3], -1)
+    if wrong == -1:
+        if _number(words[3], "#wrong", line, origin).value > 0:
+            reason = f"{words[3]} values of {collective} with {size} B are wrong"
+            raise WrongDataError(origin, line.number, reason)
+        raise GarbledOutput(origin, line.number, f"'{words[3]}' (#wrong) is no count")
     if time.value <= 0:
         raise GarbledOutput(origin, line.number, f"'{words[0]}' (time) is not above zero")
     # Bytes per us are 1e-3 GB/s.
@@ -204,7 +206,7 @@ def _timing(
             f"on {ranks} ranks give {algbw.value * factor:.2f}"
         )
         raise GarbledOutput(origin, line.number, reason)
-    return Timing(time.value, algbw.value, busbw.value, None if wrong is None else int(wrong))
+    return Timing(time.value, algbw.value, busbw.value, wrong)
 
 
 def _number(text: str, column: str, line: Line, origin: str) -> Printed:
