@@ -168,13 +168,14 @@ TEST_CASE("what a device cannot reach is known by a sentence") {
 
 TEST_CASE("copy engines that are switched off are noted, where there are any") {
   REQUIRE(setenv("HSA_ENABLE_SDMA", "1", 1) == 0);
-  CHECK(engine_notes("gfx90a").empty());
+  CHECK(engine_notes("gfx90a", true).empty());
   REQUIRE(setenv("HSA_ENABLE_SDMA", "0", 1) == 0);
-  CHECK(engine_notes("sm_90").empty());
-  REQUIRE(engine_notes("gfx90a").size() == 1);
-  CHECK(engine_notes("gfx90a")[0].find("HSA_ENABLE_SDMA is 0") == 0);
+  CHECK(engine_notes("sm_90", true).empty());
+  REQUIRE(engine_notes("gfx90a", true).size() == 1);
+  CHECK(engine_notes("gfx90a", true)[0].find("HSA_ENABLE_SDMA is 0") == 0);
   REQUIRE(setenv("HSA_ENABLE_PEER_SDMA", "0", 1) == 0);
-  CHECK(engine_notes("gfx90a").size() == 2);
+  CHECK(engine_notes("gfx90a", true).size() == 2);
+  CHECK(engine_notes("gfx90a", false).size() == 1);
   REQUIRE(unsetenv("HSA_ENABLE_SDMA") == 0);
   REQUIRE(unsetenv("HSA_ENABLE_PEER_SDMA") == 0);
 }

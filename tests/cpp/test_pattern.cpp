@@ -79,7 +79,8 @@ TEST_CASE("faults that cannot be made are refused") {
     CHECK_THROWS_AS((void)parse_faults({text}), Failure);
   }
   const Array array;
-  CHECK_THROWS_AS(inject({{false, kWords * 8, 0}}, array.stream, array.data, kWords), Failure);
+  const auto outside = parse_faults({"flip-bit:" + std::to_string(8 * kWords) + ":0"});
+  CHECK_THROWS_AS(inject(outside, array.stream, array.data, kWords), Failure);
 }
 
 TEST_CASE("sums of scaled values are exact") {

@@ -41,6 +41,11 @@ class ConcurrentBatch {
   bool primed_ = false;
 };
 
+/// Runs `batch` operations of every task by threads of the host that wait for them, timed by the
+/// host's clock: what copies of pageable memory need, which block their caller. One task is run by
+/// the calling thread, several by one thread each, at the same time.
+BatchTimes run_by_host(const std::vector<Task>& tasks, int batch);
+
 /// The series of tasks that were measured together. `parts` describes each of them, in the order
 /// of the tasks, verified and without samples. One alone is a single; several are shares, and
 /// their sum comes last.

@@ -4,11 +4,13 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
+#include "harness/power.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 
@@ -31,6 +33,8 @@ std::optional<std::string> pci_address(int device) {
   }
   return address.data();
 }
+
+json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 /// AMD's runtime fills the 16 bytes with text, NVIDIA's with a binary UUID.
 json unique_id(int device) {
@@ -131,6 +135,18 @@ std::vector<std::uint64_t> array_sizes(const std::string& text, std::uint64_t ca
 
 bool device_is_cpu(int device) { return std::string(properties_of(device).gcnArchName) == "host"; }
 
+std::vector<std::string> engine_notes(const std::string& arch, bool between_peers) {
+  std::vector<std::string> notes;
+  for (const std::string name : {"HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"}) {
+    const char* value = std::getenv(name.c_str());
+    const bool concerns = between_peers || name == "HSA_ENABLE_SDMA";
+    if (concerns && arch.rfind("gfx", 0) == 0 && value != nullptr && std::string(value) == "0") {
+      notes.push_back(name + " is 0: what is labelled copy-engine was copied by kernels of ROCm");
+    }
+  }
+  return notes;
+}
+
 int device_numa_domain(int device) {
   if (const auto address = pci_address(device)) {
     return numa_domain_of_pci(*address);
@@ -148,6 +164,8 @@ json describe_devices() {
     const auto properties = properties_of(i);
     const auto address = pci_address(i);
     const int domain = device_numa_domain(i);
+    // A simulated device may have the address of one of this machine.
+    const auto power = address && !kSimulated ? power_state(*address) : PowerState{};
     devices.push_back({{"index", i},
                        {"name", properties.name},
                        {"arch", properties.gcnArchName},
@@ -156,7 +174,10 @@ json describe_devices() {
                        {"memory_bytes", properties.totalGlobalMem},
                        {"compute_units", properties.multiProcessorCount},
                        {"last_level_cache_bytes", device_last_level_cache(i)},
-                       {"numa_domain", domain < 0 ? json(nullptr) : json(domain)}});
+                       {"numa_domain", domain < 0 ? json(nullptr) : json(domain)},
+                       {"power_cap_w", or_null(power.power_cap_w)},
+                       {"clock_mhz", or_null(power.clock_mhz)},
+                       {"memory_clock_mhz", or_null(power.memory_clock_mhz)}});
   }
   return devices;
 }

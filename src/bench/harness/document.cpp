@@ -26,9 +26,13 @@ using nlohmann::json;
 json or_null(int value) { return value < 0 ? json(nullptr) : json(value); }
 
 json place_json(const Place& place) {
-  return {{"memory", place.memory},
-          {"device", or_null(place.device)},
-          {"numa_domain", or_null(place.numa_domain)}};
+  json result{{"memory", place.memory},
+              {"device", or_null(place.device)},
+              {"numa_domain", or_null(place.numa_domain)}};
+  if (place.huge_page_bytes) {
+    result["huge_page_bytes"] = *place.huge_page_bytes;
+  }
+  return result;
 }
 
 std::string hexadecimal(std::uint64_t word) {
@@ -40,7 +44,7 @@ std::string hexadecimal(std::uint64_t word) {
 json verification_json(const Verification& found) {
   json mismatch = nullptr;
   if (found.first_mismatch) {
-    mismatch = {{"device", found.first_mismatch->device},
+    mismatch = {{"device", or_null(found.first_mismatch->device)},
                 {"offset_bytes", found.first_mismatch->offset_bytes},
                 {"expected", hexadecimal(found.first_mismatch->expected)},
                 {"found", hexadecimal(found.first_mismatch->found)}};

@@ -18,12 +18,13 @@ struct Place {
   std::string memory = "device";
   int device = -1;
   int numa_domain = -1;
+  std::optional<std::uint64_t> huge_page_bytes = std::nullopt;  ///< of host memory, if known
 };
 
 /// The outcome of comparing a destination with what it should hold, word by word.
 struct Verification {
   struct Mismatch {
-    int device = 0;
+    int device = 0;  ///< -1: host memory
     std::uint64_t offset_bytes = 0;
     std::uint64_t expected = 0;
     std::uint64_t found = 0;

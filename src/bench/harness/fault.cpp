@@ -4,47 +4,83 @@
 #include "harness/sizes.hpp"
 
 namespace fabricheck {
+namespace {
 
-std::vector<Fault> parse_faults(const std::vector<std::string>& texts) {
+Fault parse_fault(const std::string& text, bool host_memory) {
+  Fault fault;
+  if (text == "unwritten") {
+    fault.kind = Fault::Kind::unwritten;
+    return fault;
+  }
+  const auto first = text.find(':');
+  const auto second = first == std::string::npos ? first : text.find(':', first + 1);
+  const auto name = text.substr(0, first);
+  if (host_memory && name == "pages-on" && first != std::string::npos) {
+    fault.kind = Fault::Kind::pages_on;
+    fault.domain = parse_index(text.substr(first + 1), "the NUMA domain");
+    return fault;
+  }
+  if (name != "flip-bit" || second == std::string::npos) {
+    throw Failure(Status::usage,
+                  "'" + text + "' is not a fault: write flip-bit:OFFSET:BIT" +
+                      (host_memory ? ", unwritten or pages-on:DOMAIN" : " or unwritten"));
+  }
+  fault.offset_bytes = parse_whole(text.substr(first + 1, second - first - 1), "the byte offset");
+  fault.bit = parse_index(text.substr(second + 1), "the bit");
+  if (fault.bit > 63) {
+    throw Failure(Status::usage, "the bit of '" + text + "' is above 63");
+  }
+  return fault;
+}
+
+template <typename Poison, typename Flip>
+void inject_by(const std::vector<Fault>& faults, std::uint64_t words, const Poison& poison_all,
+               const Flip& flip) {
+  for (const auto& fault : faults) {
+    if (fault.kind == Fault::Kind::unwritten) {
+      poison_all();
+    } else if (fault.kind == Fault::Kind::flip_bit) {
+      const auto word = fault.offset_bytes / sizeof(double);
+      if (word >= words) {
+        throw Failure(Status::usage, "the fault at byte " + std::to_string(fault.offset_bytes) +
+                                         " lies outside an array of " +
+                                         format_size(words * sizeof(double)));
+      }
+      flip(word, fault.bit);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Fault> parse_faults(const std::vector<std::string>& texts, bool host_memory) {
   std::vector<Fault> faults;
   for (const auto& text : texts) {
-    Fault fault;
-    if (text == "unwritten") {
-      fault.unwritten = true;
-    } else {
-      const auto first = text.find(':');
-      const auto second = first == std::string::npos ? first : text.find(':', first + 1);
-      if (second == std::string::npos || text.substr(0, first) != "flip-bit") {
-        throw Failure(Status::usage,
-                      "'" + text + "' is not a fault: write flip-bit:OFFSET:BIT or unwritten");
-      }
-      fault.offset_bytes =
-          parse_whole(text.substr(first + 1, second - first - 1), "the byte offset");
-      fault.bit = parse_index(text.substr(second + 1), "the bit");
-      if (fault.bit > 63) {
-        throw Failure(Status::usage, "the bit of '" + text + "' is above 63");
-      }
-    }
-    faults.push_back(fault);
+    faults.push_back(parse_fault(text, host_memory));
   }
   return faults;
 }
 
+std::optional<int> pages_on(const std::vector<Fault>& faults) {
+  for (const auto& fault : faults) {
+    if (fault.kind == Fault::Kind::pages_on) {
+      return fault.domain;
+    }
+  }
+  return std::nullopt;
+}
+
 void inject(const std::vector<Fault>& faults, const TimedStream& stream, double* data,
             std::uint64_t words) {
-  for (const auto& fault : faults) {
-    if (fault.unwritten) {
-      poison(stream, data, words);
-      continue;
-    }
-    const auto word = fault.offset_bytes / sizeof(double);
-    if (word >= words) {
-      throw Failure(Status::usage, "the fault at byte " + std::to_string(fault.offset_bytes) +
-                                       " lies outside an array of " +
-                                       format_size(words * sizeof(double)));
-    }
-    flip_bit(stream, data, word, fault.bit);
-  }
+  inject_by(
+      faults, words, [&] { poison(stream, data, words); },
+      [&](std::uint64_t word, int bit) { flip_bit(stream, data, word, bit); });
+}
+
+void inject(const std::vector<Fault>& faults, double* data, std::uint64_t words) {
+  inject_by(
+      faults, words, [&] { poison(data, words); },
+      [&](std::uint64_t word, int bit) { flip_bit(data, word, bit); });
 }
 
 }  // namespace fabricheck

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,17 +11,28 @@
 namespace fabricheck {
 
 struct Fault {
-  bool unwritten = false;          ///< the destination looks as if never written
-  std::uint64_t offset_bytes = 0;  ///< else: the word with this byte has a bit flipped
+  enum class Kind {
+    flip_bit,   ///< one bit of the destination's word with byte `offset_bytes`
+    unwritten,  ///< the destination looks as if never written
+    pages_on,   ///< host memory lies on another NUMA domain than asked
+  } kind = Kind::flip_bit;
+  std::uint64_t offset_bytes = 0;
   int bit = 0;
+  int domain = 0;
 };
 
-/// "flip-bit:OFFSET:BIT" or "unwritten". Throws Failure(usage).
-std::vector<Fault> parse_faults(const std::vector<std::string>& texts);
+/// "flip-bit:OFFSET:BIT" or "unwritten", and "pages-on:DOMAIN" of a program with host memory.
+/// Throws Failure(usage).
+std::vector<Fault> parse_faults(const std::vector<std::string>& texts, bool host_memory = false);
+
+/// The domain that host memory is to be put on instead of the one asked for, if any.
+std::optional<int> pages_on(const std::vector<Fault>& faults);
 
 /// Applies the faults to a destination of `words` words, after the last sample and before the
 /// comparison. Throws Failure(usage) when an offset lies outside.
 void inject(const std::vector<Fault>& faults, const TimedStream& stream, double* data,
             std::uint64_t words);
+/// The same by the calling thread, of memory that no device reaches.
+void inject(const std::vector<Fault>& faults, double* data, std::uint64_t words);
 
 }  // namespace fabricheck

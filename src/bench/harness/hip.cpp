@@ -38,40 +38,63 @@ Buffer Buffer::on_device(int device, std::size_t bytes) {
   return buffer;
 }
 
-Buffer Buffer::on_host(int numa_domain, std::size_t bytes) {
+Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
+                       std::optional<int> pages_on) {
   const auto free_bytes = host_memory_available();
+  const bool pinned = kind == HostMemory::pinned;
   Buffer buffer;
-  const HostBinding binding(numa_domain);
-  if (bytes > free_bytes ||
-      hipHostMalloc(&buffer.data_, bytes, hipHostMallocPortable | hipHostMallocNumaUser) !=
-          hipSuccess) {
-    buffer.data_ = nullptr;
-    (void)hipGetLastError();
+  buffer.kind_ = kind;
+  buffer.bytes_ = bytes;
+  buffer.asked_domain_ = numa_domain;
+  const HostBinding binding(pages_on.value_or(numa_domain));
+  if (bytes <= free_bytes && pinned) {
+    const auto error =
+        hipHostMalloc(&buffer.data_, bytes, hipHostMallocPortable | hipHostMallocNumaUser);
+    if (error != hipSuccess) {
+      buffer.data_ = nullptr;
+      (void)hipGetLastError();
+    }
+  } else if (bytes <= free_bytes) {
+    buffer.data_ = map_pages(bytes);
+  }
+  if (buffer.data_ == nullptr) {
     throw Failure(Status::unsupported, "the host has " + format_size(free_bytes) +
-                                           " of memory free, but " + format_size(bytes) +
-                                           " more page-locked are needed");
+                                           " of memory free, but " + format_size(bytes) + " more" +
+                                           (pinned ? " page-locked" : "") + " are needed");
   }
   touch_pages(buffer.data_, bytes);
-  buffer.numa_domain_ = numa_domain_of(buffer.data_, bytes);
-  if (numa_domain >= 0 && buffer.numa_domain_ != numa_domain) {
-    throw Failure(Status::runtime_error,
-                  "host memory was asked for on NUMA domain " + std::to_string(numa_domain) +
-                      ", but its pages are on " +
-                      (buffer.numa_domain_ < 0 ? std::string("several or unknown domains")
-                                               : "domain " + std::to_string(buffer.numa_domain_)));
-  }
+  buffer.prove_pages();
   return buffer;
+}
+
+void Buffer::prove_pages() {
+  const auto found = numa_domains_of(data_, bytes_);
+  numa_domain_ = found.size() == 1 ? found.front() : -1;
+  if (asked_domain_ < 0 || numa_domain_ == asked_domain_) {
+    return;
+  }
+  std::string where = "where the system does not tell";
+  for (const int domain : found) {
+    where = (domain == found.front() ? (found.size() > 1 ? "on domains " : "on domain ")
+                                     : where + ", ") +
+            std::to_string(domain);
+  }
+  throw Failure(Status::runtime_error, "host memory was asked for on NUMA domain " +
+                                           std::to_string(asked_domain_) + ", but its pages are " +
+                                           where);
 }
 
 Buffer::~Buffer() {
   if (data_ == nullptr) {
     return;
   }
-  if (device_ < 0) {
-    (void)hipHostFree(data_);
-  } else {
+  if (device_ >= 0) {
     (void)hipSetDevice(device_);
     (void)hipFree(data_);
+  } else if (kind_ == HostMemory::pinned) {
+    (void)hipHostFree(data_);
+  } else {
+    unmap_pages(data_, bytes_);
   }
 }
 

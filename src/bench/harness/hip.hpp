@@ -4,6 +4,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,16 +17,20 @@ void check_hip(hipError_t error, const char* call);
 
 #define FABRICHECK_HIP(call) ::fabricheck::check_hip((call), #call)
 
-/// Memory that a device can reach, freed at the end of its life.
+/// Host memory: page-locked by the runtime, which every device reaches, or as malloc gives it.
+enum class HostMemory { pinned, pageable };
+
+/// Memory, freed at the end of its life.
 class Buffer {
  public:
   Buffer() = default;
   /// Memory of `device`. Throws Failure(unsupported) with both sizes when too little is free.
   static Buffer on_device(int device, std::size_t bytes);
-  /// Page-locked host memory that every device can reach, on `numa_domain` if that is not
-  /// negative. The pages are touched, then asked where they are: Failure(runtime_error) with the
-  /// domain found when it is another one than asked.
-  static Buffer on_host(int numa_domain, std::size_t bytes);
+  /// Host memory of whole pages, on `numa_domain` if that is not negative. The pages are touched,
+  /// then asked where they are: Failure(runtime_error) with the domains found when there are other
+  /// ones than asked. `pages_on` is a fault made on purpose: a domain to put the pages on instead.
+  static Buffer on_host(int numa_domain, std::size_t bytes, HostMemory kind = HostMemory::pinned,
+                        std::optional<int> pages_on = std::nullopt);
 
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -42,16 +47,24 @@ class Buffer {
   }
   /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
   [[nodiscard]] int numa_domain() const { return numa_domain_; }
+  /// Asks again where the pages of host memory are, for a system may move them. Throws as on_host.
+  void prove_pages();
 
  private:
   void swap(Buffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(device_, other.device_);
     std::swap(numa_domain_, other.numa_domain_);
+    std::swap(asked_domain_, other.asked_domain_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(kind_, other.kind_);
   }
   void* data_ = nullptr;
-  int device_ = -1;  // negative: host memory
+  int device_ = -1;  // negative: host memory, to which what follows belongs
   int numa_domain_ = -1;
+  int asked_domain_ = -1;
+  std::size_t bytes_ = 0;
+  HostMemory kind_ = HostMemory::pinned;
 };
 
 /// A stream of one device with the two events that time a batch on it.

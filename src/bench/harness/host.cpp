@@ -1,6 +1,7 @@
 #include "harness/host.hpp"
 
 #include <hwloc.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -165,6 +166,30 @@ json describe_host() {
           {"transparent_hugepage", transparent_hugepage()}};
 }
 
+void* map_pages(std::size_t bytes) {
+  // A page without access at each end keeps the system from merging the mapping with others, whose
+  // pages would then be counted with these (huge_pages.hpp).
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto whole = (bytes + page - 1) / page * page;
+  void* outer = mmap(nullptr, whole + 2 * page, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (outer == MAP_FAILED) {
+    return nullptr;
+  }
+  void* data = static_cast<char*>(outer) + page;
+  if (mprotect(data, whole, PROT_READ | PROT_WRITE) != 0) {
+    (void)munmap(outer, whole + 2 * page);
+    return nullptr;
+  }
+  return data;
+}
+
+void unmap_pages(void* data, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto whole = (bytes + page - 1) / page * page;
+  (void)munmap(static_cast<char*>(data) - page, whole + 2 * page);
+}
+
 void touch_pages(void* data, std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   auto* first = static_cast<volatile char*>(data);
@@ -173,15 +198,21 @@ void touch_pages(void* data, std::size_t bytes) {
   }
 }
 
-int numa_domain_of(const void* data, std::size_t bytes) {
+std::vector<int> numa_domains_of(const void* data, std::size_t bytes) {
   auto* nodes = hwloc_bitmap_alloc();
-  int domain = -1;
+  std::vector<int> domains;
+  // An infinite set is that of a topology which is not this machine's.
   if (hwloc_get_area_memlocation(topology(), data, bytes, nodes, HWLOC_MEMBIND_BYNODESET) == 0 &&
-      hwloc_bitmap_weight(nodes) == 1) {
-    domain = hwloc_bitmap_first(nodes);
+      hwloc_bitmap_weight(nodes) > 0) {
+    domains = indices(nodes);
   }
   hwloc_bitmap_free(nodes);
-  return domain;
+  return domains;
+}
+
+int numa_domain_of(const void* data, std::size_t bytes) {
+  const auto domains = numa_domains_of(data, bytes);
+  return domains.size() == 1 ? domains.front() : -1;
 }
 
 int numa_domain_of_pci(const std::string& address) {

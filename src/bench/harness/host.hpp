@@ -23,8 +23,18 @@ std::uint64_t host_memory_available();
 /// Size of all last-level caches of the host together, in bytes; 0 when unknown.
 std::uint64_t host_last_level_cache();
 
+/// Pageable memory of whole pages, in a mapping of its own; null when the system refuses. Its
+/// pages exist once they are touched.
+void* map_pages(std::size_t bytes);
+/// Gives the memory of map_pages back.
+void unmap_pages(void* data, std::size_t bytes);
+
 /// Writes one byte to every page, so that each exists where the present binding puts it.
 void touch_pages(void* data, std::size_t bytes);
+
+/// The NUMA domains that hold pages of [data, data + bytes), in order; none when the system does
+/// not say. Pages must have been touched.
+std::vector<int> numa_domains_of(const void* data, std::size_t bytes);
 
 /// The NUMA domain that holds all pages of [data, data + bytes); -1 when there are several or the
 /// system does not say. Pages must have been touched.

@@ -2,6 +2,7 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace fabricheck {
@@ -46,14 +47,17 @@ __global__ void flip_kernel(std::uint64_t* data, std::uint64_t word, int bit) {
   data[word] ^= 1ULL << bit;
 }
 
+__host__ __device__ inline double value_of(std::uint64_t i, const Expected& expected) {
+  return expected.first_factor * value_of(i, expected.first_seed) +
+         expected.second_factor * value_of(i, expected.second_seed);
+}
+
 /// found[0]: number of differences; found[1]: the first word that differs.
 __global__ void compare_kernel(const double* data, std::uint64_t words, Expected expected,
                                unsigned long long* found) {
   const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < words) {
-    const double value = expected.first_factor * value_of(i, expected.first_seed) +
-                         expected.second_factor * value_of(i, expected.second_seed);
-    if (bits_of(value) != bits_of(data[i])) {
+    if (bits_of(value_of(i, expected)) != bits_of(data[i])) {
       atomicAdd(&found[0], 1ULL);
       atomicMin(&found[1], static_cast<unsigned long long>(i));
     }
@@ -109,11 +113,40 @@ Verification compare(const TimedStream& stream, const double* data, std::uint64_
     const std::uint64_t word = counts[1];
     double seen = 0;
     FABRICHECK_HIP(hipMemcpy(&seen, data + word, sizeof seen, hipMemcpyDefault));
-    const double right = expected.first_factor * value_of(word, expected.first_seed) +
-                         expected.second_factor * value_of(word, expected.second_seed);
-    result.first_mismatch = {stream.device(), word * sizeof(double), bits_of(right), bits_of(seen)};
+    result.first_mismatch = {stream.device(), word * sizeof(double),
+                             bits_of(value_of(word, expected)), bits_of(seen)};
   }
   return result;
+}
+
+void fill(double* data, std::uint64_t words, std::uint32_t seed) {
+  for (std::uint64_t i = 0; i < words; ++i) {
+    data[i] = value_of(i, seed);
+  }
+}
+
+void poison(double* data, std::uint64_t words) {
+  double value = 0;
+  memcpy(&value, &kPoison, sizeof value);
+  std::fill(data, data + words, value);
+}
+
+Verification compare(const double* data, std::uint64_t words, const Expected& expected) {
+  Verification result;
+  result.bytes_checked = words * sizeof(double);
+  for (std::uint64_t i = 0; i < words; ++i) {
+    const auto right = bits_of(value_of(i, expected));
+    const auto seen = bits_of(data[i]);
+    if (right != seen && result.errors++ == 0) {
+      result.first_mismatch = {-1, i * sizeof(double), right, seen};
+    }
+  }
+  return result;
+}
+
+void flip_bit(double* data, std::uint64_t word, int bit) {
+  const auto flipped = bits_of(data[word]) ^ 1ULL << bit;
+  memcpy(data + word, &flipped, sizeof flipped);
 }
 
 }  // namespace fabricheck

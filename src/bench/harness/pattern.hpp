@@ -32,6 +32,12 @@ Verification compare(const TimedStream& stream, const double* data, std::uint64_
 /// Flips one bit of word `word`, by a kernel: a fault made on purpose.
 void flip_bit(const TimedStream& stream, double* data, std::uint64_t word, int bit);
 
+/// The same four by the calling thread, of memory that no device reaches.
+void fill(double* data, std::uint64_t words, std::uint32_t seed);
+void poison(double* data, std::uint64_t words);
+Verification compare(const double* data, std::uint64_t words, const Expected& expected);
+void flip_bit(double* data, std::uint64_t word, int bit);
+
 /// The value of element `i` under `seed`, as the kernels compute it.
 double pattern_value(std::uint64_t i, std::uint32_t seed);
 

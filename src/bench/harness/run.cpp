@@ -108,11 +108,18 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
       ->capture_default_str();
   app.add_option("--inject-fault", options.faults,
                  "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into "
-                 "the destination) or unwritten")
+                 "the destination) or unwritten; of memcpy also pages-on:DOMAIN")
       ->group("Testing");
 }
 
-/// " on device 1", and for what reaches another device's memory " from device 0 to device 1" too.
+/// "host-pinned memory of NUMA domain 2"
+std::string host_text(const Place& place) {
+  return place.memory + " memory" +
+         (place.numa_domain >= 0 ? " of NUMA domain " + std::to_string(place.numa_domain) : "");
+}
+
+/// " on device 1", and for what reaches other memory " from device 0 to device 1" too, or
+/// " from host-pinned memory of NUMA domain 2".
 std::string place_text(const Series& series) {
   if (series.device < 0) {
     return " on the whole set";
@@ -120,9 +127,18 @@ std::string place_text(const Series& series) {
   const int from = series.source.device;
   const int to = series.destination.device;
   const bool remote = from >= 0 && to >= 0 && (from != series.device || to != series.device);
-  return " on device " + std::to_string(series.device) +
-         (remote ? " from device " + std::to_string(from) + " to device " + std::to_string(to)
-                 : std::string());
+  const auto on_host = [](const Place& place) { return place.memory.rfind("host-", 0) == 0; };
+  auto text = " on device " + std::to_string(series.device);
+  if (remote) {
+    text += " from device " + std::to_string(from) + " to device " + std::to_string(to);
+  }
+  if (on_host(series.source)) {
+    text += " from " + host_text(series.source);
+  }
+  if (on_host(series.destination)) {
+    text += " to " + host_text(series.destination);
+  }
+  return text;
 }
 
 json head(const Program& program, int argc, char** argv, const CommonOptions& options) {

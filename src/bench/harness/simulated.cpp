@@ -1,10 +1,13 @@
 // The simulated node in the place of the host and of its clock: simulation.hpp and host.hpp.
+#include <exception>
 #include <optional>
+#include <simgrid/s4u.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/host.hpp"
+#include "harness/numa.hpp"
 #include "harness/simulation.hpp"
 #include "harness/status.hpp"
 #include "sim.hpp"
@@ -73,10 +76,55 @@ std::uint64_t host_memory_available() { return fabricheck_sim::free_host_memory(
 // The model has no caches: every access goes to memory.
 std::uint64_t host_last_level_cache() { return 0; }
 
+void* map_pages(std::size_t bytes) { return fabricheck_sim::allocate_pageable(bytes); }
+
+void unmap_pages(void* data, std::size_t) { fabricheck_sim::release_pageable(data); }
+
 void touch_pages(void*, std::size_t) {}
 
 int numa_domain_of(const void* data, std::size_t) {
   return fabricheck_sim::domain_of(data).value_or(-1);
+}
+
+std::vector<int> numa_domains_of(const void* data, std::size_t bytes) {
+  return {numa_domain_of(data, bytes)};
+}
+
+std::vector<HostDomain> host_domains() {
+  std::vector<HostDomain> domains;
+  for (const auto& domain : fabricheck_sim::domains()) {
+    domains.push_back({domain.index, domain.cores, domain.memory_bytes, ""});
+  }
+  return domains;
+}
+
+// Calls on the simulated host take no time, wherever they come from.
+CoreBinding::CoreBinding(int) {}
+CoreBinding::~CoreBinding() = default;
+
+std::vector<double> run_at_once(const std::vector<std::function<void()>>& works) {
+  const double start = host_seconds();
+  std::vector<double> seconds(works.size());
+  std::vector<simgrid::s4u::ActorPtr> actors;
+  std::exception_ptr error;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    actors.push_back(simgrid::s4u::Actor::create("thread", simgrid::s4u::this_actor::get_host(),
+                                                 [&works, &seconds, &error, start, i] {
+                                                   try {
+                                                     works[i]();
+                                                   } catch (...) {
+                                                     error = std::current_exception();
+                                                   }
+                                                   seconds[i] = host_seconds() - start;
+                                                 }));
+  }
+  for (const auto& actor : actors) {
+    actor->join();
+  }
+  if (error) {
+    std::rethrow_exception(error);
+  }
+  return seconds;
 }
 
 int numa_domain_of_pci(const std::string& address) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "harness/sampling.hpp"
 
@@ -22,6 +23,11 @@ struct Traffic {
   std::uint64_t bytes;
   bool write;
 };
+
+/// Runs work of the host at the same time, each by a thread, on a simulated node by an actor; they
+/// start together. Returns the seconds from that start until each had ended, by the clock that
+/// programs measure by. Throws what one of them threw, when all have ended.
+std::vector<double> run_at_once(const std::vector<std::function<void()>>& works);
 
 #ifdef FABRICHECK_SIMULATED
 

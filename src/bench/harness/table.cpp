@@ -1,6 +1,6 @@
 #include "harness/table.hpp"
 
-#include <string>
+#include <array>
 
 #include "harness/sizes.hpp"
 
@@ -32,16 +32,54 @@ std::string set_text(const json& series) {
   return role == "sum" ? "sum of " + set : set;
 }
 
+void print_head(const json& document, const char* end, std::FILE* out) {
+  std::fprintf(out, "%s, runtime %s, %s%s\n",
+               document["program"]["name"].get<std::string>().c_str(),
+               document["program"]["runtime"].get<std::string>().c_str(),
+               document["clock"].get<std::string>().c_str(), end);
+}
+
+void print_matrix(const Matrix& matrix, std::FILE* out) {
+  std::fprintf(out, "\n%s\n%6s", matrix.title.c_str(), "");
+  for (const int column : matrix.columns) {
+    std::fprintf(out, " %9d", column);
+  }
+  for (const int row : matrix.rows) {
+    std::fprintf(out, "\n%6d", row);
+    for (const int column : matrix.columns) {
+      const auto cell = matrix.cells.find({row, column});
+      std::fprintf(out, " %9s", cell == matrix.cells.end() ? "-" : cell->second.c_str());
+    }
+  }
+  std::fprintf(out, "\n");
+}
+
 }  // namespace
+
+std::string cell_of(const json& series) {
+  std::array<char, 32> text{};
+  const bool wrong = series["verification"]["errors"].get<std::uint64_t>() > 0;
+  std::snprintf(text.data(), text.size(), "%.4g%s%s", series["median"].get<double>(),
+                series["noisy"].get<bool>() ? "~" : "", wrong ? "!" : "");
+  return text.data();
+}
+
+void print_matrices(const json& document, const std::vector<Matrix>& matrices, std::FILE* out) {
+  if (matrices.empty()) {
+    return;
+  }
+  print_head(document, "; ~ noisy, ! wrong data", out);
+  for (const auto& matrix : matrices) {
+    print_matrix(matrix, out);
+  }
+}
 
 void print_table(const json& document, std::FILE* out) {
   if (document["series"].empty()) {
     return;
   }
-  std::fprintf(out, "%s, runtime %s, %s\n", document["program"]["name"].get<std::string>().c_str(),
-               document["program"]["runtime"].get<std::string>().c_str(),
-               document["clock"].get<std::string>().c_str());
-  std::fprintf(out, "%-3s %-8s %-12s %-28s %9s %5s %10s %23s %4s %-10s %s\n", "exp", "what",
+  print_head(document, "", out);
+  std::fprintf(out, "%-3s %-8s %-12s %-33s %9s %5s %10s %23s %4s %-10s %s\n", "exp", "what",
                "device", "source -> destination", "bytes", "block", "median", "95 % interval", "n",
                "counted", "data");
   for (const auto& series : document["series"]) {
@@ -58,7 +96,7 @@ void print_table(const json& document, std::FILE* out) {
                            : std::string("-");
     const auto errors = series["verification"]["errors"].get<std::uint64_t>();
     std::fprintf(
-        out, "%-3s %-8s %-12s %-28s %9s %5s %5.5g %-4s %23s %4zu %-10s %s\n",
+        out, "%-3s %-8s %-12s %-33s %9s %5s %5.5g %-4s %23s %4zu %-10s %s\n",
         series["experiment"].get<std::string>().c_str(),
         series["operation"].get<std::string>().c_str(), set_text(series).c_str(),
         (place_text(series["source"]) + " -> " + place_text(series["destination"])).c_str(),

@@ -112,7 +112,7 @@ void measure(const Options& options, Run& run) {
                       std::string(devices.empty() ? "latencies are of --pairs, not of --together"
                                                   : "no device reaches the memory of another"));
   }
-  for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"])) {
+  for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"], true)) {
     run.note(note);
   }
   run.plan(jobs.size());
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
       "the device that holds it. The first five are GB/s, latencies are us.\n"
       "Example: p2p --pairs 0-1,0-6 --operations engine,read --sizes 256:8GiB --output r.json";
   program.rules.batch_seconds = 0.003;  // all pairs of eight devices in well under 20 s
-  program.table = print_matrices;
+  program.table = print_pairs;
   program.define_options = [&options](CLI::App& app) {
     app.add_option("--pairs", options.pairs,
                    "all, or ordered pairs as in 0-1,0-6; default: all, and none with --together");

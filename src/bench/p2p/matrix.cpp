@@ -1,8 +1,5 @@
 #include "p2p/matrix.hpp"
 
-#include <array>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,12 +11,6 @@ namespace fabricheck {
 namespace {
 
 using nlohmann::json;
-
-struct Matrix {
-  std::string title;
-  std::map<std::pair<int, int>, std::string> cells;  // by source and destination
-  std::set<int> devices;
-};
 
 /// What rows and columns are, where it is not plainly source and destination.
 std::string title_of(const json& series) {
@@ -38,32 +29,9 @@ std::string title_of(const json& series) {
   return title + " (row: source, column: destination)";
 }
 
-std::string cell_of(const json& series) {
-  std::array<char, 32> text{};
-  const bool wrong = series["verification"]["errors"].get<std::uint64_t>() > 0;
-  std::snprintf(text.data(), text.size(), "%.4g%s%s", series["median"].get<double>(),
-                series["noisy"].get<bool>() ? "~" : "", wrong ? "!" : "");
-  return text.data();
-}
-
-void print(const Matrix& matrix, std::FILE* out) {
-  std::fprintf(out, "\n%s\n%6s", matrix.title.c_str(), "");
-  for (const int to : matrix.devices) {
-    std::fprintf(out, " %9d", to);
-  }
-  for (const int from : matrix.devices) {
-    std::fprintf(out, "\n%6d", from);
-    for (const int to : matrix.devices) {
-      const auto cell = matrix.cells.find({from, to});
-      std::fprintf(out, " %9s", cell == matrix.cells.end() ? "-" : cell->second.c_str());
-    }
-  }
-  std::fprintf(out, "\n");
-}
-
 }  // namespace
 
-void print_matrices(const json& document, std::FILE* out) {
+void print_pairs(const json& document, std::FILE* out) {
   std::vector<Matrix> matrices;
   auto rest = document;
   rest["series"] = json::array();
@@ -79,25 +47,18 @@ void print_matrices(const json& document, std::FILE* out) {
     }
     const auto title = title_of(series);
     if (matrices.empty() || matrices.back().title != title) {
-      matrices.push_back({title, {}, {}});
+      matrices.push_back({title, {}, {}, {}});
     }
     auto& matrix = matrices.back();
-    matrix.devices.insert(devices.begin(), devices.end());
+    matrix.rows.insert(devices.begin(), devices.end());
+    matrix.columns = matrix.rows;
     const auto cell = cell_of(series);
     matrix.cells[{devices.front(), devices.back()}] = cell;
     if (sum) {
       matrix.cells[{devices.back(), devices.front()}] = cell;
     }
   }
-  if (!matrices.empty()) {
-    std::fprintf(out, "%s, runtime %s, %s; ~ noisy, ! wrong data\n",
-                 document["program"]["name"].get<std::string>().c_str(),
-                 document["program"]["runtime"].get<std::string>().c_str(),
-                 document["clock"].get<std::string>().c_str());
-  }
-  for (const auto& matrix : matrices) {
-    print(matrix, out);
-  }
+  print_matrices(document, matrices, out);
   print_table(rest, out);
 }
 

@@ -9,6 +9,6 @@ namespace fabricheck {
 /// Prints one matrix of medians for every operation and size of a p2p document, sources down and
 /// destinations across; then one line for each series of larger sets. Cells that are noisy or hold
 /// wrong data are marked.
-void print_matrices(const nlohmann::json& document, std::FILE* out);
+void print_pairs(const nlohmann::json& document, std::FILE* out);
 
 }  // namespace fabricheck

@@ -1,7 +1,6 @@
 #include "p2p/peers.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "harness/concurrent.hpp"
@@ -73,17 +72,6 @@ PeerAccess::PeerAccess(const std::set<int>& devices) {
 std::optional<std::string> PeerAccess::obstacle(int device, int owner) const {
   const auto found = obstacles_.find({device, owner});
   return found == obstacles_.end() ? std::nullopt : std::optional<std::string>(found->second);
-}
-
-std::vector<std::string> engine_notes(const std::string& arch) {
-  std::vector<std::string> notes;
-  for (const std::string name : {"HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"}) {
-    const char* value = std::getenv(name.c_str());
-    if (arch.rfind("gfx", 0) == 0 && value != nullptr && std::string(value) == "0") {
-      notes.push_back(name + " is 0: what is labelled copy-engine was copied by kernels of ROCm");
-    }
-  }
-  return notes;
 }
 
 Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {

@@ -33,10 +33,6 @@ class PeerAccess {
   std::map<std::pair<int, int>, std::string> obstacles_;
 };
 
-/// What a reader of copies by engine should know of the environment: nothing, or that the engines
-/// of a device of architecture `arch` are switched off and the runtime copies by kernels.
-std::vector<std::string> engine_notes(const std::string& arch);
-
 /// Bytes of the copies whose latency is measured.
 constexpr std::uint64_t kLatencyBytes = 16;
 

@@ -1,0 +1,108 @@
+#include "harness/numa.hpp"
+
+#include <algorithm>
+
+#include "harness/status.hpp"
+
+namespace fabricheck {
+namespace {
+
+/// The machine with what is closed to this process, loaded once.
+hwloc_topology_t whole_topology() {
+  static const hwloc_topology_t loaded = [] {
+    hwloc_topology_t fresh = nullptr;
+    if (hwloc_topology_init(&fresh) != 0 ||
+        hwloc_topology_set_flags(fresh, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+        hwloc_topology_load(fresh) != 0) {
+      throw Failure(Status::runtime_error, "hwloc cannot read the topology of this host");
+    }
+    return fresh;
+  }();
+  return loaded;
+}
+
+std::string obstacle_of(hwloc_topology_t topology, const hwloc_obj* domain,
+                        const HostDomain& known) {
+  const auto name = "NUMA domain " + std::to_string(known.index);
+  if (known.memory_bytes == 0) {
+    return name + " has no memory";
+  }
+  if (hwloc_bitmap_iszero(domain->cpuset) != 0) {
+    return name + " has no cores";
+  }
+  if (hwloc_bitmap_isset(hwloc_topology_get_allowed_nodeset(topology), domain->os_index) == 0) {
+    return name + " is closed to this process, which may not use its memory";
+  }
+  if (known.cores.empty()) {
+    return name + " is closed to this process, which may use none of its cores";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<HostDomain> domains_of(hwloc_topology_t topology) {
+  std::vector<HostDomain> domains;
+  const int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+  for (int i = 0; i < count; ++i) {
+    const auto* object =
+        hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
+    HostDomain domain;
+    domain.index = static_cast<int>(object->os_index);
+    domain.memory_bytes = object->attr->numanode.local_memory;
+    const auto* allowed = hwloc_topology_get_allowed_cpuset(topology);
+    for (int core = hwloc_bitmap_first(object->cpuset); core >= 0;
+         core = hwloc_bitmap_next(object->cpuset, core)) {
+      if (hwloc_bitmap_isset(allowed, static_cast<unsigned>(core)) != 0) {
+        domain.cores.push_back(core);
+      }
+    }
+    domain.obstacle = obstacle_of(topology, object, domain);
+    domains.push_back(std::move(domain));
+  }
+  std::sort(domains.begin(), domains.end(),
+            [](const HostDomain& a, const HostDomain& b) { return a.index < b.index; });
+  return domains;
+}
+
+std::vector<HostDomain> host_domains() { return domains_of(whole_topology()); }
+
+CoreBinding::CoreBinding(int numa_domain) {
+  if (numa_domain < 0) {
+    return;
+  }
+  auto* cores = hwloc_bitmap_alloc();
+  for (const auto& domain : host_domains()) {
+    if (domain.index == numa_domain) {
+      for (const int core : domain.cores) {
+        hwloc_bitmap_set(cores, static_cast<unsigned>(core));
+      }
+    }
+  }
+  auto* topology = whole_topology();
+  before_ = hwloc_bitmap_alloc();
+  auto* present = hwloc_bitmap_alloc();
+  // Where the thread is afterwards counts, not what the system said to the wish.
+  const bool known = hwloc_get_cpubind(topology, before_, HWLOC_CPUBIND_THREAD) == 0;
+  (void)hwloc_set_cpubind(topology, cores, HWLOC_CPUBIND_THREAD);
+  const bool bound = hwloc_get_cpubind(topology, present, HWLOC_CPUBIND_THREAD) == 0 &&
+                     hwloc_bitmap_iszero(present) == 0 &&
+                     hwloc_bitmap_isincluded(present, cores) != 0;
+  hwloc_bitmap_free(present);
+  hwloc_bitmap_free(cores);
+  if (!known || !bound) {
+    hwloc_bitmap_free(before_);
+    throw Failure(Status::runtime_error, "the host's thread cannot be bound to the cores of NUMA "
+                                         "domain " +
+                                             std::to_string(numa_domain));
+  }
+}
+
+CoreBinding::~CoreBinding() {
+  if (before_ != nullptr) {
+    (void)hwloc_set_cpubind(whole_topology(), before_, HWLOC_CPUBIND_THREAD);
+    hwloc_bitmap_free(before_);
+  }
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,43 @@
+// The NUMA domains of the host, on a simulated node those of its model: which of them this process
+// may use, and the binding of a thread to one.
+#pragma once
+
+#include <hwloc.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fabricheck {
+
+struct HostDomain {
+  int index = 0;              ///< as the operating system numbers it
+  std::vector<int> cores;     ///< those that this process may use
+  std::uint64_t memory_bytes = 0;
+  std::string obstacle;       ///< why it cannot be measured, as a sentence; empty: it can
+};
+
+/// All domains of the host, by index: also those without memory, without cores, or closed to this
+/// process.
+std::vector<HostDomain> host_domains();
+
+/// The same of any topology, which must have been loaded with what is disallowed.
+std::vector<HostDomain> domains_of(hwloc_topology_t topology);
+
+/// Keeps the calling thread, and threads that it creates, on the cores of a NUMA domain for its own
+/// life time; negative: no binding.
+class CoreBinding {
+ public:
+  /// Throws Failure(runtime_error) naming the domain when the thread cannot be brought there.
+  explicit CoreBinding(int numa_domain);
+  CoreBinding(const CoreBinding&) = delete;
+  CoreBinding& operator=(const CoreBinding&) = delete;
+  ~CoreBinding();
+
+ private:
+  hwloc_bitmap_t before_ = nullptr;
+};
+
+}  // namespace fabricheck

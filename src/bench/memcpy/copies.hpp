@@ -1,0 +1,89 @@
+// Arrays of host memory and of a device, and the copies between them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/fault.hpp"
+#include "harness/gate.hpp"
+#include "harness/hip.hpp"
+#include "harness/numa.hpp"
+#include "harness/sampling.hpp"
+#include "memcpy/plan.hpp"
+
+namespace fabricheck {
+
+/// Which arrays the operations need, and their size.
+struct CopyArrays {
+  std::uint64_t bytes = 0;
+  bool to_device = false;
+  bool to_host = false;
+};
+
+/// Host memory of one kind on one NUMA domain: what is copied to devices, and what comes back. As
+/// long as it lives, the calling thread is bound to the domain: it makes the copies of pageable
+/// memory.
+class HostSide {
+ public:
+  /// Throws as Buffer::on_host does.
+  HostSide(int domain, HostMemory memory, const CopyArrays& arrays, std::optional<int> pages_on);
+
+  [[nodiscard]] HostMemory memory() const { return memory_; }
+  [[nodiscard]] const Buffer& source() const { return source_; }
+  [[nodiscard]] const Buffer& destination() const { return destination_; }
+  [[nodiscard]] Place source_place() const { return place_of(source_, source_huge_); }
+  [[nodiscard]] Place destination_place() const {
+    return place_of(destination_, destination_huge_);
+  }
+  /// Asks again where the pages are. Throws Failure(runtime_error) when they have moved away.
+  void prove_pages();
+
+ private:
+  [[nodiscard]] Place place_of(const Buffer& buffer, std::optional<std::uint64_t> huge) const;
+
+  CoreBinding binding_;
+  HostMemory memory_;
+  Buffer source_, destination_;
+  std::optional<std::uint64_t> source_huge_, destination_huge_;
+};
+
+/// A device with its arrays and one stream for each direction. The host side must live as long.
+class Copies {
+ public:
+  /// Allocates and fills. Throws Failure(unsupported) when memory is missing.
+  Copies(int device, const HostSide& host, const CopyArrays& arrays);
+
+  /// Measures one job of this device and host memory: a single, or two shares and their sum.
+  /// `warm_up` is the time in seconds for which the device copies before the first sample.
+  std::vector<Series> measure(const CopyJob& job, const std::string& experiment,
+                              const SamplingRules& rules, double warm_up,
+                              const std::vector<Fault>& faults);
+
+ private:
+  /// One direction: its arrays, and how its destination is poisoned and compared where it lies.
+  struct Way {
+    bool to_device;
+    const TimedStream& stream;
+    const Buffer& source;
+    const Buffer& destination;
+    std::uint32_t seed;
+    bool by_cpu;  ///< the destination is memory that no device reaches
+  };
+
+  [[nodiscard]] Way way(bool to_device) const;
+  void poison_destination(const Way& way, std::uint64_t words) const;
+  [[nodiscard]] Verification check_destination(const Way& way, std::uint64_t words,
+                                               const std::vector<Fault>& faults) const;
+  [[nodiscard]] Series describe(const Way& way, const CopyJob& job) const;
+
+  const HostSide& host_;
+  TimedStream inward_, outward_;
+  Buffer source_, destination_;
+  StartGate gate_;
+  std::uint64_t cache_bytes_ = 0;
+};
+
+}  // namespace fabricheck

@@ -1,0 +1,147 @@
+// memcpy: bandwidth of hipMemcpy between host memory and device memory (E2, E4).
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/numa.hpp"
+#include "harness/run.hpp"
+#include "harness/sizes.hpp"
+#include "memcpy/copies.hpp"
+#include "memcpy/matrix.hpp"
+#include "memcpy/plan.hpp"
+
+namespace {
+
+using namespace fabricheck;
+
+struct Options {
+  std::string devices = "each";
+  std::string domains = "near";
+  std::string memory = "pinned,pageable";
+  std::string operations = "h2d,d2h,both";
+  std::string sizes;
+};
+
+/// Throws Failure(usage) for a fault that no domain asked for could show.
+void check_fault(const std::optional<int>& pages_on, const std::vector<Position>& positions) {
+  if (pages_on && std::all_of(positions.begin(), positions.end(), [&](const Position& position) {
+        return position.domain == *pages_on || position.domain < 0;
+      })) {
+    throw Failure(Status::usage, "the fault pages-on:" + std::to_string(*pages_on) +
+                                     " needs another NUMA domain to be asked for");
+  }
+}
+
+void measure(const Options& options, Run& run) {
+  const int count = device_count();
+  const auto devices = parse_devices(options.devices, count);
+  const auto memory = parse_host_memory(options.memory);
+  const auto operations = parse_copy_operations(options.operations);
+  const auto cache = std::max(host_last_level_cache(), largest_device_cache(count));
+  // Source and destination together past the caches, and 256 MiB on, however small these are: what
+  // a copy costs to start no longer shows.
+  const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache / 2));
+  const auto faults = parse_faults(run.options().faults, true);
+  std::vector<int> nearest;
+  for (int device = 0; device < count; ++device) {
+    nearest.push_back(device_numa_domain(device));
+  }
+  const auto plan = plan_positions(options.domains, devices, nearest, host_domains());
+  check_fault(pages_on(faults), plan.positions);
+  for (const auto& note : plan.notes) {
+    run.note(note);
+  }
+  for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"], false)) {
+    run.note(note);
+  }
+  CopyArrays arrays;
+  arrays.bytes = *std::max_element(sizes.begin(), sizes.end());
+  arrays.to_device = std::any_of(operations.begin(), operations.end(), goes_to_device);
+  arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
+  const std::string experiment = options.domains == "near" ? "E2" : "E4";
+  const auto jobs = plan_copies(plan.positions, memory, operations, sizes);
+  run.plan(jobs.size());
+
+  std::unique_ptr<HostSide> host;
+  std::unique_ptr<Copies> copies;
+  std::set<int> warmed;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto& job = jobs[i];
+    run.begin(job.text());
+    try {
+      const bool other_host = i == 0 || job.memory != jobs[i - 1].memory ||
+                              job.position.domain != jobs[i - 1].position.domain;
+      if (other_host || job.position.device != jobs[i - 1].position.device) {
+        copies.reset();
+        if (other_host) {
+          host.reset();
+          host = std::make_unique<HostSide>(job.position.domain, job.memory, arrays,
+                                            pages_on(faults));
+        }
+        copies = std::make_unique<Copies>(job.position.device, *host, arrays);
+      }
+      const double warm_up =
+          warmed.insert(job.position.device).second ? run.options().rules.warm_up_seconds : 0;
+      const auto measured =
+          copies->measure(job, experiment, run.options().rules, warm_up, faults);
+      host->prove_pages();
+      for (const auto& series : measured) {
+        run.add(series);
+      }
+    } catch (const Failure& failure) {
+      throw Failure(failure.status(), job.text() + ": " + failure.what());
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  Program program;
+  program.name = "memcpy";
+  program.description =
+      "Bandwidth of copies between host memory and the memory of each device, alone:\n"
+      "  h2d       hipMemcpyAsync from the host to the device, a batch of them on one stream\n"
+      "  d2h       the same from the device to the host\n"
+      "  both      both at the same time: each direction's share, and their sum\n"
+      "  h2d-sync, d2h-sync\n"
+      "            hipMemcpy, each copy waited for\n"
+      "Host memory is pinned (page-locked by hipHostMalloc) or pageable (as malloc gives it). Its\n"
+      "pages are touched, then asked on which NUMA domain they are, before and after measuring:\n"
+      "other pages than asked for end the run with 4. The thread that copies is bound to the cores\n"
+      "of that domain. Bytes are counted once, in GB/s. Pinned asynchronous copies are timed by\n"
+      "device events, all others by the host's clock. Each destination is poisoned before each\n"
+      "sample and compared after the last, where it lies.\n"
+      "Example: memcpy --domains each --memory pinned --sizes 1GiB --output result.json";
+  program.table = print_domains;
+  program.define_options = [&options](CLI::App& app) {
+    app.add_option("--devices", options.devices,
+                   "devices to measure, one after the other: each, or numbers as in 0,2")
+        ->capture_default_str();
+    app.add_option("--domains", options.domains,
+                   "NUMA domains of the host memory: near (the one the device is attached to), "
+                   "each (all usable ones: a matrix of domains and devices), or numbers as in 0,3")
+        ->capture_default_str();
+    app.add_option("--memory", options.memory, "kinds of host memory, in order")
+        ->capture_default_str();
+    app.add_option("--operations", options.operations, "what to measure, in order")
+        ->capture_default_str();
+    app.add_option("--sizes", options.sizes,
+                   "bytes of each copy: 1GiB, a list 1MiB,1GiB, or a doubling range 256:8GiB; "
+                   "default: at least 256 MiB and, twice, four times the largest cache");
+  };
+  program.options = [&options] {
+    return nlohmann::json{{"devices", options.devices},
+                          {"domains", options.domains},
+                          {"memory", options.memory},
+                          {"operations", options.operations},
+                          {"sizes", options.sizes}};
+  };
+  program.body = [&options](Run& run) { measure(options, run); };
+  return run_program(program, argc, argv);
+}

@@ -1,0 +1,50 @@
+#include "memcpy/matrix.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "harness/sizes.hpp"
+#include "harness/table.hpp"
+
+namespace fabricheck {
+
+using nlohmann::json;
+
+void print_domains(const json& document, std::FILE* out) {
+  std::vector<Matrix> matrices;
+  auto rest = document;
+  rest["series"] = json::array();
+  for (const auto& series : document["series"]) {
+    if (series["experiment"] != "E4") {
+      rest["series"].push_back(series);
+      continue;
+    }
+    const bool sum = series["role"] == "sum";
+    if (series["role"] == "share") {
+      continue;  // the sum is in the matrix, both shares in the document
+    }
+    const auto& host =
+        series["source"]["memory"] == "device" ? series["destination"] : series["source"];
+    const auto title = series["operation"].get<std::string>() + ", " +
+                       host["memory"].get<std::string>() + ", " +
+                       format_size(series["bytes"].get<std::uint64_t>()) +
+                       ", GB/s, bytes counted once" + (sum ? ", sum of both directions" : "") +
+                       " (row: NUMA domain, column: device)";
+    auto matrix = std::find_if(matrices.begin(), matrices.end(),
+                               [&title](const Matrix& known) { return known.title == title; });
+    if (matrix == matrices.end()) {
+      matrices.push_back({title, {}, {}, {}});
+      matrix = matrices.end() - 1;
+    }
+    const int domain = host["numa_domain"].get<int>();
+    const int device = series["device_set"][0].get<int>();
+    matrix->rows.insert(domain);
+    matrix->columns.insert(device);
+    matrix->cells[{domain, device}] = cell_of(series);
+  }
+  print_matrices(document, matrices, out);
+  print_table(rest, out);
+}
+
+}  // namespace fabricheck

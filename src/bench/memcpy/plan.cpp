@@ -1,0 +1,187 @@
+#include "memcpy/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "harness/devices.hpp"
+#include "harness/sizes.hpp"
+#include "harness/status.hpp"
+
+namespace fabricheck {
+namespace {
+
+constexpr std::array<std::pair<CopyOperation, const char*>, 5> kOperations{{
+    {CopyOperation::h2d, "h2d"},
+    {CopyOperation::d2h, "d2h"},
+    {CopyOperation::both, "both"},
+    {CopyOperation::h2d_sync, "h2d-sync"},
+    {CopyOperation::d2h_sync, "d2h-sync"},
+}};
+constexpr std::array<std::pair<HostMemory, const char*>, 2> kMemory{{
+    {HostMemory::pinned, "pinned"},
+    {HostMemory::pageable, "pageable"},
+}};
+
+/// Values of a list by their names. `kind` is what one of them is, as in "an operation".
+template <typename Known>
+auto parse_names(const std::string& text, const Known& known, const std::string& what,
+                 const std::string& kind) {
+  std::vector<typename Known::value_type::first_type> values;
+  for (const auto& name : split_list(text, what)) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&name](const auto& entry) { return entry.second == name; });
+    if (found == known.end()) {
+      std::string names;
+      for (const auto& entry : known) {
+        names += (names.empty() ? "" : ", ") + std::string(entry.second);
+      }
+      throw Failure(Status::usage, "'" + name + "' is not " + kind + ": choose from " + names);
+    }
+    if (std::find(values.begin(), values.end(), found->first) != values.end()) {
+      throw Failure(Status::usage, what + " '" + text + "' names " + name + " twice");
+    }
+    values.push_back(found->first);
+  }
+  return values;
+}
+
+const HostDomain& domain_at(int index, const std::vector<HostDomain>& known) {
+  std::string indices;
+  for (const auto& domain : known) {
+    if (domain.index == index) {
+      return domain;
+    }
+    indices += (indices.empty() ? "" : ", ") + std::to_string(domain.index);
+  }
+  throw Failure(Status::unsupported, "NUMA domain " + std::to_string(index) +
+                                         " does not exist: the host has " + indices);
+}
+
+/// The domain if it can be measured. `whose` is said with the obstacle.
+int usable(int index, const std::vector<HostDomain>& known, const std::string& whose) {
+  const auto& domain = domain_at(index, known);
+  if (!domain.obstacle.empty()) {
+    throw Failure(Status::unsupported, domain.obstacle + whose);
+  }
+  return index;
+}
+
+}  // namespace
+
+const char* operation_name(CopyOperation operation) {
+  return kOperations.at(static_cast<std::size_t>(operation)).second;
+}
+
+bool goes_to_device(CopyOperation operation) {
+  return operation != CopyOperation::d2h && operation != CopyOperation::d2h_sync;
+}
+
+bool goes_to_host(CopyOperation operation) {
+  return operation != CopyOperation::h2d && operation != CopyOperation::h2d_sync;
+}
+
+bool is_synchronous(CopyOperation operation) {
+  return operation == CopyOperation::h2d_sync || operation == CopyOperation::d2h_sync;
+}
+
+const char* memory_word(HostMemory memory) {
+  return memory == HostMemory::pinned ? "host-pinned" : "host-pageable";
+}
+
+std::vector<CopyOperation> parse_copy_operations(const std::string& text) {
+  return parse_names(text, kOperations, "the list of operations", "an operation");
+}
+
+std::vector<HostMemory> parse_host_memory(const std::string& text) {
+  return parse_names(text, kMemory, "the list of memory", "a kind of host memory");
+}
+
+std::vector<int> parse_devices(const std::string& text, int count) {
+  std::vector<int> devices;
+  for (const auto& set : parse_device_sets({text}, count)) {
+    devices.insert(devices.end(), set.begin(), set.end());
+  }
+  return devices;
+}
+
+Positions plan_positions(const std::string& domains, const std::vector<int>& devices,
+                         const std::vector<int>& nearest, const std::vector<HostDomain>& known) {
+  Positions result;
+  if (domains == "near") {
+    for (const int device : devices) {
+      const int near = nearest.at(static_cast<std::size_t>(device));
+      const auto name = "device " + std::to_string(device);
+      if (near >= 0) {
+        (void)usable(near, known, ", and " + name + " is attached to it");
+      } else {
+        result.notes.push_back("the system does not tell the NUMA domain of " + name +
+                               ": its host memory is wherever the system puts it");
+      }
+      result.positions.push_back({device, near});
+    }
+    std::stable_sort(result.positions.begin(), result.positions.end(),
+                     [](const Position& a, const Position& b) { return a.domain < b.domain; });
+    return result;
+  }
+  std::vector<int> chosen;
+  if (domains == "each") {
+    for (const auto& domain : known) {
+      if (domain.obstacle.empty()) {
+        chosen.push_back(domain.index);
+      } else {
+        result.notes.push_back(domain.obstacle + ": it is not measured");
+      }
+    }
+    if (chosen.empty()) {
+      throw Failure(Status::unsupported, "no NUMA domain of the host can be measured");
+    }
+  } else {
+    for (const auto& item : split_list(domains, "the list of NUMA domains")) {
+      const int index = usable(parse_index(item, "the NUMA domain"), known, "");
+      if (std::find(chosen.begin(), chosen.end(), index) != chosen.end()) {
+        throw Failure(Status::usage,
+                      "the list of NUMA domains '" + domains + "' names " + item + " twice");
+      }
+      chosen.push_back(index);
+    }
+  }
+  for (const int domain : chosen) {
+    for (const int device : devices) {
+      result.positions.push_back({device, domain});
+    }
+  }
+  return result;
+}
+
+std::string CopyJob::text() const {
+  return std::string(operation_name(operation)) + " of " + format_size(bytes) + " between " +
+         memory_word(memory) + " memory" +
+         (position.domain < 0 ? "" : " of NUMA domain " + std::to_string(position.domain)) +
+         " and device " + std::to_string(position.device);
+}
+
+std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
+                                 const std::vector<HostMemory>& memory,
+                                 const std::vector<CopyOperation>& operations,
+                                 const std::vector<std::uint64_t>& sizes) {
+  std::vector<CopyJob> jobs;
+  for (auto first = positions.begin(); first != positions.end();) {
+    const auto last = std::find_if(first, positions.end(), [first](const Position& position) {
+      return position.domain != first->domain;
+    });
+    for (const auto kind : memory) {
+      for (auto position = first; position != last; ++position) {
+        for (const auto operation : operations) {
+          for (const auto size : sizes) {
+            jobs.push_back({*position, kind, operation, size});
+          }
+        }
+      }
+    }
+    first = last;
+  }
+  return jobs;
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,74 @@
+// What memcpy measures: devices, NUMA domains, kinds of host memory, operations, and their order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/hip.hpp"
+#include "harness/numa.hpp"
+
+namespace fabricheck {
+
+enum class CopyOperation {
+  h2d,       ///< hipMemcpyAsync from host memory to the device's
+  d2h,       ///< and back
+  both,      ///< both at the same time
+  h2d_sync,  ///< hipMemcpy, each waited for
+  d2h_sync,
+};
+
+const char* operation_name(CopyOperation operation);
+/// Whether the operation copies to the device, and whether it copies to the host.
+bool goes_to_device(CopyOperation operation);
+bool goes_to_host(CopyOperation operation);
+/// Whether each copy is waited for.
+bool is_synchronous(CopyOperation operation);
+
+/// The memory word of the schema.
+const char* memory_word(HostMemory memory);
+
+/// Operations and kinds of memory of comma-separated lists. Throw Failure(usage) for what is none
+/// or stands twice.
+std::vector<CopyOperation> parse_copy_operations(const std::string& text);
+std::vector<HostMemory> parse_host_memory(const std::string& text);
+
+/// Devices to measure alone, one after the other: "each", "all" (the same), or "0,2". Throws
+/// Failure(usage), and Failure(unsupported) for a device that does not exist.
+std::vector<int> parse_devices(const std::string& text, int count);
+
+/// A device and the NUMA domain of the host memory that it copies from and to; -1: any.
+struct Position {
+  int device = 0;
+  int domain = -1;
+};
+
+struct Positions {
+  std::vector<Position> positions;  ///< by domain, so that host memory is allocated once for each
+  std::vector<std::string> notes;   ///< what was left out and why
+};
+
+/// The domains that an option asks for: "near" takes for each device the one of `nearest` (by
+/// device, -1 where unknown), "each" all usable ones of `known`, "0,3" these. Throws
+/// Failure(unsupported) with the obstacle of a domain that was named or is near, or where no domain
+/// is left, and Failure(usage).
+Positions plan_positions(const std::string& domains, const std::vector<int>& devices,
+                         const std::vector<int>& nearest, const std::vector<HostDomain>& known);
+
+/// One thing to measure.
+struct CopyJob {
+  Position position;
+  HostMemory memory = HostMemory::pinned;
+  CopyOperation operation = CopyOperation::h2d;
+  std::uint64_t bytes = 0;
+  [[nodiscard]] std::string text() const;
+};
+
+/// Every operation at every size, for every position and kind of memory; what shares host memory
+/// follows each other, and within that what shares a device.
+std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
+                                 const std::vector<HostMemory>& memory,
+                                 const std::vector<CopyOperation>& operations,
+                                 const std::vector<std::uint64_t>& sizes);
+
+}  // namespace fabricheck
