@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <string>
 
 #include "harness/fault.hpp"
 #include "harness/pattern.hpp"
@@ -81,6 +82,15 @@ TEST_CASE("faults that cannot be made are refused") {
   const Array array;
   const auto outside = parse_faults({"flip-bit:" + std::to_string(8 * kWords) + ":0"});
   CHECK_THROWS_AS(inject(outside, array.stream, array.data, kWords), Failure);
+}
+
+TEST_CASE("pages on another domain are a fault of host memory only") {
+  CHECK(pages_on(parse_faults({"unwritten", "pages-on:3"}, true)) == 3);
+  CHECK_FALSE(pages_on(parse_faults({"unwritten"}, true)));
+  for (const std::string text : {"pages-on", "pages-on:", "pages-on:x", "pages-on:-1"}) {
+    CHECK_THROWS_AS((void)parse_faults({text}, true), Failure);
+  }
+  CHECK_THROWS_AS((void)parse_faults({"pages-on:3"}), Failure);
 }
 
 TEST_CASE("sums of scaled values are exact") {

@@ -21,13 +21,30 @@ hwloc_topology_t whole_topology() {
   return loaded;
 }
 
+/// Whether cores belong to the domain itself. hwloc gives one without any those of what it is close
+/// to, up to the whole machine; but a core belongs to one domain only.
+bool has_own_cores(hwloc_topology_t topology, const hwloc_obj* domain) {
+  const int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
+  for (int i = 0; i < count; ++i) {
+    const auto* other =
+        hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, static_cast<unsigned>(i));
+    const bool within = hwloc_bitmap_iszero(other->cpuset) == 0 &&
+                        hwloc_bitmap_isincluded(other->cpuset, domain->cpuset) != 0;
+    const bool equal = hwloc_bitmap_isequal(other->cpuset, domain->cpuset) != 0;
+    if (within && (!equal || other->os_index < domain->os_index)) {
+      return false;
+    }
+  }
+  return hwloc_bitmap_iszero(domain->cpuset) == 0;
+}
+
 std::string obstacle_of(hwloc_topology_t topology, const hwloc_obj* domain,
                         const HostDomain& known) {
   const auto name = "NUMA domain " + std::to_string(known.index);
   if (known.memory_bytes == 0) {
     return name + " has no memory";
   }
-  if (hwloc_bitmap_iszero(domain->cpuset) != 0) {
+  if (!has_own_cores(topology, domain)) {
     return name + " has no cores";
   }
   if (hwloc_bitmap_isset(hwloc_topology_get_allowed_nodeset(topology), domain->os_index) == 0) {
@@ -92,9 +109,10 @@ CoreBinding::CoreBinding(int numa_domain) {
   hwloc_bitmap_free(cores);
   if (!known || !bound) {
     hwloc_bitmap_free(before_);
-    throw Failure(Status::runtime_error, "the host's thread cannot be bound to the cores of NUMA "
-                                         "domain " +
-                                             std::to_string(numa_domain));
+    throw Failure(Status::runtime_error,
+                  "the host's thread cannot be bound to the cores of NUMA "
+                  "domain " +
+                      std::to_string(numa_domain));
   }
 }
 

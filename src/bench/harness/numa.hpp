@@ -13,10 +13,10 @@
 namespace fabricheck {
 
 struct HostDomain {
-  int index = 0;              ///< as the operating system numbers it
-  std::vector<int> cores;     ///< those that this process may use
+  int index = 0;           ///< as the operating system numbers it
+  std::vector<int> cores;  ///< those that this process may use
   std::uint64_t memory_bytes = 0;
-  std::string obstacle;       ///< why it cannot be measured, as a sentence; empty: it can
+  std::string obstacle;  ///< why it cannot be measured, as a sentence; empty: it can
 };
 
 /// All domains of the host, by index: also those without memory, without cores, or closed to this

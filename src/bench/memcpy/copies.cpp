@@ -134,12 +134,11 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
     tasks.push_back({&one.stream, [&one, &job, synchronous] {
                        auto* to = one.destination.as<void>();
                        const auto* from = one.source.as<void>();
-                       const auto kind = one.to_device ? hipMemcpyHostToDevice
-                                                       : hipMemcpyDeviceToHost;
-                       FABRICHECK_HIP(
-                           synchronous
-                               ? hipMemcpy(to, from, job.bytes, kind)
-                               : hipMemcpyAsync(to, from, job.bytes, kind, one.stream.get()));
+                       const auto kind =
+                           one.to_device ? hipMemcpyHostToDevice : hipMemcpyDeviceToHost;
+                       FABRICHECK_HIP(synchronous ? hipMemcpy(to, from, job.bytes, kind)
+                                                  : hipMemcpyAsync(to, from, job.bytes, kind,
+                                                                   one.stream.get()));
                      }});
   }
   // A copy of pageable memory returns when it is done: behind a closed gate it never would.

@@ -79,15 +79,14 @@ void measure(const Options& options, Run& run) {
         copies.reset();
         if (other_host) {
           host.reset();
-          host = std::make_unique<HostSide>(job.position.domain, job.memory, arrays,
-                                            pages_on(faults));
+          host =
+              std::make_unique<HostSide>(job.position.domain, job.memory, arrays, pages_on(faults));
         }
         copies = std::make_unique<Copies>(job.position.device, *host, arrays);
       }
       const double warm_up =
           warmed.insert(job.position.device).second ? run.options().rules.warm_up_seconds : 0;
-      const auto measured =
-          copies->measure(job, experiment, run.options().rules, warm_up, faults);
+      const auto measured = copies->measure(job, experiment, run.options().rules, warm_up, faults);
       host->prove_pages();
       for (const auto& series : measured) {
         run.add(series);
@@ -113,7 +112,8 @@ int main(int argc, char** argv) {
       "            hipMemcpy, each copy waited for\n"
       "Host memory is pinned (page-locked by hipHostMalloc) or pageable (as malloc gives it). Its\n"
       "pages are touched, then asked on which NUMA domain they are, before and after measuring:\n"
-      "other pages than asked for end the run with 4. The thread that copies is bound to the cores\n"
+      "other pages than asked for end the run with 4. The thread that copies is bound to the "
+      "cores\n"
       "of that domain. Bytes are counted once, in GB/s. Pinned asynchronous copies are timed by\n"
       "device events, all others by the host's clock. Each destination is poisoned before each\n"
       "sample and compared after the last, where it lies.\n"

@@ -26,11 +26,10 @@ void print_domains(const json& document, std::FILE* out) {
     }
     const auto& host =
         series["source"]["memory"] == "device" ? series["destination"] : series["source"];
-    const auto title = series["operation"].get<std::string>() + ", " +
-                       host["memory"].get<std::string>() + ", " +
-                       format_size(series["bytes"].get<std::uint64_t>()) +
-                       ", GB/s, bytes counted once" + (sum ? ", sum of both directions" : "") +
-                       " (row: NUMA domain, column: device)";
+    const auto title =
+        series["operation"].get<std::string>() + ", " + host["memory"].get<std::string>() + ", " +
+        format_size(series["bytes"].get<std::uint64_t>()) + ", GB/s, bytes counted once" +
+        (sum ? ", sum of both directions" : "") + " (row: NUMA domain, column: device)";
     auto matrix = std::find_if(matrices.begin(), matrices.end(),
                                [&title](const Matrix& known) { return known.title == title; });
     if (matrix == matrices.end()) {

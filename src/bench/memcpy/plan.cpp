@@ -118,10 +118,13 @@ Positions plan_positions(const std::string& domains, const std::vector<int>& dev
         result.notes.push_back("the system does not tell the NUMA domain of " + name +
                                ": its host memory is wherever the system puts it");
       }
-      result.positions.push_back({device, near});
+      // Behind the last one of the same domain, so that these share their host memory.
+      const auto same =
+          std::find_if(result.positions.rbegin(), result.positions.rend(),
+                       [near](const Position& position) { return position.domain == near; });
+      const auto place = same == result.positions.rend() ? result.positions.end() : same.base();
+      result.positions.insert(place, {device, near});
     }
-    std::stable_sort(result.positions.begin(), result.positions.end(),
-                     [](const Position& a, const Position& b) { return a.domain < b.domain; });
     return result;
   }
   std::vector<int> chosen;

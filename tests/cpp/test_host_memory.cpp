@@ -1,0 +1,120 @@
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "harness/hip.hpp"
+#include "harness/host.hpp"
+#include "harness/huge_pages.hpp"
+#include "harness/numa.hpp"
+#include "harness/power.hpp"
+
+using namespace fabricheck;
+
+namespace {
+
+constexpr std::size_t kBytes = 3 << 20;
+
+int usable_domain() {
+  for (const auto& domain : host_domains()) {
+    if (domain.obstacle.empty()) {
+      return domain.index;
+    }
+  }
+  return -1;
+}
+
+std::string mapping(const std::string& range, int size, int rss, int huge, int reserved = 0) {
+  return range + " rw-p 00000000 00:00 0 \nSize:  " + std::to_string(size) +
+         " kB\nRss:   " + std::to_string(rss) + " kB\nAnonHugePages:  " + std::to_string(huge) +
+         " kB\nPrivate_Hugetlb:  " + std::to_string(reserved) + " kB\nVmFlags: rd wr mr\n";
+}
+
+}  // namespace
+
+TEST_CASE("host memory of both kinds lies where it was asked for") {
+  const int domain = usable_domain();
+  for (const auto kind : {HostMemory::pinned, HostMemory::pageable}) {
+    auto buffer = Buffer::on_host(domain, kBytes, kind);
+    REQUIRE(buffer.as<char>() != nullptr);
+    CHECK(reinterpret_cast<std::uintptr_t>(buffer.as<char>()) % 4096 == 0);
+    buffer.as<char>()[kBytes - 1] = 7;
+    CHECK(buffer.numa_domain() == domain);
+    CHECK(numa_domains_of(buffer.as<char>(), kBytes) == std::vector<int>{domain});
+    buffer.prove_pages();
+    const auto moved = std::move(buffer);
+    CHECK(moved.numa_domain() == domain);
+    CHECK(moved.as<char>()[kBytes - 1] == 7);
+  }
+}
+
+TEST_CASE("more host memory than there is, is refused with both sizes") {
+  for (const auto kind : {HostMemory::pinned, HostMemory::pageable}) {
+    try {
+      (void)Buffer::on_host(-1, 1ULL << 50, kind);
+      FAIL("no error");
+    } catch (const Failure& failure) {
+      CHECK(failure.status() == Status::unsupported);
+      const std::string sentence = failure.what();
+      CHECK(sentence.find("1024 TiB more") != std::string::npos);
+      CHECK((sentence.find("page-locked") != std::string::npos) == (kind == HostMemory::pinned));
+    }
+  }
+}
+
+TEST_CASE("pageable memory is a mapping of its own, so that its huge pages can be counted") {
+  const auto first = Buffer::on_host(-1, kBytes, HostMemory::pageable);
+  const auto second = Buffer::on_host(-1, kBytes, HostMemory::pageable);
+  for (const auto* buffer : {&first, &second}) {
+    if (const auto huge = huge_page_bytes(buffer->as<void>(), kBytes)) {
+      CHECK(*huge <= kBytes);
+    }
+  }
+}
+
+TEST_CASE("huge pages are counted from the text of smaps") {
+  const auto plain = mapping("1000-3000", 8, 8, 0);
+  CHECK(huge_bytes_in(plain, 0x1000, 0x3000) == 0);
+  CHECK(huge_bytes_in(plain, 0x1000, 0x2000) == 0);
+  const auto mixed = mapping("200000-800000", 6144, 6144, 4096);
+  CHECK(huge_bytes_in(mixed, 0x200000, 0x800000) == 4 << 20);
+  CHECK(huge_bytes_in(plain + mixed, 0x200000, 0x800000) == 4 << 20);
+  const auto whole = mapping("200000-600000", 4096, 4096, 4096);
+  CHECK(huge_bytes_in(whole, 0x200000, 0x300000) == 1 << 20);
+  const auto reserved = mapping("200000-600000", 4096, 0, 0, 4096);
+  CHECK(huge_bytes_in(reserved, 0x200000, 0x600000) == 4 << 20);
+  const auto two = mapping("1000-3000", 8, 8, 0) + mapping("3000-203000", 2048, 2048, 2048);
+  CHECK(huge_bytes_in(two, 0x1000, 0x203000) == 2 << 20);
+}
+
+TEST_CASE("what the system does not say of huge pages is not known") {
+  CHECK_FALSE(huge_bytes_in("", 0x1000, 0x2000));
+  CHECK_FALSE(huge_bytes_in(mapping("1000-3000", 8, 8, 0), 0x1000, 0x4000));
+  // Pages of a driver are mapped, and counted nowhere.
+  CHECK_FALSE(huge_bytes_in(mapping("1000-3000", 8, 0, 0), 0x1000, 0x3000));
+  // Which part of the mapping is huge?
+  CHECK_FALSE(
+      huge_bytes_in(mapping("200000-800000", 6144, 6144, 4096), 0x200000, 0x400000));
+}
+
+TEST_CASE("clocks are read from the levels of AMD's driver") {
+  CHECK(current_clock_mhz("0: 500Mhz\n1: 800Mhz *\n2: 1700Mhz\n") == 800);
+  CHECK(current_clock_mhz("S: 19Mhz *\n") == std::nullopt);
+  CHECK(current_clock_mhz("0: 1600Mhz *") == 1600);
+  CHECK(current_clock_mhz("0: 500Mhz \n1: 800Mhz \n") == std::nullopt);
+  CHECK(current_clock_mhz("") == std::nullopt);
+}
+
+TEST_CASE("a power limit is read in microwatts") {
+  CHECK(watts_of("560000000\n") == doctest::Approx(560));
+  CHECK(watts_of("0\n") == std::nullopt);
+  CHECK(watts_of("") == std::nullopt);
+  CHECK(watts_of("n/a") == std::nullopt);
+}
+
+TEST_CASE("a device that no file describes has no power state") {
+  const auto state = power_state("ffff:ff:1f.7");
+  CHECK_FALSE(state.power_cap_w);
+  CHECK_FALSE(state.clock_mhz);
+  CHECK_FALSE(state.memory_clock_mhz);
+}
