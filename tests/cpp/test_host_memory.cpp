@@ -93,8 +93,7 @@ TEST_CASE("what the system does not say of huge pages is not known") {
   // Pages of a driver are mapped, and counted nowhere.
   CHECK_FALSE(huge_bytes_in(mapping("1000-3000", 8, 0, 0), 0x1000, 0x3000));
   // Which part of the mapping is huge?
-  CHECK_FALSE(
-      huge_bytes_in(mapping("200000-800000", 6144, 6144, 4096), 0x200000, 0x400000));
+  CHECK_FALSE(huge_bytes_in(mapping("200000-800000", 6144, 6144, 4096), 0x200000, 0x400000));
 }
 
 TEST_CASE("clocks are read from the levels of AMD's driver") {

@@ -47,6 +47,10 @@ TEST_CASE("a device whose domain is unknown takes any, with a note") {
   CHECK(plan.positions.front().domain == -1);
   REQUIRE(plan.notes.size() == 1);
   CHECK(plan.notes[0].find("device 0") != std::string::npos);
+  // With one usable domain there is nothing to guess.
+  const auto only = plan_positions("near", {0}, {-1}, {kDomains[0], kDomains[1]});
+  CHECK(only.positions.front().domain == 0);
+  CHECK(only.notes.empty());
 }
 
 TEST_CASE("each usable domain is measured, the others are noted") {
@@ -93,10 +97,9 @@ TEST_CASE("operations know their directions") {
     const char* name;
     bool to_device, to_host, synchronous;
   };
-  for (const auto& row :
-       {Row{"h2d", true, false, false}, Row{"d2h", false, true, false},
-        Row{"both", true, true, false}, Row{"h2d-sync", true, false, true},
-        Row{"d2h-sync", false, true, true}}) {
+  for (const auto& row : {Row{"h2d", true, false, false}, Row{"d2h", false, true, false},
+                          Row{"both", true, true, false}, Row{"h2d-sync", true, false, true},
+                          Row{"d2h-sync", false, true, true}}) {
     CAPTURE(row.name);
     const auto operation = parse_copy_operations(row.name).front();
     CHECK(operation_name(operation) == std::string(row.name));
@@ -132,18 +135,17 @@ TEST_CASE("jobs that share host memory follow each other, then those of one devi
                    parse_copy_operations("h2d,both"), {1024})) {
     texts.push_back(job.text());
   }
-  CHECK(texts ==
-        std::vector<std::string>{
-            "h2d of 1 KiB between host-pinned memory of NUMA domain 3 and device 0",
-            "both of 1 KiB between host-pinned memory of NUMA domain 3 and device 0",
-            "h2d of 1 KiB between host-pinned memory of NUMA domain 3 and device 1",
-            "both of 1 KiB between host-pinned memory of NUMA domain 3 and device 1",
-            "h2d of 1 KiB between host-pageable memory of NUMA domain 3 and device 0",
-            "both of 1 KiB between host-pageable memory of NUMA domain 3 and device 0",
-            "h2d of 1 KiB between host-pageable memory of NUMA domain 3 and device 1",
-            "both of 1 KiB between host-pageable memory of NUMA domain 3 and device 1",
-            "h2d of 1 KiB between host-pinned memory and device 2",
-            "both of 1 KiB between host-pinned memory and device 2",
-            "h2d of 1 KiB between host-pageable memory and device 2",
-            "both of 1 KiB between host-pageable memory and device 2"});
+  CHECK(texts == std::vector<std::string>{
+                     "h2d of 1 KiB between host-pinned memory of NUMA domain 3 and device 0",
+                     "both of 1 KiB between host-pinned memory of NUMA domain 3 and device 0",
+                     "h2d of 1 KiB between host-pinned memory of NUMA domain 3 and device 1",
+                     "both of 1 KiB between host-pinned memory of NUMA domain 3 and device 1",
+                     "h2d of 1 KiB between host-pageable memory of NUMA domain 3 and device 0",
+                     "both of 1 KiB between host-pageable memory of NUMA domain 3 and device 0",
+                     "h2d of 1 KiB between host-pageable memory of NUMA domain 3 and device 1",
+                     "both of 1 KiB between host-pageable memory of NUMA domain 3 and device 1",
+                     "h2d of 1 KiB between host-pinned memory and device 2",
+                     "both of 1 KiB between host-pinned memory and device 2",
+                     "h2d of 1 KiB between host-pageable memory and device 2",
+                     "both of 1 KiB between host-pageable memory and device 2"});
 }

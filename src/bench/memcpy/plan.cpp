@@ -58,6 +58,16 @@ const HostDomain& domain_at(int index, const std::vector<HostDomain>& known) {
                                          " does not exist: the host has " + indices);
 }
 
+std::vector<int> usable_domains(const std::vector<HostDomain>& known) {
+  std::vector<int> usable;
+  for (const auto& domain : known) {
+    if (domain.obstacle.empty()) {
+      usable.push_back(domain.index);
+    }
+  }
+  return usable;
+}
+
 /// The domain if it can be measured. `whose` is said with the obstacle.
 int usable(int index, const std::vector<HostDomain>& known, const std::string& whose) {
   const auto& domain = domain_at(index, known);
@@ -107,10 +117,14 @@ std::vector<int> parse_devices(const std::string& text, int count) {
 
 Positions plan_positions(const std::string& domains, const std::vector<int>& devices,
                          const std::vector<int>& nearest, const std::vector<HostDomain>& known) {
+  const auto all_usable = usable_domains(known);
   Positions result;
   if (domains == "near") {
     for (const int device : devices) {
-      const int near = nearest.at(static_cast<std::size_t>(device));
+      int near = nearest.at(static_cast<std::size_t>(device));
+      if (near < 0 && all_usable.size() == 1) {
+        near = all_usable.front();
+      }
       const auto name = "device " + std::to_string(device);
       if (near >= 0) {
         (void)usable(near, known, ", and " + name + " is attached to it");
@@ -129,10 +143,9 @@ Positions plan_positions(const std::string& domains, const std::vector<int>& dev
   }
   std::vector<int> chosen;
   if (domains == "each") {
+    chosen = all_usable;
     for (const auto& domain : known) {
-      if (domain.obstacle.empty()) {
-        chosen.push_back(domain.index);
-      } else {
+      if (!domain.obstacle.empty()) {
         result.notes.push_back(domain.obstacle + ": it is not measured");
       }
     }
