@@ -47,6 +47,12 @@ TEST_CASE("a platform is read with its routes") {
   CHECK(copy.start == doctest::Approx(5e-6));
   CHECK(node.links[copy.links.back()].each);
   CHECK(node.links[copy.links.back()].bytes_per_second == doctest::Approx(8e9));
+  CHECK(node.pageable.size() == 2);
+  const auto& pageable = node.pageable.at({"domain0", "device0"});
+  CHECK(node.links[pageable.links.back()].bytes_per_second == doctest::Approx(40e9));
+  CHECK(pageable.start == doctest::Approx(3e-6));
+  CHECK(node.pin == doctest::Approx(7e-6));
+  CHECK(node.staged_bytes == 65536);
 }
 
 TEST_CASE("what is no platform is refused with file and reason") {
@@ -54,7 +60,7 @@ TEST_CASE("what is no platform is refused with file and reason") {
                        doctest::Contains("'nowhere.json', which can not be read"),
                        std::runtime_error);
   CHECK(names(refusal("{"), "is no JSON"));
-  CHECK(names(refusal("{}"), "format is not fabricheck-platform-1"));
+  CHECK(names(refusal("{}"), "format is not fabricheck-platform-2"));
   auto other = good();
   other["links"][0]["gbs"] = 0;
   CHECK(names(refusal(other.dump()), "bandwidth of 'memory 0' is not positive"));
@@ -64,6 +70,12 @@ TEST_CASE("what is no platform is refused with file and reason") {
   other = good();
   other["kernel"][0]["read"] = json::array();
   CHECK(names(refusal(other.dump()), "a route has no link"));
+  other = good();
+  other["copy"].back()["pageable"] = json::array();
+  CHECK(names(refusal(other.dump()), "a route has no link"));
+  other = good();
+  other["pageable"]["pin_us"] = -1;
+  CHECK(names(refusal(other.dump()), "pin_us is not positive"));
   other = good();
   other.erase("domains");
   CHECK(names(refusal(other.dump()), "domains"));

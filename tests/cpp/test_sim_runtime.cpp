@@ -47,6 +47,20 @@ class Variable {
   const char* name_;
 };
 
+struct Pageable {
+  Pageable(int domain, std::size_t bytes) {
+    fabricheck_sim::bind_host_memory(domain);
+    data = fabricheck_sim::allocate_pageable(bytes);
+    fabricheck_sim::bind_host_memory(std::nullopt);
+    REQUIRE(data != nullptr);
+  }
+  ~Pageable() { fabricheck_sim::release_pageable(data); }
+  Pageable(const Pageable&) = delete;
+  Pageable& operator=(const Pageable&) = delete;
+
+  void* data = nullptr;
+};
+
 }  // namespace
 
 TEST_CASE("devices are those of the node, and said to be simulated") {
@@ -210,6 +224,81 @@ TEST_CASE("peer copies by kernel leave copies from the host to the engine") {
   };
   const Variable off("HSA_ENABLE_PEER_SDMA", "0");
   CHECK(copied() == Approx(3e-6 + 0.02).epsilon(1e-6));
+}
+
+TEST_CASE("copies of pageable memory have their own rate, and pin larger memory first") {
+  const Pageable host(0, kMany);
+  const auto device = Buffer::on_device(0, kMany);
+  const auto seconds = [](const void* from, void* to, std::uint64_t bytes) {
+    const double start = host_seconds();
+    FABRICHECK_HIP(hipMemcpy(to, from, bytes, hipMemcpyDefault));
+    return host_seconds() - start;
+  };
+  for (const std::uint64_t bytes : {std::uint64_t{4}, std::uint64_t{65536}}) {
+    CHECK(seconds(host.data, device.as<void>(), bytes) ==
+          Approx(3e-6 + static_cast<double>(bytes) / 40e9).epsilon(1e-6));
+  }
+  CHECK(seconds(host.data, device.as<void>(), 65537) == Approx(10e-6 + 65537 / 40e9).epsilon(1e-6));
+  CHECK(seconds(device.as<void>(), host.data, kMany) == Approx(10e-6 + 0.025).epsilon(1e-6));
+  const Variable off("HSA_ENABLE_SDMA", "0");
+  CHECK(seconds(host.data, device.as<void>(), kMany) ==
+        Approx(7e-6 + kLaunch + 0.02).epsilon(1e-6));
+}
+
+TEST_CASE("memory that the runtime did not allocate is pageable") {
+  std::vector<char> host(1 << 20, 1);
+  const auto device = Buffer::on_device(0, host.size());
+  const double start = host_seconds();
+  FABRICHECK_HIP(hipMemcpy(device.as<void>(), host.data(), host.size(), hipMemcpyHostToDevice));
+  const double bytes = static_cast<double>(host.size());
+  CHECK(host_seconds() - start == Approx(10e-6 + bytes / 40e9).epsilon(1e-6));
+  CHECK(device.as<char>()[host.size() - 1] == 1);
+}
+
+TEST_CASE("an asynchronous copy of pageable memory returns when it is done, of pinned at once") {
+  const TimedStream stream(0);
+  const Pageable pageable(0, kMany);
+  const auto pinned = Buffer::on_host(0, kMany);
+  const auto device = Buffer::on_device(0, kMany);
+  const auto call = [&](void* to, const void* from) {
+    const double start = host_seconds();
+    FABRICHECK_HIP(hipMemcpyAsync(to, from, kMany, hipMemcpyDefault, stream.get()));
+    return host_seconds() - start;
+  };
+  CHECK(call(device.as<void>(), pageable.data) == Approx(10e-6 + 0.025).epsilon(1e-6));
+  CHECK(call(pageable.data, device.as<void>()) == Approx(10e-6 + 0.025).epsilon(1e-6));
+  CHECK(call(device.as<void>(), pinned.as<void>()) == 0);
+}
+
+TEST_CASE("copies of pageable memory share the memory of its domain") {
+  const TimedStream stream(0);
+  const Pageable pageable(0, kMany);
+  const auto pinned = Buffer::on_host(0, kMany);
+  const auto device = Buffer::on_device(0, 2 * kMany);
+  auto* second = device.as<char>() + kMany;
+  const double start = host_seconds();
+  FABRICHECK_HIP(
+      hipMemcpyAsync(second, pinned.as<void>(), kMany, hipMemcpyHostToDevice, stream.get()));
+  FABRICHECK_HIP(hipMemcpy(device.as<void>(), pageable.data, kMany, hipMemcpyHostToDevice));
+  stream.synchronize();
+  CHECK(host_seconds() - start == Approx(0.04).epsilon(1e-3));  // 2 GB at 50 GB/s
+}
+
+TEST_CASE("pageable memory lies where it was bound, and is given back") {
+  const auto free_bytes = [](int domain) {
+    fabricheck_sim::bind_host_memory(domain);
+    return fabricheck_sim::free_host_memory();
+  };
+  const auto before = free_bytes(1);
+  {
+    const Pageable memory(1, 4096);
+    CHECK(numa_domain_of(memory.data, 4096) == 1);
+    CHECK(free_bytes(1) == before - 4096);
+  }
+  CHECK(free_bytes(1) == before);
+  CHECK(fabricheck_sim::allocate_pageable(before + 1) == nullptr);
+  CHECK(hipGetLastError() == hipSuccess);
+  fabricheck_sim::bind_host_memory(std::nullopt);
 }
 
 TEST_CASE("a copy really moves a slice of what it simulates") {

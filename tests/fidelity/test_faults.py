@@ -299,7 +299,7 @@ def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
 
 def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
     monkeypatch.setattr("fabricheck.fidelity.plan.MOST_FITTED", 8)
-    with pytest.raises(InvalidInputError, match="9 records are fitted, more than 8"):
+    with pytest.raises(InvalidInputError, match="12 records are fitted, more than 8"):
         read_plan(plan_path(node), node)
 
 

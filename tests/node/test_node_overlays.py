@@ -51,6 +51,11 @@ def test_slow_memory_of_one_device():
     assert node.devices[2].memory_peak_gbs == 1638.4
 
 
+def test_half_the_memory_of_one_domain():
+    node = overlaid("domain-2-half-memory")
+    assert [domain.memory_peak_gbs for domain in node.domains] == [51.2, 51.2, 25.6, 51.2]
+
+
 def test_rotated_numa_map():
     node = overlaid("numa-map-rotated")
     assert [device.domain for device in node.devices] == [0, 0, 2, 2, 1, 1, 3, 3]

@@ -52,7 +52,12 @@ def test_every_pair_of_places_with_a_device_has_its_routes(mi250x):
     assert len(mi250x["copy"]) == 12 * 11 - 4 * 3
     names = {link["name"] for link in mi250x["links"]}
     assert len(names) == len(mi250x["links"])
-    used = {link for route in mi250x["copy"] for link in route["links"]}
+    used = {
+        link
+        for route in mi250x["copy"]
+        for kind in ("links", "pageable")
+        for link in route.get(kind, [])
+    }
     used |= {link for route in mi250x["kernel"] for link in route["read"] + route["write"]}
     assert used == names
 
@@ -99,11 +104,25 @@ def test_host_memory_of_any_domain_is_reached_by_the_devices_own_link(mi250x):
         assert route["links"][0] == f"memory of domain{domain}"
 
 
+def test_copies_of_pageable_memory_have_a_limit_of_their_own(mi250x):
+    for domain, device in ((3, 0), (0, 7)):
+        there = copy_route(mi250x, f"domain{domain}", f"device{device}")
+        back = copy_route(mi250x, f"device{device}", f"domain{domain}")
+        for route, way in ((there, "to"), (back, "from")):
+            limit = f"pageable copies {way} device{device}"
+            assert route["pageable"] == [*route["links"], limit]
+            assert gbs(mi250x, limit) == pytest.approx(36 * 0.7064)
+    assert mi250x["pageable"] == {"pin_us": 21.48, "staged_bytes": 65536}
+    assert mi250x["migration_gbs"] == 2.8
+    assert "pageable" not in copy_route(mi250x, "device0", "device1")
+
+
 @pytest.mark.parametrize(
     ("overlay", "name", "value"),
     [
         ("link-0-1-half-width", "link 0-1", 2 * 50 * 0.7522),
         ("device-3-memory-slow", "memory of device3", 0.92 * 1638.4 * 0.8545),
+        ("domain-2-half-memory", "memory of domain2", 51.2 / 2),
     ],
 )
 def test_an_overlay_changes_the_platform_and_is_named_in_it(overlay, name, value):

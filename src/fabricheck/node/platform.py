@@ -16,7 +16,7 @@ from fabricheck.node.paths import Path
 from fabricheck.node.schema import SimulationSection
 
 #: The format of the JSON document, raised with every change that the runtime must know.
-FORMAT = "fabricheck-platform-1"
+FORMAT = "fabricheck-platform-2"
 
 
 def platform_json(node: NodeModel) -> str:
@@ -31,7 +31,9 @@ def platform(node: NodeModel) -> dict[str, Any]:
     ``domains``; ``launch_us``, the cost of a kernel; ``links`` (``gbs`` in GB/s; with ``each``
     every flow may have that much, else all flows share it); ``kernel`` (for a device and the memory
     it reads or writes, the links of both directions); ``copy`` (for two places, the links of a
-    copy by engine, and the ``start_us`` before its data flow).
+    copy by engine, and the ``start_us`` before its data flow; with host memory also the links of
+    ``pageable`` memory); ``pageable`` (``pin_us`` more before a copy of pageable memory, except of
+    at most ``staged_bytes``); ``migration_gbs``, of pages that a kernel waits for.
 
     :raises InvalidNode: when the model lacks what a simulation needs.
     """
@@ -93,6 +95,11 @@ class _Platform:
                 for domain in node.domains
             ],
             "launch_us": float(parameters.launch_us.value),
+            "pageable": {
+                "pin_us": float(parameters.pageable_pin_us.value),
+                "staged_bytes": int(parameters.pageable_staged_bytes.value),
+            },
+            "migration_gbs": float(parameters.migration_gbs.value),
             "links": [{"name": name, **link} for name, link in self.links.items()],
             "kernel": kernel,
             "copy": copies,
@@ -174,6 +181,7 @@ class _Platform:
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
         links = [self._memory(source), self._memory(destination)]
+        limit: str | None = None
         a, b = self._device(source), self._device(destination)
         if a is not None and b is not None:
             path = self._path(a, b)
@@ -186,8 +194,16 @@ class _Platform:
             assert device is not None
             links.append(self._host_link(device, down=a is None))
             start += hop
+            limit = self._pageable(device, down=a is None)
         links += self._engines(a or b)
-        return {"source": source, "destination": destination, "links": links, "start_us": start}
+        route = {"source": source, "destination": destination, "links": links, "start_us": start}
+        return route | ({"pageable": [*links, limit]} if limit else {})
+
+    def _pageable(self, device: Device, *, down: bool) -> str:
+        """Return the limit of copies of pageable memory, in one direction."""
+        efficiency = float(self.parameters.pageable_efficiency.value)
+        name = f"pageable copies {'to' if down else 'from'} device{device.index}"
+        return self._link(name, device.host_link_gbs * efficiency)
 
     def _engines(self, device: Device | None) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all those of the device."""

@@ -180,7 +180,7 @@ class EngineSection(_Section):
 class SimulationSection(_Section):
     """What a simulated node needs beyond the peaks; see ``docs/node-models.md``.
 
-    Efficiencies are parts of a peak, times are in us, sizes in bytes.
+    Efficiencies are parts of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
     """
 
     memory_efficiency: KnownQuantity
@@ -192,6 +192,10 @@ class SimulationSection(_Section):
     copy_start_us: KnownQuantity
     copy_hop_us: KnownQuantity
     copy_split_us: KnownQuantity
+    pageable_efficiency: KnownQuantity
+    pageable_pin_us: KnownQuantity
+    pageable_staged_bytes: KnownQuantity
+    migration_gbs: KnownQuantity
     compute_units: KnownQuantity
     cache_bytes: KnownQuantity
     host_memory_bytes: KnownQuantity

@@ -93,6 +93,17 @@ bool engines_on(bool between_devices) {
   return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
 }
 
+const Allocation* allocation_of(const void* data) {
+  const auto& all = machine();
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const auto after = all.allocations.upper_bound(address);
+  if (after == all.allocations.begin()) {
+    return nullptr;
+  }
+  const auto& [start, allocation] = *std::prev(after);
+  return address - start < allocation.bytes ? &allocation : nullptr;
+}
+
 bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
 
 Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes) {
@@ -133,16 +144,14 @@ hipError_t take_error() { return std::exchange(machine().errors[self()], hipSucc
 Place place_of_device(int device) { return "device" + std::to_string(physical(device)); }
 
 Place place_of(const void* data) {
-  const auto& all = machine();
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
-  auto after = all.allocations.upper_bound(address);
-  if (after != all.allocations.begin()) {
-    const auto& [start, allocation] = *std::prev(after);
-    if (address - start < allocation.bytes) {
-      return allocation.place;
-    }
-  }
-  return "domain" + std::to_string(all.node.domains.front().index);
+  const auto* found = allocation_of(data);
+  return found != nullptr ? found->place
+                          : "domain" + std::to_string(machine().node.domains.front().index);
+}
+
+bool is_pageable(const void* data) {
+  const auto* found = allocation_of(data);
+  return found == nullptr || found->pageable;
 }
 
 Cost kernel_cost(int device, const std::vector<Access>& accesses) {
@@ -156,13 +165,19 @@ Cost kernel_cost(int device, const std::vector<Access>& accesses) {
 Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes) {
   const auto source = place_of(from);
   const auto destination = place_of(to);
-  const auto& routes = machine().node.copy;
+  const auto& node = machine().node;
+  const bool pageable = is_pageable(from) || is_pageable(to);
+  const double pinning = pageable && bytes > node.staged_bytes ? node.pin : 0;
+  const auto& routes = pageable ? node.pageable : node.copy;
   const auto found = routes.find({source, destination});
   if (found != routes.end() && engines_on(is_device(source) && is_device(destination))) {
-    return {found->second.start, {{&found->second, bytes}}};
+    const auto& route = found->second;
+    return {route.start + pinning, {{&route, bytes}}};
   }
   // Within a device, or with the engines off: a kernel of the stream's device.
-  return kernel_cost(device, {{from, bytes, false}, {to, bytes, true}});
+  auto cost = kernel_cost(device, {{from, bytes, false}, {to, bytes, true}});
+  cost.start += pinning;
+  return cost;
 }
 
 const std::string& problem() { return machine().problem; }

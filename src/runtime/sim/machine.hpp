@@ -32,6 +32,7 @@ struct Cost {
 struct Allocation {
   Place place;
   std::size_t bytes = 0;
+  bool pageable = false;
 };
 
 struct Machine {
@@ -66,6 +67,7 @@ hipError_t take_error();
 /// Where memory lies; memory that was not allocated through the runtime is pageable host memory on
 /// the first domain.
 Place place_of(const void* data);
+bool is_pageable(const void* data);
 Place place_of_device(int device);
 /// Where hipHostMalloc with hipHostMallocNumaUser puts memory.
 Place user_host_place();
@@ -77,7 +79,8 @@ std::uint64_t free_memory_of(const Place& place);
 /// What a kernel on `device` (of this process) takes. Throws std::runtime_error naming the device
 /// and the memory when the node has no way between them.
 Cost kernel_cost(int device, const std::vector<Access>& accesses);
-/// What a copy on a stream of `device` takes: by engine between two places, else by kernel.
+/// What a copy on a stream of `device` takes: by engine between two places, else by kernel. Copies
+/// of pageable memory have routes of their own, and larger ones pin its pages first.
 Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes);
 
 /// Makes the calling actor wait for as long as an operation takes.

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "fabricheck-platform-1";
+constexpr const char* kFormat = "fabricheck-platform-2";
 constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
 
 double positive(const json& value, const std::string& what) {
@@ -44,6 +44,9 @@ NodeDescription parse(const json& content) {
     throw std::runtime_error("it has no device or no NUMA domain");
   }
   node.launch = 1e-6 * positive(content.at("launch_us"), "launch_us");
+  const auto& pageable = content.at("pageable");
+  node.pin = 1e-6 * positive(pageable.at("pin_us"), "pin_us");
+  node.staged_bytes = pageable.at("staged_bytes");
   std::map<std::string, std::size_t> numbers;
   for (const auto& entry : content.at("links")) {
     const auto name = entry.at("name").get<std::string>();
@@ -68,12 +71,16 @@ NodeDescription parse(const json& content) {
   for (const auto& entry : content.at("kernel")) {
     const int device = entry.at("device");
     const Place memory = entry.at("memory");
-    node.kernel[{device, memory, false}] = {links_of(entry.at("read")), 0};
-    node.kernel[{device, memory, true}] = {links_of(entry.at("write")), 0};
+    node.kernel[{device, memory, false}] = {links_of(entry.at("read"))};
+    node.kernel[{device, memory, true}] = {links_of(entry.at("write"))};
   }
   for (const auto& entry : content.at("copy")) {
-    node.copy[{entry.at("source"), entry.at("destination")}] = {
-        links_of(entry.at("links")), 1e-6 * positive(entry.at("start_us"), "start_us")};
+    const std::pair<Place, Place> ends{entry.at("source"), entry.at("destination")};
+    const double start = 1e-6 * positive(entry.at("start_us"), "start_us");
+    node.copy[ends] = {links_of(entry.at("links")), start};
+    if (entry.contains("pageable")) {
+      node.pageable[ends] = {links_of(entry.at("pageable")), start};
+    }
   }
   return node;
 }

@@ -46,6 +46,9 @@ struct NodeDescription {
   std::vector<LinkDescription> links;
   std::map<std::tuple<int, Place, bool>, Route> kernel;  ///< device, memory, whether it writes
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
+  std::map<std::pair<Place, Place>, Route> pageable;     ///< copies of pageable memory
+  double pin = 0;                  ///< seconds until the pages of a pageable copy are pinned
+  std::uint64_t staged_bytes = 0;  ///< pageable copies of so many bytes need no pinning
 };
 
 /// Reads a platform. Throws std::runtime_error with one sentence that names the file.

@@ -54,8 +54,10 @@ void make_platform(const NodeDescription& node) {
   for (const auto& [key, route] : node.kernel) {
     add(route);
   }
-  for (const auto& [key, route] : node.copy) {
-    add(route);
+  for (const auto* routes : {&node.copy, &node.pageable}) {
+    for (const auto& [key, route] : *routes) {
+      add(route);
+    }
   }
   zone->seal();
 }

@@ -18,20 +18,20 @@ const Device& device_at(int device) {
 
 /// Reserves addresses only: what is not touched takes no memory, so that a node may be larger than
 /// the machine that simulates it.
-hipError_t allocate(void** data, std::size_t bytes, const Place& place) {
+hipError_t allocate(void** data, std::size_t bytes, const Place& place, bool pageable = false) {
   if (data == nullptr || bytes == 0) {
-    return result(hipErrorInvalidValue);
+    return hipErrorInvalidValue;
   }
   if (bytes > free_memory_of(place)) {
-    return result(hipErrorOutOfMemory);
+    return hipErrorOutOfMemory;
   }
   void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (fresh == MAP_FAILED) {
-    return result(hipErrorOutOfMemory);
+    return hipErrorOutOfMemory;
   }
   auto& all = machine();
-  all.allocations[reinterpret_cast<std::uintptr_t>(fresh)] = {place, bytes};
+  all.allocations[reinterpret_cast<std::uintptr_t>(fresh)] = {place, bytes, pageable};
   all.allocated[place] += bytes;
   *data = fresh;
   return hipSuccess;
@@ -44,7 +44,7 @@ hipError_t release(void* data) {
   auto& all = machine();
   const auto found = all.allocations.find(reinterpret_cast<std::uintptr_t>(data));
   if (found == all.allocations.end()) {
-    return result(hipErrorInvalidValue);
+    return hipErrorInvalidValue;
   }
   finish_all_streams();
   (void)munmap(data, found->second.bytes);
@@ -60,7 +60,8 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t strea
   } catch (const std::runtime_error&) {
     return result(hipErrorInvalidDevice);
   }
-  return hipSuccess;
+  // As HIP: the caller may touch pageable memory again when the call returns.
+  return is_pageable(from) || is_pageable(to) ? hipStreamSynchronize(stream) : hipSuccess;
 }
 
 bool reaches(int device, int owner) {
@@ -68,6 +69,15 @@ bool reaches(int device, int owner) {
 }
 
 }  // namespace
+
+void* fabricheck_sim::allocate_pageable(std::size_t bytes) {
+  void* data = nullptr;
+  const bool done =
+      problem().empty() && allocate(&data, bytes, user_host_place(), true) == hipSuccess;
+  return done ? data : nullptr;
+}
+
+void fabricheck_sim::release_pageable(void* data) { (void)release(data); }
 
 hipError_t hipGetDeviceCount(int* count) {
   *count = static_cast<int>(machine().visible.size());
@@ -152,7 +162,7 @@ hipError_t hipMalloc(void** data, std::size_t bytes) {
   if (!exists(current_device())) {
     return result(hipErrorNoDevice);
   }
-  return allocate(data, bytes, place_of_device(current_device()));
+  return result(allocate(data, bytes, place_of_device(current_device())));
 }
 
 hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
@@ -161,11 +171,12 @@ hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
   }
   // By default HIP takes the domain nearest to the device that is set.
   const auto nearest = "domain" + std::to_string(device_at(current_device()).domain);
-  return allocate(data, bytes, (flags & hipHostMallocNumaUser) != 0 ? user_host_place() : nearest);
+  const bool bound = (flags & hipHostMallocNumaUser) != 0;
+  return result(allocate(data, bytes, bound ? user_host_place() : nearest));
 }
 
-hipError_t hipFree(void* data) { return release(data); }
-hipError_t hipHostFree(void* data) { return release(data); }
+hipError_t hipFree(void* data) { return result(release(data)); }
+hipError_t hipHostFree(void* data) { return result(release(data)); }
 
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind,
                           hipStream_t stream) {

@@ -56,6 +56,11 @@ std::optional<int> domain_of_pci(const std::string& address);
 std::optional<int> domain_of(const void* data);
 /// Where hipHostMalloc with hipHostMallocNumaUser puts memory; empty: on the first domain.
 void bind_host_memory(std::optional<int> domain);
+/// Pageable memory, as malloc gives it, where bind_host_memory says; a null pointer when too little
+/// is free there. Copies of it block the caller, and are slower than those of hipHostMalloc.
+void* allocate_pageable(std::size_t bytes);
+/// Gives memory of allocate_pageable back, when nothing is queued on any stream.
+void release_pageable(void* data);
 /// Bytes of the memory there that are not allocated.
 std::uint64_t free_host_memory();
 
