@@ -284,6 +284,24 @@ TEST_CASE("copies of pageable memory share the memory of its domain") {
   CHECK(host_seconds() - start == Approx(0.04).epsilon(1e-3));  // 2 GB at 50 GB/s
 }
 
+TEST_CASE("copies both ways at once share the memory of the domain") {
+  const TimedStream down(0);
+  const TimedStream up(0);
+  const auto host = Buffer::on_host(0, 2 * kMany);
+  const auto device = Buffer::on_device(0, 2 * kMany);
+  const auto copy = [](const TimedStream& stream, void* to, const void* from) {
+    return [&stream, to, from] {
+      FABRICHECK_HIP(hipMemcpyAsync(to, from, kMany, hipMemcpyDefault, stream.get()));
+    };
+  };
+  const auto to_device = copy(down, device.as<void>(), host.as<void>());
+  const auto to_host = copy(up, host.as<char>() + kMany, device.as<char>() + kMany);
+  CHECK(seconds_of(down, to_device) == Approx(3e-6 + 0.02).epsilon(1e-6));
+  const auto both = seconds_of({{&down, to_device}, {&up, to_host}});
+  CHECK(both[0] == Approx(3e-6 + 0.04).epsilon(1e-6));
+  CHECK(both[1] == Approx(3e-6 + 0.04).epsilon(1e-6));
+}
+
 TEST_CASE("pageable memory lies where it was bound, and is given back") {
   const auto free_bytes = [](int domain) {
     fabricheck_sim::bind_host_memory(domain);

@@ -89,6 +89,32 @@ def test_eight_devices_equal_four(from_host, published):
     assert every / four == pytest.approx(published["paper-cpugpu-stream-8v4"], rel=0.05)
 
 
+def test_a_domain_with_half_its_memory_slows_the_devices_near_it_alone(run, from_host):
+    ran = run("stream", "--devices", "each", "--kernels", "copy", "--sizes", "8GiB",
+              "--source", "host", "--destination", "host",
+              overlay="domain-2-half-memory")  # fmt: skip
+    assert len(ran.series) == 8
+    for series in ran.series:
+        slow = series["device"] in (6, 7)
+        assert (series["source"]["numa_domain"] == 2) == slow
+        expected = 51.2 / 2 if slow else from_host[0,]
+        assert series["median"] == pytest.approx(expected, rel=0.001)
+
+
+def test_both_ways_are_bounded_by_the_memory_of_the_domain(run, from_host):
+    def rate(source: str, destination: str, devices: str) -> float:
+        ran = run("stream", "--devices", devices, "--kernels", "copy", "--sizes", "8GiB",
+                  "--source", source, "--destination", destination)  # fmt: skip
+        [total] = [series["median"] for series in ran.series if series["role"] != "share"]
+        return total / 2  # the host's part of what is read and written
+
+    down, up = rate("host", "device", "0"), rate("device", "host", "0")
+    assert down == pytest.approx(25.5, rel=0.001) and up == pytest.approx(down)
+    assert from_host[0,] == pytest.approx(min(51.2, down + up), rel=0.001)
+    assert rate("host", "device", "0,1") == pytest.approx(min(51.2, 2 * down), rel=0.001)
+    assert rate("host", "device", "0,4") == pytest.approx(2 * down, rel=0.001)
+
+
 def test_kernels_on_peers_show_three_tiers(run, published):
     low, high = published["paper-stream-p2p-pct-low"], published["paper-stream-p2p-pct-high"]
     for peer, links in ((1, 4), (6, 2), (2, 1)):

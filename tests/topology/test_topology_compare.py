@@ -52,6 +52,7 @@ def test_map_a_differs_from_map_b_in_these_pairs():
     [
         ("link-0-6-gone", ["Pair 0-6: 2 links in mi250x, no direct link in the tools."]),
         ("device-3-memory-slow", []),
+        ("domain-2-half-memory", []),
     ],
 )
 def test_a_broken_node_is_told_by_its_pair(overlay, expected):

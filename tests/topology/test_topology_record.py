@@ -89,8 +89,9 @@ def test_a_healthy_simulated_node_has_no_difference(tmp_path):
         ("link-0-6-gone", 1, "Pair 0-6: 2 links in mi250x, no direct link in the simulated node "),
         ("numa-map-rotated", 8, "Device 0: NUMA domain 3 in mi250x, 0 in the simulated node "),
         ("cable-map-swapped", 4, "Pair 0-2: 1 link in mi250x, no direct link in the simulated "),
-        # Tools tell the number of links; the width that one has is measured, not told.
+        # Tools tell the number of links; a link's width and a memory's bandwidth are measured.
         ("link-0-1-half-width", 0, None),
+        ("domain-2-half-memory", 0, None),
     ],
 )
 def test_an_overlay_is_found_where_tools_would_tell_it(tmp_path, overlay, count, first):

@@ -39,19 +39,36 @@ class Tolerance(_Section):
 class ProgramRun(_Section):
     """One run of a program; ``arguments`` are separated by blanks."""
 
-    program: Literal["stream", "p2p"]
+    program: Literal["stream", "p2p", "memcpy", "managed"]
     arguments: str
+    environment: dict[str, str] = {}
 
 
 class Read(_Section):
-    """Which series of a run is read, and how its value is converted."""
+    """Which series of a run is read, and how its value is converted.
 
-    run: str
-    operation: str
+    Several operations are taken one after the other: the time is the sum of theirs. They may be of
+    several runs. ``domain`` is that of the host memory: near the device, or the slowest of all
+    others.
+    """
+
+    run: str | tuple[str, ...]
+    operation: str | tuple[str, ...]
     bytes: PositiveInt | None = None
     counts: Counts | None = None
     percent_of: Literal["path", "path-both"] | None = None
     convert: Literal["time"] | None = Field(default=None, alias="as")
+    domain: Literal["near", "far"] | None = None
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs, also where it is one."""
+        return (self.run,) if isinstance(self.run, str) else self.run
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The operations, also where it is one."""
+        return (self.operation,) if isinstance(self.operation, str) else self.operation
 
 
 class Entry(_Section):
@@ -74,10 +91,14 @@ class Entry(_Section):
 
 
 class Statement(_Section):
-    """A rule over simulated values, from published ranges, bounds or approximate values."""
+    """A rule over simulated values, from published ranges, bounds or approximate values.
+
+    With ``against``, a value is the part that ``read`` lacks of it.
+    """
 
     title: str
     read: Read
+    against: Read | None = None
     places: str | None = None
     ratio: tuple[str, str] | None = None
     near: str | None = None
@@ -88,6 +109,8 @@ class Statement(_Section):
     def _complete(self) -> Statement:
         if (self.places is None) == (self.ratio is None):
             raise ValueError("a statement has either places or ratio")
+        if self.against is not None and self.places is None:
+            raise ValueError("a statement with against has places")
         if sum(rule is not None for rule in (self.near, self.between, self.below)) != 1:
             raise ValueError("a statement has one of near, between and below")
         return self
@@ -233,14 +256,16 @@ class _Expander:
         return record
 
     def check_run(self, read: Read) -> None:
-        if read.run not in self.file.runs:
-            raise InvalidInputError(f"{self.path}: there is no run '{read.run}'.")
+        for name in read.runs:
+            if name not in self.file.runs:
+                raise InvalidInputError(f"{self.path}: there is no run '{name}'.")
 
     def check_statement(self, statement: Statement) -> None:
-        self.check_run(statement.read)
+        for read in filter(None, (statement.read, statement.against)):
+            self.check_run(read)
         for name in statement.records:
             record = self.record(name)
-            if statement.ratio is None:
+            if statement.ratio is None and statement.against is None:
                 self._check_units(record, statement.read)
             elif record.unit != "ratio":
                 raise InvalidInputError(f"{self.path}: record '{name}' is no ratio.")
@@ -289,7 +314,7 @@ class _Expander:
 
     def _check_units(self, record: Record, read: Read) -> None:
         """A unit that the conversion can not yield would compare two different things."""
-        latency = read.operation.startswith("latency") or read.convert == "time"
+        latency = read.operations[0].startswith("latency") or read.convert == "time"
         given = "us" if latency else "percent" if read.percent_of else "GB/s"
         if given != record.unit:
             raise InvalidInputError(
@@ -344,12 +369,11 @@ def _check_fitted(plan: Plan, node: NodeModel) -> None:
 def _check_complete(plan: Plan, node: NodeModel) -> None:
     """Every record that could be compared stands once; what is predicted is exact."""
     counted = _ids(plan.predicted)
-    every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *plan.file.left_out]
+    left = [name for pattern in plan.file.left_out for name in plan.records.matching(pattern)]
+    every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *left]
     twice = {name for name in every if every.count(name) > 1}
     if twice:
         raise InvalidInputError(f"{plan.path}: more than once is there {_listed(twice)}.")
-    for name in plan.file.left_out:
-        plan.records.get(name)
     known = frozenset(name for names in plan.file.experiments.values() for name in names)
     eligible = plan.records.eligible(node.systems, known)
     if missing := eligible - set(every):

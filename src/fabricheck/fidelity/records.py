@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,16 @@ class Records:
 
     def __contains__(self, name: str) -> bool:
         return name in self._content
+
+    def matching(self, pattern: str) -> list[str]:
+        """Return the ids that a shell pattern matches, such as one id.
+
+        :raises NotFoundError: when there are none.
+        """
+        found = fnmatch.filter(self._content, pattern)
+        if not found:
+            raise NotFoundError(f"{self.path} has no record '{pattern}'.")
+        return found
 
     def get(self, name: str) -> Record:
         """Return a record.

@@ -25,7 +25,7 @@ def page(found: Fidelity) -> str:
         "a record of `reference_values/published_values.yaml`. **Simulated** follows from the node",
         f"model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
-        f"records of E1, E5, E7 and E8 on {', '.join(found.node.systems)}.",
+        f"records of {_all_of(found.plan.file.experiments)} on {', '.join(found.node.systems)}.",
         "",
         "Deviation is simulated / published - 1. A bandwidth within "
         f"{_percent(tolerance.bandwidth)} and a latency within {_percent(tolerance.latency)}",
@@ -152,6 +152,11 @@ def _deviation(row: Row) -> str:
         return "-"
     shown = f"{100 * row.deviation:+.1f}"
     return f"{'0.0' if shown == '-0.0' else shown} %"
+
+
+def _all_of(words: Iterable[str]) -> str:
+    *others, last = words
+    return " and ".join(filter(None, (", ".join(others), last)))
 
 
 def _percent(part: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def default_folder() -> Path:
 def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str, Any]]:
     """Run every run of a plan once, and return the documents by the run's name.
 
-    :param folder: of the programs ``stream`` and ``p2p``, built for the sim runtime.
+    :param folder: of the programs, built for the sim runtime.
     :raises NotFoundError: when a program is missing.
     :raises ProgramFailed: when one fails, with its own last sentence.
     :raises InvalidInputError: when a document is not of a simulation of this node.
@@ -70,7 +70,7 @@ def _run(
     try:
         done = subprocess.run(
             command,
-            env=kept | {"FABRICHECK_NODE": str(platform)},
+            env=kept | {"FABRICHECK_NODE": str(platform)} | run.environment,
             capture_output=True,
             text=True,
             errors="replace",
@@ -108,21 +108,22 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
     :returns: GB/s, us or percent.
     :raises InvalidInputError: when there is not one such series, or it can not be converted.
     """
-    series = _series(documents[read.run], read, place)
-    value = float(series["median"])
-    what = f"the run '{read.run}', operation {read.operation}, place {_text(place)}"
-    if read.convert == "time":
-        if series["unit"] != "GB/s":
-            raise InvalidInputError(f"{what}: it is in {series['unit']}, which is no bandwidth.")
-        return float(series["bytes_moved"]) / (value * 1e9) * 1e6
-    if read.counts is None:
-        if series["unit"] != "us":
-            raise InvalidInputError(f"{what}: it is in {series['unit']}, which is no latency.")
-        return value
-    if series["unit"] != "GB/s":
-        raise InvalidInputError(f"{what}: it is in {series['unit']}, which is no bandwidth.")
-    counted: Counts = series["bytes_counted"]
-    value *= _PER_MESSAGE[read.counts] / _PER_MESSAGE[counted]
+    parts = [_series(documents, read, operation, place, node) for operation in read.operations]
+    what = (
+        f"the run '{_named(read.runs)}', operation {_named(read.operations)}, place {_text(place)}"
+    )
+    units = {series["unit"] for series in parts}
+    if read.counts is None and read.convert is None:
+        if units != {"us"}:
+            raise InvalidInputError(f"{what}: it is in {_named(units)}, which is no latency.")
+        return float(sum(series["median"] for series in parts))
+    if units != {"GB/s"}:
+        raise InvalidInputError(f"{what}: it is in {_named(units)}, which is no bandwidth.")
+    times = sum(series["bytes_moved"] / series["median"] for series in parts)  # ns
+    if read.counts is None or read.convert is not None:
+        return float(times) * 1e-3
+    moved = sum(series["bytes_moved"] / _PER_MESSAGE[series["bytes_counted"]] for series in parts)
+    value = float(_PER_MESSAGE[read.counts] * moved / times)
     if read.percent_of is None:
         return value
     if len(place) != 2:
@@ -131,22 +132,38 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
     return 100 * value / peak
 
 
-def _series(found: Mapping[str, Any], read: Read, place: Place) -> Mapping[str, Any]:
+def _series(
+    documents: Documents, read: Read, operation: str, place: Place, node: NodeModel
+) -> Mapping[str, Any]:
     # A set's series of interest is its sum; alone, a device or a pair has the role single.
     matching = [
         series
-        for series in found["series"]
+        for run in read.runs
+        for series in documents[run]["series"]
         if tuple(series["device_set"]) == place
-        and series["operation"] == read.operation
+        and series["operation"] == operation
         and series["role"] != "share"
         and read.bytes in (None, series["bytes"])
+        and (read.domain is None or read.domain == _distance(series, node))
     ]
+    if read.domain == "far" and matching:
+        return dict(min(matching, key=lambda series: series["median"]))
     if len(matching) != 1:
         raise InvalidInputError(
-            f"The run '{read.run}' has {len(matching)} series of the operation {read.operation} "
-            f"at the place {_text(place)}, not one."
+            f"The run '{_named(read.runs)}' has {len(matching)} series of the operation "
+            f"{operation} at the place {_text(place)}, not one."
         )
     return dict(matching[0])
+
+
+def _distance(series: Mapping[str, Any], node: NodeModel) -> str:
+    """Say whether the host memory of a series is on the NUMA domain of its device."""
+    domains = {series[side]["numa_domain"] for side in ("source", "destination")}
+    return "near" if node.device(series["device_set"][0]).domain in domains else "far"
+
+
+def _named(words: Iterable[str]) -> str:
+    return " and ".join(sorted(words))
 
 
 def _text(place: Place) -> str:

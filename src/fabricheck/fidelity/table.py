@@ -185,7 +185,11 @@ def _values(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
         return [one(statement.read, above) / one(statement.read, below)]
     assert statement.places is not None
     places = places_of(statement.places, node, devices=False, path=plan.path)
-    return [one(statement.read, place) for place in places]
+    values = [one(statement.read, place) for place in places]
+    if statement.against is None:
+        return values
+    full = [one(statement.against, place) for place in places]
+    return [1 - value / whole for value, whole in zip(values, full, strict=True)]
 
 
 def _judged(statement: Statement, node: NodeModel, plan: Plan, documents: Documents) -> Judged:
@@ -196,7 +200,8 @@ def _judged(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
         tolerance = plan.file.tolerance
         limit = tolerance.latency if first.is_latency else tolerance.bandwidth
         published = f"about {first.value:g}"
-        holds = all(abs(value / first.value - 1) <= limit for value in values)
+        # Of a published 0 no deviation is a part: then the values themselves are parts.
+        holds = all(abs(value - first.value) <= limit * (first.value or 1) for value in values)
     elif statement.between is not None:
         published = f"{first.value:g} to {last.value:g}"
         holds = all(
