@@ -27,7 +27,7 @@ def node() -> NodeModel:
 @pytest.fixture(scope="session")
 def programs() -> Path:
     folder = ROOT / "build" / "sim" / "bin"
-    if not all((folder / name).is_file() for name in ("stream", "p2p")):
+    if not all((folder / name).is_file() for name in ("stream", "p2p", "memcpy", "managed")):
         pytest.fail(
             f"There are no programs in {folder}: build them with 'cmake -G Ninja -S . -B build/sim "
             "-DFABRICHECK_RUNTIME=sim && cmake --build build/sim'."

@@ -212,7 +212,7 @@ def test_a_slower_node_is_not_within(found, node, documents):
         if series["operation"] == "engine" and 0 in series["device_set"]:
             series["median"] *= 0.9
     share = evaluate(node, found.plan, slower).share(latency=False)
-    assert (share.n, share.within) == (62, 62 - 13)  # 14 pairs have device 0; 0-2 is fitted
+    assert (share.n, share.within) == (68, 67 - 13)  # 14 pairs have device 0; 0-2 is fitted
 
 
 def test_a_matrix_needs_its_records(changed, node, documents):
@@ -222,7 +222,7 @@ def test_a_matrix_needs_its_records(changed, node, documents):
 
 
 def fake(folder: Path, text: str) -> Path:
-    for name in ("stream", "p2p"):
+    for name in ("stream", "p2p", "memcpy", "managed"):
         program = folder / name
         program.write_text(f"#!/bin/sh\n{text}\n")
         program.chmod(0o755)
@@ -330,7 +330,9 @@ def test_the_command_ends_with_a_sentence_and_a_code(tmp_path, programs):
     runner = CliRunner()
     missing = runner.invoke(app, ["fidelity", "mi250x", "--programs", str(tmp_path)])
     assert missing.exit_code == 3
-    assert missing.stderr.startswith(f"fabricheck: There is no simulated program {tmp_path}/p2p")
+    assert missing.stderr.startswith(
+        f"fabricheck: There is no simulated program {tmp_path}/managed"
+    )
     assert missing.stdout == ""
     unknown = runner.invoke(app, ["fidelity", "mi999"])
     assert unknown.exit_code == 3

@@ -15,14 +15,15 @@ from fabricheck.node.schema import Quantity
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Predicted records that the model misses, found and left so. A new one has to be understood.
-KNOWN = {"kth-lat-34", "kth-lat-70"}
+#: The last is not run: 4 B are less than the programs copy.
+KNOWN = {"kth-lat-34", "kth-lat-70", "epicure-lumi-size-4B"}
 
 
 def rows(tables):
     return {row.record.id: row for table in tables for row in table.rows}
 
 
-@pytest.mark.parametrize(("latency", "n"), [(False, 62), (True, 53)])
+@pytest.mark.parametrize(("latency", "n"), [(False, 68), (True, 53)])
 def test_most_predicted_values_are_reproduced(found, latency, n):
     share = found.share(latency=latency)
     assert share.n == n
@@ -38,11 +39,16 @@ def test_what_is_not_explained_is_what_is_known(found):
     ]
 
 
+def test_a_value_that_is_not_run_counts_as_missed(found):
+    summary = "\n".join(render.summary(found))
+    assert "Worst predicted bandwidths: epicure-lumi-size-4B not run, lumirfm-" in summary
+
+
 def test_what_is_shown_but_not_counted_is_in_the_summary(found):
     both = found.share(latency=False, beside=True)
-    assert (both.n, both.within) == (70, 62)
+    assert (both.n, both.within) == (76, 67)
     summary = "\n".join(render.summary(found))
-    assert "62 of 70 within 5 % (88.6 %)" in summary
+    assert "67 of 76 within 5 % (88.2 %)" in summary
     assert "58 of 60 within 15 % (96.7 %)" in summary
 
 
@@ -53,14 +59,7 @@ def test_the_fitted_records_are_those_of_the_parameters_and_reproduced(found, no
     assert set(fitted) == wanted
     assert len(fitted) <= MOST_FITTED == 12
     assert not set(fitted) & set(rows(found.predicted))
-    not_run = {name for name, row in fitted.items() if row.simulated is None}
-    assert not_run == {
-        "paper-h2d-pinned",
-        "paper-h2d-managed-migration",
-        "epicure-lumi-single-h2d",
-        "epicure-lumi-size-128KiB",
-    }
-    assert {name for name, row in fitted.items() if not row.within} == not_run
+    assert all(row.within for row in fitted.values())
 
 
 def test_every_pair_is_predicted_or_fitted_once(found):
@@ -78,6 +77,8 @@ def test_every_pair_is_predicted_or_fitted_once(found):
         ("lumirfm-commscope-quad", 148, 150.4),
         ("lumi-train-hipstream", 1280 * 2**30 / 1e9, 1394),
         ("paper-commscope-util-quad", 25, 25),
+        ("epicure-lumi-single-gpu4", 23.45257 * 2**30 / 1e9, 25.28),
+        ("epicure-lumi-size-64KiB", 5.3084 * 2**30 / 1e9, 5.706),
     ],
 )
 def test_values_are_in_the_units_of_the_record(found, record, published, simulated):
@@ -127,5 +128,5 @@ def test_json_holds_every_row_labelled(found, programs):
     assert content == json.loads(json.dumps(render.as_json(found)))
     assert content["node"]["sha256"] == found.node.sha256
     kinds = [row["kind"] for row in content["rows"]]
-    assert (kinds.count("predicted"), kinds.count("fitted")) == (62 + 53, 12)
+    assert (kinds.count("predicted"), kinds.count("fitted")) == (68 + 53, 12)
     assert all({"published", "simulated"} <= set(row) for row in content["rows"])

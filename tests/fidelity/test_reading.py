@@ -125,7 +125,7 @@ def test_what_is_left_out_may_be_a_pattern(changed, node):
 
 def test_a_run_has_its_variables(changed, node, tmp_path, monkeypatch):
     monkeypatch.setenv("HSA_XNACK", "0")
-    for name in ("stream", "p2p"):
+    for name in ("stream", "p2p", "memcpy", "managed"):
         program = tmp_path / name
         program.write_text('#!/bin/sh\necho "HSA_XNACK is $HSA_XNACK." >&2; exit 4\n')
         program.chmod(0o755)

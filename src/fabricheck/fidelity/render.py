@@ -72,7 +72,10 @@ def summary(found: Fidelity) -> list[str]:
                 str(share.distinct),
             ]
         )
-        worst = ", ".join(f"{row.record.id} {_deviation(row)}" for row in share.worst)
+        worst = ", ".join(
+            f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
+            for row in share.worst
+        )
         notes.append(f"- Worst predicted {what}: {worst}.")
         both = found.share(latency=latency, beside=True)
         if both.n > share.n:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,10 @@ class Judged:
     holds: bool
 
 
+def _worst_first(row: Row) -> tuple[float, str]:
+    return (-math.inf if row.deviation is None else -abs(row.deviation), row.record.id)
+
+
 @dataclass(frozen=True)
 class Share:
     """How many of some rows are within their tolerance; ``distinct`` simulated values."""
@@ -120,11 +125,13 @@ class Fidelity:
         tables = self.predicted + (self.beside if beside else ())
         rows = [row for table in tables for row in table.rows if row.record.is_latency == latency]
         tolerance = self.plan.file.tolerance
-        ordered = sorted(rows, key=lambda row: (-abs(row.deviation or 0), row.record.id))
+        ordered = sorted(rows, key=_worst_first)
         return Share(
             n=len(rows),
             within=sum(row.within for row in rows),
-            distinct=len({f"{row.record.unit} {row.simulated:.6g}" for row in rows}),
+            distinct=len(
+                {f"{row.record.unit} {row.simulated:.6g}" for row in rows if row.simulated}
+            ),
             tolerance=tolerance.latency if latency else tolerance.bandwidth,
             worst=tuple(ordered[:3]),
         )
