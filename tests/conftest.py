@@ -1,8 +1,15 @@
 """Fixtures of all tests: a results folder that looks as ReFrame leaves one."""
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import factories
+
+# The same examples everywhere, however slow the machine is.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture
