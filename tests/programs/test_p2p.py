@@ -314,7 +314,8 @@ def test_the_time_limit_ends_the_run_with_what_was_measured(p2p):
 
 def test_a_long_run_shows_its_progress(p2p):
     ran = p2p(*SHORT[:4], *QUIET, "--pairs", "0-1",
-              "--operations", "engine,read,write,latency,chase", "--precision", "0", "--max-samples", "100000", "--series-time", "1")  # fmt: skip
+              "--operations", "engine,read,write,latency,chase",
+              "--precision", "0", "--max-samples", "100000", "--series-time", "1")  # fmt: skip
     jobs = ("engine of 64 KiB", "read of 64 KiB", "write of 64 KiB", "latency", "chase", "chase")
     lines = re.findall(r"p2p: (\d) of 7 after (\d+) s: (.+) from device", ran.err)
     assert lines
