@@ -8,7 +8,7 @@ SHELL := /bin/bash
 RUNTIMES := host sim
 # What `make test` adds to the configuration of a build.
 CMAKE_OPTIONS :=
-CXX_SOURCES := $(shell git ls-files 'src/*.cpp' 'src/*.hpp' 'src/*.h' 'tests/*.cpp' 2>/dev/null)
+CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
 .PHONY: run test build programs setup setup-test lint format unit-tests compile-checks clean
 

@@ -46,6 +46,7 @@ if ! { cmake "${options[@]}" && cmake --build "$build"; } > "$log" 2>&1; then
   echo "compile-check: the runtime $runtime does not compile; the whole log is $log" >&2
   exit 1
 fi
+export CUDA_VISIBLE_DEVICES='' HIP_VISIBLE_DEVICES=-1  # as if there were none here either
 for program in "$build"/bin/*; do
   status=0
   "$program" --output /dev/null 2> "$build/start.txt" || status=$?

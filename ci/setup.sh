@@ -35,8 +35,8 @@ if command -v dpkg-query > /dev/null; then
     command="apt-get install -y --no-install-recommends ${missing[*]}"
     [ "$(id -u)" -eq 0 ] || fail "Debian packages are missing; run as root: $command"
     echo "setup: installing Debian packages: ${missing[*]}"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive $command > /dev/null \
+    apt-get update -qq -o Acquire::Retries=5
+    DEBIAN_FRONTEND=noninteractive $command -o Acquire::Retries=5 > /dev/null \
       || fail "this command failed: $command"
   fi
 else
@@ -49,14 +49,24 @@ python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
   || fail "'$python' is no Python 3.11 or newer; name one by PYTHON=..."
 
+# An index may be slow or break off; what one attempt has downloaded is in pip's cache for the next.
+install() {
+  local attempt
+  for attempt in 1 2 3; do
+    .venv/bin/python -m pip install -q --disable-pip-version-check --timeout 60 "$@" && return
+    echo "setup: pip failed (attempt $attempt of 3)" >&2
+  done
+  return 1
+}
+
 # The stamp holds what was installed: a lock that changed is installed again.
 stamp=.venv/fabricheck-$kind.stamp
 wanted=$(cat "$lock" pyproject.toml ci/setup.sh | sha256sum)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "setup: installing Python packages of $lock into .venv"
-  [ -x .venv/bin/python ] || "$python" -m venv .venv
-  .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$lock"
-  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+  .venv/bin/python -m pip --version > /dev/null 2>&1 || "$python" -m venv .venv
+  install --require-hashes -r "$lock"
+  install --no-deps --no-build-isolation -e .
   echo "$wanted" > "$stamp"
 fi
 

@@ -1,8 +1,30 @@
 """Fixtures of all tests: a results folder that looks as ReFrame leaves one."""
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 import factories
+
+# What CI systems and terminals set to change colours and widths; typer reads some when imported.
+for _name in [
+    "COLUMNS",
+    "FORCE_COLOR",
+    "GITHUB_ACTIONS",
+    "LINES",
+    "NO_COLOR",
+    "PY_COLORS",
+    "TERMINAL_WIDTH",
+    "TTY_COMPATIBLE",
+]:
+    os.environ.pop(_name, None)
+
+# The same examples everywhere, however slow the machine is.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture

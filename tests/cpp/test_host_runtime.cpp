@@ -1,4 +1,6 @@
 #include <doctest/doctest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -113,8 +115,14 @@ TEST_CASE("a gate that goes away lets its streams go first") {
 TEST_CASE("host memory tells where its pages are") {
   const auto buffer = Buffer::on_host(-1, 1 << 20);
   const auto domains = describe_host()["numa_domains"];
+  void* page = buffer.as<void>();
+  int domain = -1;  // where the system does not tell, as in some containers
+  if (syscall(SYS_move_pages, 0, 1UL, &page, nullptr, &domain, 0) != 0) {
+    domain = -1;
+  }
   if (domains.size() == 1) {
-    CHECK(buffer.numa_domain() == domains[0]["index"]);
+    CHECK(buffer.numa_domain() == domain);
+    CHECK((domain == -1 || domain == domains[0]["index"]));
     CHECK(Buffer::on_host(buffer.numa_domain(), 4096).numa_domain() == buffer.numa_domain());
   }
   CHECK_THROWS_AS((void)Buffer::on_host(4095, 4096), Failure);

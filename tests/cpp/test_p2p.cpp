@@ -148,10 +148,9 @@ TEST_CASE("a device is warmed up once") {
   rules.warm_up_seconds = 0.3;
   const double start = host_seconds();
   (void)peers.measure(job_of("engine", {{0, 1}}), rules, {});
-  const double between = host_seconds();
-  CHECK(between - start >= 0.3);
+  CHECK(host_seconds() - start >= 0.3);
+  rules.warm_up_seconds = 86400;  // a second warm-up would not end before the tests' time limit
   (void)peers.measure(job_of("engine", {{1, 0}}), rules, {});
-  CHECK(host_seconds() - between < 0.3);
 }
 
 TEST_CASE("what a device cannot reach is known by a sentence") {

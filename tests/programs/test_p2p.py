@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,8 +10,9 @@ import pytest
 
 from fabricheck.results.document import load
 
-QUICK = ("--sizes", "64KiB", "--chase-size", "64KiB", "--batch-time", "0.0001", "--warm-up", "0",
-         "--series-time", "0")  # fmt: skip
+SHORT = ("--sizes", "64KiB", "--chase-size", "64KiB", "--batch-time", "0.0001", "--warm-up", "0")
+QUIET = ("--noise-limit", "10")
+QUICK = (*SHORT, *QUIET, "--series-time", "0")
 BANDWIDTHS = ("engine", "read", "write", "copy")
 LATENCIES = ("latency", "latency-host", "chase")
 
@@ -29,17 +30,13 @@ class Ran:
 
 
 @pytest.fixture
-def p2p(programs: Path, tmp_path: Path):
-    def run(*arguments: str, devices: int = 2, denied: str = "") -> Ran:
+def p2p(programs: Path, tmp_path: Path, environment):
+    def run(*arguments: str, devices: int = 2, denied: str = "", **variables: str) -> Ran:
         target = tmp_path / "result.json"
-        environment = {
-            **os.environ,
-            "FABRICHECK_HOST_DEVICES": str(devices),
-            "FABRICHECK_HOST_NO_PEER_ACCESS": denied,
-        }
+        env = environment(devices, FABRICHECK_HOST_NO_PEER_ACCESS=denied, **variables)
         command = [str(programs / "p2p"), *arguments, "--output", str(target)]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120, check=False, env=environment
+            command, capture_output=True, text=True, timeout=600, check=False, env=env
         )
         return Ran(done, target)
 
@@ -296,12 +293,12 @@ def test_one_device_has_no_peer(p2p):
     assert ran.sentence == "p2p: p2p needs two devices, and the runtime has one"
 
 
-def test_noise_above_the_limit_ends_the_run_with_7(p2p):
+def test_noise_above_the_limit_ends_the_run_with_7(p2p, small_cache):
     # Latencies of 16 B are never too noisy to end a run; arrays past the caches are.
-    ran = p2p(*QUICK, "--operations", "latency", "--noise-limit", "0")
+    ran = p2p(*SHORT, "--series-time", "0", "--operations", "latency", "--noise-limit", "0")
     assert ran.code == 0
     ran = p2p("--pairs", "0-1", "--operations", "read", "--noise-limit", "0", "--max-samples", "7",
-              "--precision", "0")  # fmt: skip
+              "--precision", "0", "--sizes", "4MiB", **small_cache)  # fmt: skip
     assert ran.code == 7
     assert "on device 1 from device 0 to device 1: half the 95 % interval is" in ran.sentence
 
@@ -316,9 +313,15 @@ def test_the_time_limit_ends_the_run_with_what_was_measured(p2p):
 
 
 def test_a_long_run_shows_its_progress(p2p):
-    ran = p2p(*QUICK[:-2], "--pairs", "0-1", "--operations", "engine,read,write,latency,chase",
+    ran = p2p(*SHORT[:4], *QUIET, "--pairs", "0-1",
+              "--operations", "engine,read,write,latency,chase",
               "--precision", "0", "--max-samples", "100000", "--series-time", "1")  # fmt: skip
-    assert "p2p: 4 of 7 after 3 s: latency from device 0 to 1" in ran.err
+    jobs = ("engine of 64 KiB", "read of 64 KiB", "write of 64 KiB", "latency", "chase", "chase")
+    lines = re.findall(r"p2p: (\d) of 7 after (\d+) s: (.+) from device", ran.err)
+    assert lines
+    for number, seconds, job in lines:
+        assert job == jobs[min(int(number), 6) - 1]
+        assert int(seconds) >= 3
 
 
 def test_help_explains_itself(programs):

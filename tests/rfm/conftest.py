@@ -134,7 +134,7 @@ class Suite:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         return Outcome(run.returncode, run.stdout + run.stderr)

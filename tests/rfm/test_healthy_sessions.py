@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 
 import pytest
 import yaml
+from reframe.frontend import executors
 
 from fabricheck.results.document import load
 
@@ -175,10 +177,31 @@ def test_a_parameter_sweep(suite):
     assert ran(outcome) == ["stream_local"] * 2
 
 
-def test_duration(suite):
-    outcome = suite("-r", "-n", "stream_local", "--duration=1s")
+class Clock:
+    """Time that leaps by a day when the program was started for the second time."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def time(self):
+        starts = self.log.read_text().count("start") if self.log.exists() else 0
+        return time.time() + (86400 if starts > 1 else 0)
+
+
+def test_duration(suite, monkeypatch):
+    monkeypatch.setattr(executors, "time", Clock(suite.log))
+    outcome = suite("-r", "-n", "stream_local", "--duration=1h")
     assert outcome.status == 0
-    assert ran(outcome)
+    # The second round is stopped; the first one is the result.
+    assert ran(outcome) == ["stream_local"]
+    assert "Session ended: maximum session duration exceeded." in outcome
+
+
+def test_a_duration_in_which_no_check_ends(suite):
+    (suite.programs / "stream").write_text("#!/bin/sh\nexec sleep 600\n")
+    outcome = suite("-r", "-n", "stream_local", "--duration=1s")
+    assert outcome.status == 1
+    assert "Nothing was run: no test case is left after those that were skipped or" in outcome
 
 
 def test_the_pipeline_for_ci_runs_each_check(suite):

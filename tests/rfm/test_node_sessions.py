@@ -13,6 +13,7 @@ from fabricheck.results.document import load as load_document
 from fabricheck.rfm.best_devices import BestSet
 from fabricheck.rfm.metrics import MetricError, evaluate, where_measured
 from fabricheck.rfm.topology import DIFFERENCES
+from fabricheck.topology.host import describe_host, host_differences
 
 SELECTED = ("-r", "-n", "node_topology", "-n", "best_devices")
 PARTITION = "local:sim-mi250x"
@@ -178,7 +179,7 @@ def test_more_differences_than_fit_are_counted(simulated, tmp_path):
 def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
     """The simulated partition, made a real one, whose rocm-smi says what is published of a node.
 
-    This machine is none, so its cores differ from the model's too.
+    This machine is none, so what it says of its own cores differs from the model too.
     """
     simulated.own_settings("local.py", '"runtime": "sim"', '"runtime": "rocm"')
     tools = tmp_path / "tools"
@@ -200,7 +201,10 @@ def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
     # Its links are those of the model; its NUMA domains and this machine's cores are not.
     assert not any(sentence.startswith("Pair ") for sentence in document["differences"])
     assert document["differences"][0].startswith("Device 0: NUMA domain 3 in mi250x, 0 in rocm-smi")
-    assert any(f"on node {node}" in sentence for sentence in document["differences"])
+    of_the_host = [
+        sentence for sentence in document["differences"] if f"on node {node}" in sentence
+    ]
+    assert of_the_host == host_differences(NODE, describe_host())
     (tools / "rocm-smi").write_text("#!/bin/sh\nexit 3\n")
     outcome = simulated("-r", "-n", "node_topology")
     assert outcome.status == 1

@@ -15,43 +15,54 @@ from reframe.core.exceptions import ReframeError
 from fabricheck.rfm import turns
 
 HOLD = """
-import sys, time, pathlib
+import sys, pathlib
 from fabricheck.rfm import turns
 turns.FOLDERS = (pathlib.Path(sys.argv[1]),)
 with turns.of_this_node(print):
     print("locked", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.read()
 """
+
+
+def hold(folder):
+    """Start another process that holds the lock until its standard input is closed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "locked\n"
+    return process
 
 
 @pytest.fixture
 def other(tmp_path, monkeypatch):
-    """Start another process that holds the lock for some seconds."""
+    """Start another process that holds the lock."""
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
     monkeypatch.setattr(turns, "FOLDERS", (folder,))
     started = []
 
-    def start(seconds):
-        process = subprocess.Popen(
-            [sys.executable, "-c", HOLD, str(folder), str(seconds)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        assert process.stdout.readline() == "locked\n"
-        return process
+    def start():
+        started.append(hold(folder))
+        return started[-1]
 
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 def test_a_second_session_says_that_it_waits(other):
     said = []
-    process = other(1)
-    with turns.of_this_node(said.append):
+    process = other()
+
+    def say(sentence):
+        said.append(sentence)
+        process.stdin.close()
+
+    with turns.of_this_node(say):
         assert process.wait() == 0
     (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
@@ -59,7 +70,7 @@ def test_a_second_session_says_that_it_waits(other):
 
 
 def test_a_killed_session_leaves_nothing_locked(other):
-    process = other(60)
+    process = other()
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     said = []
@@ -105,17 +116,26 @@ def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, monkeypatch):
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(suite.programs), "4"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "locked\n"
-    ends = time.monotonic() + 4
+    process = hold(suite.programs)
+    of_this_node = turns.of_this_node
+    ends = []
+
+    def then_end_the_other(say):
+        def said(sentence):
+            say(sentence)
+            ends.append(time.monotonic())
+            process.stdin.close()
+
+        return of_this_node(said)
+
+    monkeypatch.setattr(turns, "of_this_node", then_end_the_other)
     outcome = suite("-r", "-n", "stream_local")
-    process.communicate()
+    process.kill()
+    process.wait()
     assert outcome.status == 0
     assert "waiting for its end." in outcome
     word, _, moment = suite.log.read_text().splitlines()[0].split()
     assert word == "start"
-    assert float(moment) >= ends - 0.5
+    assert [float(moment)] > ends
     # A dry run measures nothing.
     assert suite("--dry-run").status == 0

@@ -82,7 +82,7 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
             env=kept | {"FABRICHECK_NODE": str(node)} | variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         return Ran(done.returncode, done.stderr, output)

@@ -278,7 +278,7 @@ def test_cut_at_any_line(name):
 
 
 @pytest.mark.parametrize("name", COMPOSED)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_cut_at_any_character(name, data):
     text = COMPOSED[name]
@@ -286,7 +286,7 @@ def test_cut_at_any_character(name, data):
 
 
 @pytest.mark.parametrize("name", COMPOSED)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_word_replaced(name, data):
     text = COMPOSED[name]

@@ -88,7 +88,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             # The regular end of a session with --duration. The front end warns of it, and as
             # warnings are errors it would never end well.
             getlogger().info(f"Session ended: {end}.")
-    session.require_left(testcases, _not_skipped(runner))
+    session.require_left(testcases, _left(runner))
     return result
 
 
@@ -157,9 +157,10 @@ def _leave_no_result() -> None:
     getperflogger(None).logger.handlers.clear()
 
 
-def _not_skipped(runner: Any) -> list[Any]:
-    # A test whose dependency failed is skipped too, and that session has failed already.
-    tasks = runner.stats.tasks(None)
+def _left(runner: Any) -> list[Any]:
+    # A test whose dependency failed is skipped too, and that session has failed already. What the
+    # end of --duration stopped is aborted, which is no failure to ReFrame.
+    tasks = [task for task in runner.stats.tasks(None) if not task.aborted]
     return [task.testcase for task in tasks if not task.skipped or task.failed_deps]
 
 
@@ -212,11 +213,11 @@ class _Session:
             raise ReframeError(f"Nothing to run: no test case is there; {self._why_nothing()}.")
 
     def require_left(self, testcases: Iterable[Any], left: Iterable[Any]) -> None:
-        """Raise a sentence when an expected check of those chosen, or all of them were skipped."""
+        """Raise a sentence when an expected check of those chosen, or all of them did not end."""
         left = list(left)
         if not left:
             raise ReframeError(
-                "Nothing was run: no test case is left after those that were skipped; "
+                "Nothing was run: no test case is left after those that were skipped or stopped; "
                 f"{self._why_nothing()}."
             )
         for partition in _whole_partitions():
@@ -226,7 +227,7 @@ class _Session:
             if skipped:
                 raise ReframeError(
                     f"Partition {partition.fullname} expects {', '.join(skipped)}, and no such "
-                    "check is left after those that were skipped."
+                    "check is left after those that were skipped or stopped."
                 )
 
     def option(self, name: str) -> Any:
