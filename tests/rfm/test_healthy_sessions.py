@@ -13,7 +13,7 @@ from fabricheck.results.document import load
 
 pytestmark = pytest.mark.slow
 
-CHECKS = ["stream_concurrent", "stream_local", "stream_scan"]
+CHECKS = ["memcpy_near", "memcpy_scan", "stream_concurrent", "stream_local", "stream_scan"]
 
 
 def ran(outcome) -> list[str]:
@@ -24,7 +24,7 @@ def ran(outcome) -> list[str]:
 def test_the_command_a_person_types(suite):
     outcome = suite.shell("-r")
     assert outcome.status == 0
-    assert "[ PASSED ] Ran 3/3 test case(s) from 3 check(s) (0 failure(s)" in outcome
+    assert "[ PASSED ] Ran 5/5 test case(s) from 5 check(s) (0 failure(s)" in outcome
     assert ran(outcome) == CHECKS
     assert "P: triad_worst: 6.8744 GB/s" in outcome
     assert (
@@ -50,7 +50,7 @@ def test_everything_lies_in_the_results_folder(suite):
         "local:host:copy_all_share": 9.8744,
     }
     assert len(list((suite.results / "logs").iterdir())) == 1
-    assert len(list((suite.results / "perflogs").rglob("*.log"))) == 3
+    assert len(list((suite.results / "perflogs").rglob("*.log"))) == 5
     with sqlite3.connect(suite.results / "results.db") as database:
         assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (1,)
     # Nothing beside it.
@@ -83,7 +83,7 @@ def test_the_program_gets_the_arguments_of_check_and_partition(suite):
 def test_checks_of_one_node_never_overlap(suite):
     assert suite("-r", "--repeat=2").status == 0
     words = [line.split()[0] for line in suite.log.read_text().splitlines()]
-    assert words == ["start", "end"] * 6
+    assert words == ["start", "end"] * 10
 
 
 def test_more_devices_by_the_variable(suite):
@@ -97,7 +97,7 @@ def test_more_devices_by_the_variable(suite):
 def test_list(suite):
     outcome = suite("-L")
     assert outcome.status == 0
-    assert "Found 3 check(s)" in outcome
+    assert "Found 5 check(s)" in outcome
     assert "STREAM on the memory of each device alone (E1)" in outcome
     assert not suite.log.exists()
 
@@ -105,7 +105,7 @@ def test_list(suite):
 def test_dry_run(suite):
     outcome = suite("--dry-run")
     assert outcome.status == 0
-    assert "Ran 3/3 test case(s)" in outcome
+    assert "Ran 5/5 test case(s)" in outcome
     assert not suite.log.exists()
     # No report and no log says later that something passed.
     assert list((suite.results / "reports").iterdir()) == []
@@ -125,13 +125,13 @@ def test_describe_names_the_metrics(suite):
     ("selection", "checks"),
     [
         (["-n", "stream_local"], ["stream_local"]),
-        (["-n", "stream_local", "-n", "scan"], ["stream_local", "stream_scan"]),
+        (["-n", "stream_local", "-n", "stream_s"], ["stream_local", "stream_scan"]),
         (["-t", "smoke"], ["stream_local"]),
-        (["-t", "node"], ["stream_concurrent", "stream_local"]),
+        (["-t", "node"], ["memcpy_near", "stream_concurrent", "stream_local"]),
         (["-t", "full"], CHECKS),
         (["-t", "E5"], ["stream_concurrent"]),
-        (["-x", "scan"], ["stream_concurrent", "stream_local"]),
-        (["-T", "E1"], ["stream_concurrent"]),
+        (["-x", "scan"], ["memcpy_near", "stream_concurrent", "stream_local"]),
+        (["-T", "E1"], ["memcpy_near", "memcpy_scan", "stream_concurrent"]),
         (["-E", "'E5' in tags"], ["stream_concurrent"]),
         (["--system=local:host"], CHECKS),
     ],
@@ -207,4 +207,4 @@ def test_the_suite_s_own_checks_are_the_default(suite):
     suite.checks = None
     outcome = suite("-L")
     assert outcome.status == 0
-    assert "Found 3 check(s)" in outcome
+    assert "Found 5 check(s)" in outcome

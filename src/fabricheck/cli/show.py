@@ -24,7 +24,7 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
     console = output.console()
     console.print(heading)
     hidden = 0
-    between = False
+    in_matrices = False
     for entry in entries:
         if entry.document is None:
             continue
@@ -33,9 +33,9 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
             console.print(line)
         for (experiment, unit, counted), series in _by_unit(entry.document["series"]).items():
             matrices, others = ([], series) if show_all else pairs.split(series)
-            chosen = others if show_all else summarise(others)
+            chosen = others if show_all else summarise(list(filter(_is_row, others)))
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
-            between = between or bool(matrices)
+            in_matrices = in_matrices or bool(matrices)
             console.print(
                 f"{experiment}, {entry.document['clock']}, in {_UNITS[unit]}; bytes counted "
                 f"{counted}"
@@ -49,16 +49,17 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
                 console.print(
                     f"N{domains[0]}: host memory that was proved to lie in that NUMA domain"
                 )
-    if between:
+    if in_matrices:
         console.print()
         console.print(
-            "Between devices: the medians at the largest size; ~ noisy, ! wrong data, ? not "
+            "In a matrix: the medians at the largest size; ~ noisy, ! wrong data, ? not "
             "verified. Every series with its interval: --all."
         )
     if hidden:
         console.print()
         console.print(
-            "Of each scan the largest size is shown, with its best block size; "
+            "Of each scan the largest size is shown, with its best block size, and of both "
+            f"directions of one device their sum; "
             f"{hidden} more series: --all."
         )
 
@@ -118,6 +119,12 @@ def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str], list[Se
     return groups
 
 
+def _is_row(series: Series) -> bool:
+    """Whether a series is shown in a table: of both directions of one device only the sum is."""
+    share_of_one = series["role"] == "share" and len(series["device_set"]) == 1
+    return not share_of_one or pairs.is_remarkable(series)
+
+
 def summarise(all_series: Sequence[Series]) -> list[Series]:
     """Choose the series to show: of each long scan over size and block the best at its largest.
 
@@ -148,11 +155,16 @@ def _what(series: Series) -> tuple[object, ...]:
         series["role"],
         series["device"],
         tuple(series["device_set"]),
-        *series["source"].values(),
-        *series["destination"].values(),
+        *_where(series["source"]),
+        *_where(series["destination"]),
         series["engine"],
+        series.get("movement"),
         series["direction"],
     )
+
+
+def _where(place: Place) -> tuple[object, ...]:
+    return (place["memory"], place["device"], place["numa_domain"])
 
 
 def _table(chosen: Sequence[Series]) -> object:
@@ -160,10 +172,12 @@ def _table(chosen: Sequence[Series]) -> object:
     table = output.table(*columns, right=_NUMERIC)
     for series in chosen:
         interval = series["ci95"]
+        movement = series.get("movement")
         table.add_row(
             output.plain(series["operation"]),
             _devices(series),
-            f"{_place(series['source'])} -> {_place(series['destination'])}",
+            f"{_place(series['source'])} -> {_place(series['destination'])}"
+            + (f", {movement}" if movement else ""),
             output.size(series["bytes"]),
             "-" if series["block_size"] is None else str(series["block_size"]),
             output.number(series["median"]),
@@ -214,6 +228,8 @@ def _place(place: Place) -> str:
     text = place["memory"].removeprefix("host-")
     if text == "peer" and place["device"] is not None:
         text += f" {place['device']}"
+    if text == "managed" and place["device"] is not None:
+        text += " on device"
     if place["numa_domain"] is not None:
         text += f" N{place['numa_domain']}"
     return text

@@ -146,7 +146,7 @@ def _other_series(document: ResultDocument, series: Series, asked: Asked) -> Ite
     memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
     if series["engine"] == "cpu":
         memory.discard("host-pageable")  # the CPU's own side
-    found = {
+    found: dict[str, list[str]] = {
         "--operations": [series["operation"]],
         "--memory": sorted(one.removeprefix("host-") for one in memory),
         "--expect": [series.get("movement") or "of no movement"],
