@@ -31,14 +31,16 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
         console.print()
         for line in _about(entry, entry.document):
             console.print(line)
-        for (experiment, unit, counted), series in _by_unit(entry.document["series"]).items():
+        for (experiment, unit, counted, movement), series in _by_unit(
+            entry.document["series"]
+        ).items():
             matrices, others = ([], series) if show_all else pairs.split(series)
             chosen = others if show_all else summarise(list(filter(_is_row, others)))
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
             in_matrices = in_matrices or bool(matrices)
             console.print(
                 f"{experiment}, {entry.document['clock']}, in {_UNITS[unit]}; bytes counted "
-                f"{counted}"
+                f"{counted}{f'; by {movement}' if movement else ''}"
             )
             for matrix in matrices:
                 pairs.show(console, matrix)
@@ -111,10 +113,11 @@ def _check_failure(entry: Entry, said: str | None) -> Iterable[str]:
         yield f"  check: {reason}"
 
 
-def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str], list[Series]]:
-    groups: dict[tuple[str, str, str], list[Series]] = {}
+def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str, str], list[Series]]:
+    groups: dict[tuple[str, str, str, str], list[Series]] = {}
     for series in all_series:
-        key = (series["experiment"], series["unit"], series["bytes_counted"])
+        convention = (series["unit"], series["bytes_counted"], series.get("movement") or "")
+        key = (series["experiment"], *convention)
         groups.setdefault(key, []).append(series)
     return groups
 
@@ -158,7 +161,6 @@ def _what(series: Series) -> tuple[object, ...]:
         *_where(series["source"]),
         *_where(series["destination"]),
         series["engine"],
-        series.get("movement"),
         series["direction"],
     )
 
@@ -172,12 +174,10 @@ def _table(chosen: Sequence[Series]) -> object:
     table = output.table(*columns, right=_NUMERIC)
     for series in chosen:
         interval = series["ci95"]
-        movement = series.get("movement")
         table.add_row(
             output.plain(series["operation"]),
             _devices(series),
-            f"{_place(series['source'])} -> {_place(series['destination'])}"
-            + (f", {movement}" if movement else ""),
+            f"{_place(series['source'])} -> {_place(series['destination'])}",
             output.size(series["bytes"]),
             "-" if series["block_size"] is None else str(series["block_size"]),
             output.number(series["median"]),
@@ -226,10 +226,8 @@ def ranges(indices: Iterable[int]) -> str:
 
 def _place(place: Place) -> str:
     text = place["memory"].removeprefix("host-")
-    if text == "peer" and place["device"] is not None:
+    if text in ("peer", "managed") and place["device"] is not None:
         text += f" {place['device']}"
-    if text == "managed" and place["device"] is not None:
-        text += " on device"
     if place["numa_domain"] is not None:
         text += f" N{place['numa_domain']}"
     return text
