@@ -18,7 +18,7 @@ CHECKS = ["memcpy_near", "memcpy_scan", "stream_concurrent", "stream_local", "st
 
 def ran(outcome) -> list[str]:
     """Name the checks that passed, in the order of their names."""
-    return sorted(re.findall(r"\[       OK \] \(\d+/\d+\) (\S+)", outcome.text))
+    return sorted(re.findall(r"\[       OK \] \(\s*\d+/\d+\) (\S+)", outcome.text))
 
 
 def test_the_command_a_person_types(suite):
