@@ -95,3 +95,15 @@ def test_a_scan_stays_one_whatever_its_pages_are(tmp_path):
         one["verification"]["bytes_checked"] = one["bytes"]
     text = shown(tmp_path, scan)
     assert text.count("\nread ") == 1 and "5 more series" in " ".join(text.split())
+
+
+def test_devices_with_the_host_are_no_pairs(tmp_path):
+    copies = [
+        one | {"experiment": "E2"}
+        for device in range(4)
+        for one in [factories.host_copy("h2d", device), *factories.both_ways(device)]
+    ]
+    read = [factories.managed_copy("read", device) for device in range(4)]
+    text = shown(tmp_path, [*copies, *read])
+    assert "row:" not in text
+    assert [text.count(f"\n{name} ") for name in ("h2d", "both", "read")] == [4, 4, 4]

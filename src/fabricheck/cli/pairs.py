@@ -63,7 +63,7 @@ def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
     for series in all_series:
         if _by_domain(series):
             groups.setdefault((series["operation"], _memory(series)), []).append(series)
-        elif len(series["device_set"]) <= 2:
+        elif len(series["device_set"]) <= 2 and _memory(series) == "device":
             groups.setdefault((series["operation"], series["engine"]), []).append(series)
     matrices: list[Matrix] = []
     taken: set[int] = set()
@@ -104,9 +104,9 @@ def _by_domain(series: Series) -> bool:
 
 
 def _memory(series: Series) -> str:
-    """Return the kind of the host memory at one end."""
+    """Return the kind of the memory at one end that is of no device; else ``device``."""
     kinds = (series["source"]["memory"], series["destination"]["memory"])
-    return next((kind for kind in kinds if kind != "device"), "device")
+    return next((kind for kind in kinds if kind not in ("device", "peer")), "device")
 
 
 def _by_domains(group: Sequence[Series]) -> Matrix | None:
