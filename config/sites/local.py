@@ -28,11 +28,18 @@ site_configuration = {
                     "features": ["devices", "several_devices"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": DEVICES}],
                     "extras": {
-                        "expected_checks": ["stream_local", "stream_scan", "stream_concurrent"],
-                        # One array of STREAM, and the sizes and blocks of its scan.
+                        "expected_checks": [
+                            "stream_local",
+                            "stream_scan",
+                            "stream_concurrent",
+                            "memcpy_near",
+                            "memcpy_scan",
+                        ],
+                        # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
                         "scan_sizes": "1KiB:256MiB",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
+                        "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
                         # Nothing is accepted or refused here by a reference, and other work on a
                         # shared machine widens intervals at times: a run ends only when one is
                         # nearly as wide as its median. It is shown with every value.
@@ -47,13 +54,27 @@ site_configuration = {
                     "launcher": "local",
                     "environs": ["sim"],
                     "max_jobs": 1,
-                    "features": ["devices", "several_devices", "peers", "sdma", "simulated"],
+                    "features": [
+                        "devices",
+                        "several_devices",
+                        "several_domains",
+                        "peers",
+                        "sdma",
+                        "managed_memory",
+                        "xnack",
+                        "simulated",
+                    ],
                     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
                     "extras": {
                         "expected_checks": [
                             "stream_local",
                             "stream_scan",
                             "stream_concurrent",
+                            "memcpy_near",
+                            "memcpy_scan",
+                            "memcpy_numa",
+                            "managed_zero_copy",
+                            "managed_migration",
                             "p2p_engine",
                             "p2p_engine_off",
                             "p2p_kernel",
@@ -65,6 +86,7 @@ site_configuration = {
                         "scan_sizes": "1KiB:8GiB",
                         # A simulated kernel takes the same time with any block.
                         "scan_block_sizes": [256],
+                        "copy_sizes": "256:8GiB",
                         "noise_limit": 0.1,
                     },
                 },
@@ -75,7 +97,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": ["stream"],
+            "features": ["stream", "memcpy"],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
             "extras": {
                 "runtime": "host",
@@ -88,7 +110,7 @@ site_configuration = {
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": ["stream", "p2p"],
+            "features": ["stream", "memcpy", "managed", "p2p"],
             "extras": {
                 "runtime": "sim",
                 "programs": os.environ.get(

@@ -75,7 +75,8 @@ def test_the_suites_own_checks_and_sites(monkeypatch):
     monkeypatch.delenv("RFM_CHECK_SEARCH_PATH", raising=False)
     able = coverage.partitions_for(coverage.checks_folders(), partitions.read_sites())
     assert {"local:host", "local:sim-mi250x (simulated)"} <= set(able["E1"])
-    for name in ("E7", "E8", "E13", "E14"):
+    assert {"local:host", "local:sim-mi250x (simulated)"} <= set(able["E2"])
+    for name in ("E3", "E4", "E7", "E8", "E13", "E14"):
         assert "local:sim-mi250x (simulated)" in able[name] and "local:host" not in able[name]
     assert "E12" not in able
 

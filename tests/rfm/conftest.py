@@ -23,7 +23,11 @@ from reframe.frontend import cli
 from fabricheck.rfm import turns
 
 ROOT = Path(__file__).resolve().parents[2]
-FAKE = Path(__file__).with_name("fake_stream.py")
+FAKES = {
+    "stream": Path(__file__).with_name("fake_stream.py"),
+    "memcpy": Path(__file__).with_name("fake_copies.py"),
+    "managed": Path(__file__).with_name("fake_copies.py"),
+}
 
 
 @dataclass(repr=False)
@@ -64,9 +68,10 @@ class Suite:
         self.log = folder / "fake.log"
         self.variables: dict[str, str] = {}
         self.programs.mkdir()
-        program = self.programs / "stream"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
-        program.chmod(0o755)
+        for name, fake in FAKES.items():
+            program = self.programs / name
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake}" "$@"\n')
+            program.chmod(0o755)
 
     def own_checks(self) -> Path:
         """Let the suite use a copy of the checks, to be changed by the test."""

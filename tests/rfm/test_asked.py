@@ -189,3 +189,53 @@ def test_a_document_of_another_simulated_node(found, wanted, sentence):
 def test_a_pointer_chase_compares_where_it_arrives():
     assert said(good(operation="chase", **checked(8))) == []
     assert len(said(good(operation="chase", **checked(0)))) == 1
+
+
+def of(program, *arguments, series):
+    wanted = dataclasses.replace(ASKED, program=program, arguments=arguments)
+    content = document(*series, arguments=[program, *arguments], clock="simulated",
+                       options={"samples": 1})  # fmt: skip
+    return list(asked.faults(content, wanted))
+
+
+COPIED = "268435456 bytes by device 0 and NUMA domain 0 of node nid001"
+
+
+def test_copies_as_asked_have_no_fault():
+    series = [factories.host_copy("h2d"), *factories.both_ways()]
+    asks = ("--memory", "pinned,pageable", "--operations", "h2d,both")
+    assert of("memcpy", *asks, series=series) == []
+    names = ("read", "host-read", "host-write", "prefetch-h2d")
+    series = [factories.managed_copy(name) for name in names]
+    asks = ("--memory", "managed", "--expect", "zero-copy", "--operations", ",".join(names))
+    assert of("managed", *asks, series=series) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "series", "found"),
+    [
+        (("--memory", "pinned"), factories.host_copy("h2d", memory="host-pageable"), "pageable"),
+        (("--operations", "d2h"), factories.host_copy("h2d"), "h2d"),
+        (("--expect", "page-migration"), factories.managed_copy("read"), "zero-copy"),
+        (("--expect", "zero-copy"), factories.managed_copy("read", movement="page-migration"),
+         "page-migration"),
+        (("--expect", "zero-copy"), factories.managed_copy("read", movement=None),
+         "of no movement"),
+        (("--memory", "pinned"), factories.managed_copy("host-write"), "managed"),
+    ],
+)  # fmt: skip
+def test_copies_of_another_kind_than_asked(arguments, series, found):
+    (fault,) = of("managed", *arguments, series=[series])
+    name, (option, wanted) = series["operation"].capitalize(), arguments
+    where = f"{name} of {COPIED}"
+    said = f"{where} is {found}, and the check asked managed for {option} {wanted}."
+    assert fault == said
+
+
+def test_a_sum_of_both_directions_verified_both():
+    shares, total = factories.both_ways()[:2], factories.both_ways()[2]
+    pageable = [one | {"source": factories.place("host-pageable", None, 0)} for one in shares]
+    content = [*shares, *pageable, total]
+    assert of("memcpy", series=content) == []
+    (fault,) = of("memcpy", series=[*shares, total | checked(1 << 20)])
+    assert "only 1048576 bytes were verified, and at least 2097152 must be." in fault

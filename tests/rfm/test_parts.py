@@ -118,6 +118,38 @@ def test_where_names_each_device_once_with_its_address():
     assert where_measured(document(), [together, THREE[1]]) == said
 
 
+def test_where_names_each_proved_numa_domain_once():
+    said = document()
+    copies = [factories.host_copy("h2d", 1, 2), factories.host_copy("d2h", 1, 2)]
+    assert where_measured(said, copies) == (
+        "device 1 (0000:c1:00.0) and NUMA domain 2 of node nid001"
+    )
+    copies += [factories.host_copy("h2d", 0, 0), factories.host_copy("h2d", 2, None)]
+    assert where_measured(said, copies) == (
+        "devices 0, 1 (0000:c1:00.0) and 2 and NUMA domains 0 and 2 of node nid001"
+    )
+
+
+def test_a_cell_that_is_missing_is_named_by_device_and_domain():
+    ends = ("device", "source.numa_domain")
+    metric = Metric("h2d", {"operation": "h2d"}, ends, among=((1, 2), (1, 3)))
+    said = document(factories.host_copy("h2d", 1, 2))
+    with pytest.raises(MetricError, match=r"device 1 \(.*\) and NUMA domain 3 of node nid001\."):
+        evaluate(said, metric, {})
+    total = Metric("both", {"role": "sum"}, ("device_set",))
+    assert evaluate(document(*factories.both_ways(1)), total, {"device_set": [[1]]}).value == 50.0
+    with pytest.raises(MetricError, match=r"in the result of device 2 of node nid001\."):
+        evaluate(said, total, {"device_set": [[2]]})
+
+
+def test_a_member_that_is_absent_is_no_value():
+    metric = Metric("read", {"movement": "zero-copy"})
+    read = factories.managed_copy("read", 0)
+    assert evaluate(document(read), metric, {"device": [0]}).value == 25.5
+    with pytest.raises(MetricError, match="no series for movement zero-copy"):
+        evaluate(document(*THREE), metric, {"device": [0]})
+
+
 @pytest.mark.parametrize(
     ("code", "message", "sentence"),
     [
@@ -214,6 +246,19 @@ def test_a_sum_has_the_bound_of_its_devices_where_each_has_its_own():
     assert "bound of 100 GB/s" in faults(150.0, role="sum", per_device=False)[0]
 
 
+def test_a_bound_on_read_and_written_bytes_is_half_for_a_copy_counted_once():
+    bound = plausible.Bound(100.0, "derived", "a formula", bytes_counted="read+write")
+    for value, counted, wrong in (
+        (51.0, "once", True),
+        (49.0, "once", False),
+        (51.0, "read+write", False),
+    ):
+        series = of_device(0, value, bytes_counted=counted)
+        said = document(series)
+        figure = evaluate(said, Metric("m", COPY), {"device": [0]})
+        assert len(list(plausible.figure_faults(said, [figure], lambda one: bound))) == wrong
+
+
 def test_a_unit_without_a_bound():
     said = document(*THREE)
     figure = evaluate(said, Metric("m", COPY), {"device": [0]})
@@ -256,7 +301,7 @@ def test_the_bound_takes_the_frequency_of_the_system(tmp_path):
     cpu(tmp_path, 0)
     bound = host.memory_bound(tmp_path)
     assert bound["value"] == pytest.approx((os.cpu_count() or 1) * 192 * 3.7)
-    assert bound["origin"] == "derived"
+    assert (bound["origin"], bound["bytes_counted"]) == ("derived", "read+write")
     assert str(bound["how"]).endswith("3.7 GHz")
 
 

@@ -164,7 +164,8 @@ def test_a_lost_check_is_missed_whatever_is_chosen_but_a_name(suite, selection):
 
 def test_a_lost_file(suite):
     checks = suite.own_checks()
-    (checks / "stream" / "stream.py").unlink()
+    for name in ("stream", "memcpy"):
+        (checks / name / f"{name}.py").unlink()
     outcome = suite("-r")
     assert outcome.status == 1
     assert "Nothing to run: no test case is there" in outcome
@@ -176,8 +177,8 @@ def test_a_name_that_does_not_exist(suite, action):
     outcome = suite(action, "-n", "stream_lokal")
     assert outcome.status == 1
     sentence = (
-        "-n stream_lokal names no check of system local: there are stream_concurrent, "
-        "stream_local, stream_scan."
+        "-n stream_lokal names no check of system local: there are memcpy_near, "
+        "memcpy_scan, stream_concurrent, stream_local, stream_scan."
     )
     assert sentence in outcome
 
@@ -187,7 +188,7 @@ def test_a_choice_that_does_not_exist(suite, action):
     for choice, sentence in (
         (("-n", "typo"), "-n typo names no check of system local: there are"),
         (("-p", "nosuch"), "-p nosuch names no environment of system local: there are host."),
-        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 3, and chosen"),
+        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 5, and chosen"),
     ):
         outcome = suite(action, *choice)
         assert outcome.status == 1
@@ -208,7 +209,7 @@ def test_a_name_that_does_not_exist_beside_one_that_does(suite):
 def test_a_tag_that_does_not_exist(suite):
     outcome = suite("-r", "-t", "smok_")
     assert outcome.status == 1
-    assert "Nothing to run: no test case is there; system local has 3, and chosen were" in outcome
+    assert "Nothing to run: no test case is there; system local has 5, and chosen were" in outcome
     assert "tags=['smok_']" in outcome
 
 
@@ -225,8 +226,9 @@ def test_a_search_path_without_checks(suite):
 
 
 def test_no_check_for_this_system(suite):
-    file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, '"+devices', '"+no_such_feature')
+    checks = suite.own_checks()
+    for name in ("stream", "memcpy"):
+        edit(checks / name / f"{name}.py", '"+devices', '"+no_such_feature')
     outcome = suite("-r")
     assert outcome.status == 1
     assert "is for system local" in outcome
@@ -247,7 +249,7 @@ def test_an_expected_check_skipped(suite):
     assert outcome.status == 1
     assert "expects stream_scan, and no such check is left after those that were skipped" in outcome
     # What was measured is not lost.
-    assert suite.report()["session_info"]["num_cases"] == 3
+    assert suite.report()["session_info"]["num_cases"] == 5
 
 
 SKIP = """

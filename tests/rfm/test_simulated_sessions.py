@@ -120,6 +120,35 @@ def test_bounds_are_peaks_of_the_node_model():
     assert bound(role="sum", device=None, device_set=[0, 1, 2], **host).value == 3 * 72.0
 
 
+def bounds(*series):
+    return [node_bound(NODE, one).value for one in series]
+
+
+def test_copies_with_the_host_are_bound_by_link_and_memory():
+    assert bounds(factories.host_copy("h2d", 6, 2), factories.host_copy("d2h", 6, 0)) == [36, 36]
+    share, other, total = factories.both_ways(6, domain=2)
+    # The memory of the domain, and the quarter that caches may hold of arrays past them.
+    assert bounds(share, other, total) == [36, 36, pytest.approx(51.2 / 0.75)]
+    said = node_bound(NODE, total)
+    assert (
+        said.how == "mi250x: 51.2 GB/s of NUMA domain 2, and at most 0.25 of the bytes from caches"
+    )
+    in_cache = total | {"regime": "cache"}
+    unknown = total | {"source": factories.place("host-pinned", None)}
+    assert bounds(in_cache, unknown) == [72, 72]
+
+
+def test_managed_memory_is_bound_by_the_host_link():
+    names = ("read", "write", "host-read", "host-write", "prefetch-h2d", "prefetch-d2h")
+    assert bounds(*(factories.managed_copy(name, 3) for name in names)) == [36] * 6
+    # What the processor finds in its own memory crosses no link.
+    on_host = factories.managed_copy("host-read", source=factories.place("managed", None, 1))
+    both = [pytest.approx(102.4 / 0.75)]
+    assert bounds(on_host) == both
+    nowhere = {"source": factories.place("managed", None), "regime": "cache"}
+    assert node_bound(NODE, on_host | nowhere) is None
+
+
 @pytest.mark.parametrize(
     ("pair", "counted", "role", "value"),
     [

@@ -1,4 +1,4 @@
-"""Matrices of what was measured between devices: one for each operation, instead of its rows."""
+"""Matrices between devices, or NUMA domains and devices: one per operation, not its rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from fabricheck.cli import output
+from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import Series
 
 #: More pairs of one operation than this are a matrix.
@@ -26,16 +27,30 @@ class Matrix:
 
     ``cells`` are by row and column: source and destination, but for ``copy`` the device that
     executes and the one that holds both arrays; a device with itself is on the diagonal. A sum of
-    both directions is in both cells.
+    both directions is in both cells. With ``domains`` the rows are NUMA domains.
     """
 
     title: str
     cells: Mapping[Pair, Series]
+    domains: bool = False
 
     @property
     def shown(self) -> int:
         """Number of series in the matrix."""
         return len({id(series) for series in self.cells.values()})
+
+    @property
+    def across(self) -> list[tuple[Pair, Series]]:
+        """What the summary is of, worst first: every pair once, no device with itself."""
+        if self.domains:
+            found = list(self.cells.items())
+        else:
+            # Of a sum both cells are the same series: the pair is named in its own order.
+            ordered = {id(one): one for pair, one in sorted(self.cells.items()) if len({*pair}) > 1}
+            found = [
+                ((one["device_set"][0], one["device_set"][-1]), one) for one in ordered.values()
+            ]
+        return sorted(found, key=lambda item: goodness(item[1]))
 
 
 def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
@@ -46,12 +61,15 @@ def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
     """
     groups: dict[tuple[str, str], list[Series]] = {}
     for series in all_series:
-        if len(series["device_set"]) <= 2:
+        if _by_domain(series):
+            groups.setdefault((series["operation"], _memory(series)), []).append(series)
+        elif len(series["device_set"]) <= 2 and _memory(series) == "device":
             groups.setdefault((series["operation"], series["engine"]), []).append(series)
     matrices: list[Matrix] = []
     taken: set[int] = set()
     for group in groups.values():
-        matrix = _matrix([series for series in group if series["role"] != "share"])
+        make = _by_domains if _by_domain(group[0]) else _matrix
+        matrix = make([series for series in group if series["role"] != "share"])
         if matrix is not None:
             matrices.append(matrix)
             cells = {id(series) for series in matrix.cells.values()}
@@ -81,6 +99,30 @@ def _matrix(group: Sequence[Series]) -> Matrix | None:
     return Matrix(f"{first['operation']}, {output.size(largest)} ({axes})", cells)
 
 
+def _by_domain(series: Series) -> bool:
+    return series["experiment"] == "E4"
+
+
+def _memory(series: Series) -> str:
+    """Return the kind of the memory at one end that is of no device; else ``device``."""
+    kinds = (series["source"]["memory"], series["destination"]["memory"])
+    return next((kind for kind in kinds if kind not in ("device", "peer")), "device")
+
+
+def _by_domains(group: Sequence[Series]) -> Matrix | None:
+    if not group:
+        return None
+    largest = max(series["bytes"] for series in group)
+    cells = {
+        (host_domains(series)[0], series["device_set"][0]): series
+        for series in group
+        if series["bytes"] == largest
+    }
+    memory = _memory(group[0]).removeprefix("host-")
+    what = f"{group[0]['operation']}, {memory}, {output.size(largest)}"
+    return Matrix(f"{what} (row: NUMA domain, column: device)", cells, domains=True)
+
+
 def goodness(series: Series) -> float:
     """Return the median such that more is better."""
     return series["median"] if series["better"] == "higher" else -series["median"]
@@ -96,13 +138,17 @@ def is_remarkable(series: Series) -> bool:
 def show(console: Console, matrix: Matrix) -> None:
     """Write a matrix with its worst pair."""
     console.print(output.plain(matrix.title))
-    devices = sorted({device for pair in matrix.cells for device in pair})
-    if len(devices) <= MOST_COLUMNS:
-        names = [str(device) for device in devices]
+    rows = sorted({row for row, _ in matrix.cells})
+    columns = sorted({column for _, column in matrix.cells})
+    if not matrix.domains:
+        rows = columns = sorted({*rows, *columns})
+    if len(columns) <= MOST_COLUMNS:
+        names = [str(device) for device in columns]
         table = output.table("", *names, right=tuple(names))
-        for row in devices:
-            cells = [matrix.cells.get((row, column)) for column in devices]
-            table.add_row(str(row), *("-" if cell is None else _cell(cell) for cell in cells))
+        for row in rows:
+            cells = [matrix.cells.get((row, column)) for column in columns]
+            name = f"N{row}" if matrix.domains else str(row)
+            table.add_row(name, *("-" if cell is None else _cell(cell) for cell in cells))
         console.print(table)
     console.print(_summary(matrix))
 
@@ -119,17 +165,11 @@ def _cell(series: Series) -> str:
 
 
 def _summary(matrix: Matrix) -> str:
-    # Of a sum both cells are the same series: the pair is named in its own order.
-    across = {
-        id(series): (tuple(series["device_set"]), series)
-        for pair, series in sorted(matrix.cells.items())
-        if pair[0] != pair[1]
-    }
-    ordered = sorted(across.values(), key=lambda item: goodness(item[1]))
+    ordered = matrix.across
     medians = [series["median"] for _, series in ordered]
     says = [
-        f"{len(ordered)} pairs: worst {_named(*ordered[0])}, best {_named(*ordered[-1])}, median "
-        f"{output.number(statistics.median(medians))}"
+        f"{len(ordered)} pairs: worst {_named(matrix, *ordered[0])}, best "
+        f"{_named(matrix, *ordered[-1])}, median {output.number(statistics.median(medians))}"
     ]
     counts = (
         ("WRONG", sum(bool(one["verification"]["errors"]) for _, one in ordered)),
@@ -141,7 +181,9 @@ def _summary(matrix: Matrix) -> str:
     return "; ".join(says if len(says) > 1 else [*says, "all verified"])
 
 
-def _named(pair: Sequence[int], series: Series) -> str:
+def _named(matrix: Matrix, pair: Pair, series: Series) -> str:
+    if matrix.domains:
+        return f"N{pair[0]} and device {pair[1]} with {output.number(series['median'])}"
     arrow = "and" if series["role"] == "sum" else "->"
     return f"{pair[0]} {arrow} {pair[-1]} with {output.number(series['median'])}"
 

@@ -24,21 +24,23 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
     console = output.console()
     console.print(heading)
     hidden = 0
-    between = False
+    in_matrices = False
     for entry in entries:
         if entry.document is None:
             continue
         console.print()
         for line in _about(entry, entry.document):
             console.print(line)
-        for (experiment, unit, counted), series in _by_unit(entry.document["series"]).items():
+        for (experiment, unit, counted, movement), series in _by_unit(
+            entry.document["series"]
+        ).items():
             matrices, others = ([], series) if show_all else pairs.split(series)
-            chosen = others if show_all else summarise(others)
+            chosen = others if show_all else summarise(list(filter(_is_row, others)))
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
-            between = between or bool(matrices)
+            in_matrices = in_matrices or bool(matrices)
             console.print(
                 f"{experiment}, {entry.document['clock']}, in {_UNITS[unit]}; bytes counted "
-                f"{counted}"
+                f"{counted}{f'; by {movement}' if movement else ''}"
             )
             for matrix in matrices:
                 pairs.show(console, matrix)
@@ -49,16 +51,17 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
                 console.print(
                     f"N{domains[0]}: host memory that was proved to lie in that NUMA domain"
                 )
-    if between:
+    if in_matrices:
         console.print()
         console.print(
-            "Between devices: the medians at the largest size; ~ noisy, ! wrong data, ? not "
+            "In a matrix: the medians at the largest size; ~ noisy, ! wrong data, ? not "
             "verified. Every series with its interval: --all."
         )
     if hidden:
         console.print()
         console.print(
-            "Of each scan the largest size is shown, with its best block size; "
+            "Of each scan the largest size is shown, with its best block size, and of both "
+            f"directions of one device their sum; "
             f"{hidden} more series: --all."
         )
 
@@ -110,12 +113,19 @@ def _check_failure(entry: Entry, said: str | None) -> Iterable[str]:
         yield f"  check: {reason}"
 
 
-def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str], list[Series]]:
-    groups: dict[tuple[str, str, str], list[Series]] = {}
+def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str, str], list[Series]]:
+    groups: dict[tuple[str, str, str, str], list[Series]] = {}
     for series in all_series:
-        key = (series["experiment"], series["unit"], series["bytes_counted"])
+        convention = (series["unit"], series["bytes_counted"], series.get("movement") or "")
+        key = (series["experiment"], *convention)
         groups.setdefault(key, []).append(series)
     return groups
+
+
+def _is_row(series: Series) -> bool:
+    """Whether a series is shown in a table: of both directions of one device only the sum is."""
+    share_of_one = series["role"] == "share" and len(series["device_set"]) == 1
+    return not share_of_one or pairs.is_remarkable(series)
 
 
 def summarise(all_series: Sequence[Series]) -> list[Series]:
@@ -148,11 +158,15 @@ def _what(series: Series) -> tuple[object, ...]:
         series["role"],
         series["device"],
         tuple(series["device_set"]),
-        *series["source"].values(),
-        *series["destination"].values(),
+        *_where(series["source"]),
+        *_where(series["destination"]),
         series["engine"],
         series["direction"],
     )
+
+
+def _where(place: Place) -> tuple[object, ...]:
+    return (place["memory"], place["device"], place["numa_domain"])
 
 
 def _table(chosen: Sequence[Series]) -> object:
@@ -212,7 +226,7 @@ def ranges(indices: Iterable[int]) -> str:
 
 def _place(place: Place) -> str:
     text = place["memory"].removeprefix("host-")
-    if text == "peer" and place["device"] is not None:
+    if text in ("peer", "managed") and place["device"] is not None:
         text += f" {place['device']}"
     if place["numa_domain"] is not None:
         text += f" N{place['numa_domain']}"

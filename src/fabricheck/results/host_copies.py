@@ -149,5 +149,11 @@ def _of_the_domain(series: Series) -> Findings:
             yield f"{side}.numa_domain", "is null, and E4 tells series apart by NUMA domain"
 
 
+def host_domains(series: Series) -> list[int]:
+    """Return the NUMA domains that were proved to hold the series' host memory, in order."""
+    domains = {series[side]["numa_domain"] for side in _SIDES}
+    return sorted(domain for domain in domains if domain is not None)
+
+
 def _is_on_the_host(place: Place) -> bool:
     return place["memory"] in _HOST

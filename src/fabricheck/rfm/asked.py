@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fabricheck.results.host_copies import messages
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.plausible import described
 
@@ -61,7 +62,10 @@ def faults(document: ResultDocument, asked: Asked) -> Iterator[str]:
     yield from _other_devices(document, asked)
     shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
-        yield from _careless(document, series, shares[_together(series)])
+        yield from _other_series(document, series, asked)
+        # Those of one device in both directions are the two messages of the sum.
+        parts = max(shares[_together(series)], 1) if messages(series) == 1 else messages(series)
+        yield from _careless(document, series, parts)
 
 
 def clock_remarks(document: ResultDocument) -> Iterator[str]:
@@ -137,10 +141,33 @@ def _together(series: Series) -> tuple[object, ...]:
     return (*fields, *series["device_set"])
 
 
-def _careless(document: ResultDocument, series: Series, shares: int) -> Iterator[str]:
+def _other_series(document: ResultDocument, series: Series, asked: Asked) -> Iterator[str]:
+    """Yield what a series is, where the command line asked for something else."""
+    memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
+    if series["engine"] == "cpu":
+        memory.discard("host-pageable")  # the CPU's own side
+    found: dict[str, list[str]] = {
+        "--operations": [series["operation"]],
+        "--memory": sorted(one.removeprefix("host-") for one in memory),
+        "--expect": [series.get("movement") or "of no movement"],
+    }
+    arguments = list(asked.arguments)
+    for option in [option for option in found if option in arguments]:
+        wanted = arguments[arguments.index(option) + 1]
+        # A prefetch is of its own movement, whatever an access does.
+        allowed = {*wanted.split(","), *(["prefetch"] if option == "--expect" else [])}
+        for one in found[option]:
+            if one not in allowed:
+                yield (
+                    f"{_sentence_start(described(document, series))} is {one}, and the check "
+                    f"asked {asked.program} for {option} {wanted}."
+                )
+
+
+def _careless(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
     what = described(document, series)
     simulated = document["clock"] == "simulated"
-    least = _least_checked(series, simulated) * (max(shares, 1) if series["role"] == "sum" else 1)
+    least = _least_checked(series, simulated) * (parts if series["role"] == "sum" else 1)
     checked = series["verification"]["bytes_checked"]
     if checked < least:
         yield f"Of {what} only {checked} bytes were verified, and at least {least} must be."

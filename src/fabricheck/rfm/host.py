@@ -69,6 +69,7 @@ def memory_bound(cpus: Path = CPUS) -> dict[str, object]:
         "how": f"{threads} hardware threads x {BYTES_PER_CYCLE} B per cycle x "
         f"{hertz / 1e9:g} GHz{assumed}",
         "per_device": False,
+        "bytes_counted": "read+write",
     }
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import ResultDocument, Series
 
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
@@ -102,7 +103,7 @@ def series_of(
 
 
 def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
-    """Name the pairs and devices of some series, with PCI addresses where known, and the node.
+    """Name pairs, devices (with PCI addresses where known), proved NUMA domains, and the node.
 
     A transfer between two devices is named as the pair source-destination. Without series it is the
     node alone.
@@ -120,20 +121,26 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
     node = f"node {document['host']['hostname']}"
     if not active:
         return node
-    named = f"{_devices(document, sorted(active))} of {node}"
+    domains = sorted({domain for one in series for domain in host_domains(one)})
+    named = f"{_ends(document, sorted(active), domains)} of {node}"
     if not pairs:
         return named
     return f"{'pair' if len(pairs) == 1 else 'pairs'} {', '.join(pairs)}, {named}"
 
 
-def _devices(document: ResultDocument, indices: Sequence[int]) -> str:
+def _ends(document: ResultDocument, devices: Sequence[int], domains: Sequence[int]) -> str:
     addresses = {device["index"]: device["pci_address"] for device in document["devices"]}
     named = [
-        f"{index} ({addresses[index]})" if addresses.get(index) else str(index) for index in indices
+        f"{index} ({addresses[index]})" if addresses.get(index) else str(index) for index in devices
     ]
-    if len(named) == 1:
-        return f"device {named[0]}"
-    return f"devices {', '.join(named[:-1])} and {named[-1]}"
+    ends = [("device", named), ("NUMA domain", [str(domain) for domain in domains])]
+    return " and ".join(_listed(noun, words) for noun, words in ends if words)
+
+
+def _listed(noun: str, words: Sequence[str]) -> str:
+    if len(words) == 1:
+        return f"{noun} {words[0]}"
+    return f"{noun}s {', '.join(words[:-1])} and {words[-1]}"
 
 
 def _one_each(
@@ -160,7 +167,9 @@ def _one_each(
 def _place(document: ResultDocument, wanted: Mapping[str, Any]) -> str:
     node = f"node {document['host']['hostname']}"
     device = wanted.get("device")
-    return node if device is None else f"{_devices(document, [device])} of {node}"
+    devices = wanted.get("device_set", []) if device is None else [device]
+    domains = [value for name, value in wanted.items() if name.endswith(".numa_domain")]
+    return f"{_ends(document, devices, domains)} of {node}" if devices or domains else node
 
 
 def _matching(document: ResultDocument, metric: Metric) -> Iterator[Series]:
@@ -179,7 +188,8 @@ def _fits(series: Series, wanted: Mapping[str, Any]) -> bool:
 def _field(series: Series, name: str) -> Any:
     value: Any = series
     for part in name.split("."):
-        value = value[part]
+        # Members that came later are absent from older documents.
+        value = value.get(part)
     return value
 
 

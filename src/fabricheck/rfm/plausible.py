@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.metrics import Figure, where_measured
@@ -30,12 +31,15 @@ class Bound:
     origin: published or derived.
     how: where the value is from, as the rest of a sentence.
     per_device: true when the devices of a sum each have it for themselves.
+    bytes_counted: ``read+write`` of a bound on what one memory reads and writes together, which a
+        copy within it loads twice for each byte that it counts once.
     """
 
     value: float
     origin: str
     how: str
     per_device: bool = False
+    bytes_counted: Literal["once", "read+write"] = "once"
 
 
 def exit_sentence(program: str, exit_code: int | None, document: ResultDocument | None) -> str:
@@ -140,6 +144,8 @@ def _impossible(series: Series, bound: Bound | None) -> str | None:
         return "and the partition states no physical bound in that unit"
     together = len(series["device_set"]) if bound.per_device and series["role"] == "sum" else 1
     limit = bound.value * together
+    if bound.bytes_counted == "read+write" and series["bytes_counted"] == "once":
+        limit /= 2
     if series["better"] == "higher" and value > limit:
         side = "above"
     elif series["better"] == "lower" and value < limit:

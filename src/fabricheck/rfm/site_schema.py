@@ -27,6 +27,7 @@ class _Bound(_Section):
     origin: Literal["published", "derived"]
     how: Name
     per_device: bool = False
+    bytes_counted: Literal["once", "read+write"] = "once"
 
 
 class _PartitionExtras(_Section):
@@ -36,6 +37,7 @@ class _PartitionExtras(_Section):
     noise_limit: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
     array_bytes: Count | None = None
     scan_sizes: Name | None = None
+    copy_sizes: Name | None = None
     scan_block_sizes: Annotated[list[Count], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")

@@ -1,0 +1,130 @@
+"""Copies by hipMemcpy between host memory and devices (experiments E2 and E4)."""
+
+import reframe as rfm
+
+from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.metrics import LARGEST, Metric
+
+#: Of each operation the side that is on the host, and the role whose series make its metrics.
+OPERATIONS = {
+    "h2d": ("source", "single"),
+    "d2h": ("destination", "single"),
+    "both": ("source", "sum"),
+}
+MEMORY = ("pinned", "pageable")
+
+#: What moves the bytes, and that each counts once: another convention is a factor of two.
+CONVENTION = {"regime": "memory", "engine": "copy-engine", "bytes_counted": "once"}
+
+
+def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **where):
+    """Return a metric of one operation and kind of memory, past the caches.
+
+    place: near or far: of the NUMA domain, as seen from the device.
+    ends: the pairs of device and NUMA domain; ``None`` is each device with the domain it has.
+    """
+    host, role = OPERATIONS[operation]
+    other = "destination" if host == "source" else "source"
+    kinds = {f"{host}.memory": f"host-{memory}", f"{other}.memory": "device"}
+    fields = {**CONVENTION, **kinds, "operation": operation, "role": role, **where}
+    # A sum has no device of its own; the set that it is of has one.
+    who = ("device_set",) if role == "sum" else ("device",)
+    name = name.format(operation, memory, place, reduce)
+    if ends is None:
+        return Metric(name, fields, who, reduce)
+    among = tuple(([device] if role == "sum" else device, domain) for device, domain in ends)
+    return Metric(name, fields, (*who, f"{host}.numa_domain"), reduce, among=among)
+
+
+class CopyCheck(MeasuringCheck):
+    """All cases in one launch, one device after the other.
+
+    domains: the NUMA domains of the host memory, as memcpy takes them.
+    memory: the kinds of host memory.
+    """
+
+    program = "memcpy"
+    valid_systems = ["+devices"]
+    valid_prog_environs = ["+memcpy"]
+    reference = {"$ref": "memcpy.yaml"}
+    domains = "near"
+    memory = MEMORY
+    devices = "each"
+    arguments = ("--series-time", "1")
+
+    def sizes(self):
+        """Return the sizes of a message, as memcpy takes them."""
+        return str(self.extra("array_bytes"))
+
+    def program_arguments(self):
+        """Return what the check asks for, and the sizes and noise limit of the partition."""
+        places = ["--devices", self.devices, "--domains", self.domains]
+        what = ["--memory", ",".join(self.memory), "--operations", ",".join(OPERATIONS)]
+        limits = ["--sizes", self.sizes(), "--noise-limit", str(self.extra("noise_limit"))]
+        return [*places, *what, *self.arguments, *limits]
+
+    def population(self):
+        """Return the devices that must have been measured, each alone."""
+        devices = range(self.device_count) if self.devices == "each" else [int(self.devices)]
+        return {"device": devices, "device_set": [[device] for device in devices]}
+
+
+@rfm.simple_test
+class memcpy_near(CopyCheck):
+    """Every device with pinned and pageable memory of the NUMA domain that it is attached to."""
+
+    descr = "hipMemcpy between each device and the host memory next to it (E2)"
+    tags = {"E2", "node", "full"}
+    metrics = tuple(
+        copies(operation, memory, "near", reduce, experiment="E2")
+        for operation in OPERATIONS
+        for memory in MEMORY
+        for reduce in ("worst", "median")
+    )
+
+
+@rfm.simple_test
+class memcpy_scan(CopyCheck):
+    """Message sizes on the first device; the document keeps the full curve."""
+
+    descr = "hipMemcpy over message sizes on the first device (E2)"
+    tags = {"E2", "full"}
+    devices = "0"
+    # Many series of few samples: the curve matters, and every point says how sure it is.
+    arguments = ("--max-samples", "7")
+    metrics = tuple(
+        copies(operation, memory, "near", "worst", "{}_{}_{}", experiment="E2", bytes=LARGEST)
+        for operation in OPERATIONS
+        for memory in MEMORY
+    )
+
+    def sizes(self):
+        """Return the sizes of the scan."""
+        return self.extra("copy_sizes")
+
+
+@rfm.simple_test
+class memcpy_numa(CopyCheck):
+    """Every device with every NUMA domain; where the pages lie is proved, not assumed."""
+
+    descr = "hipMemcpy between every NUMA domain and every device (E4)"
+    tags = {"E4", "node", "full"}
+    valid_systems = ["+devices +several_domains"]
+    domains = "each"
+    memory = ("pinned",)
+
+    def ends(self):
+        """Return the pairs of device and domain of the node model that are near, and far."""
+        near = [(device.index, device.domain) for device in self.node.devices]
+        every = [(device, one.index) for device, _ in near for one in self.node.domains]
+        return {"near": near, "far": [pair for pair in every if pair not in near]}
+
+    def expected_metrics(self):
+        """Return the worst and the median of the near and of the far pairs."""
+        return [
+            copies(operation, memory, place, reduce, ends=ends, experiment="E4")
+            for operation in OPERATIONS
+            for memory in self.memory
+            for place, ends in self.ends().items()
+            for reduce in ("worst", "median")
+        ]
