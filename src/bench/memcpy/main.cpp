@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--sizes", options.sizes,
                    "bytes of each copy: 1GiB, a list 1MiB,1GiB, or a doubling range 256:8GiB; "
-                   "default: at least 256 MiB and, twice, four times the largest cache");
+                   "default: at least 256 MiB and twice the largest cache");
   };
   program.options = [&options] {
     return nlohmann::json{{"devices", options.devices},
