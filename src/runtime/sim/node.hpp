@@ -49,6 +49,8 @@ struct NodeDescription {
   std::map<std::pair<Place, Place>, Route> pageable;     ///< copies of pageable memory
   double pin = 0;                  ///< seconds until the pages of a pageable copy are pinned
   std::uint64_t staged_bytes = 0;  ///< pageable copies of so many bytes need no pinning
+  double migration_rate = 0;       ///< bytes per second of pages that migrate; 0: not simulated
+  std::map<std::pair<Place, Place>, Route> migration;  ///< as copy, host and device only
 };
 
 /// Reads a platform. Throws std::runtime_error with one sentence that names the file.
