@@ -227,11 +227,12 @@ Series SharedArray::measure(SharedOperation operation, std::uint64_t bytes,
   stream_.synchronize();
 
   int domain = -1;
+  if (!starts_on_device(operation)) {
+    prepare(operation, bytes);
+    domain = numa_domain_of(shared(), moved_bytes(bytes));
+  }
   const auto sample = [&](int) {
     prepare(operation, bytes);
-    if (!starts_on_device(operation)) {
-      domain = numa_domain_of(shared(), moved_bytes(bytes));
-    }
     return run(operation, bytes);
   };
   auto one_by_one = rules;
