@@ -206,19 +206,6 @@ TEST_CASE("the device says what HSA_XNACK makes of it") {
   (void)hipGetLastError();
 }
 
-TEST_CASE("a node that does not tell how fast pages migrate has no managed memory with xnack") {
-  auto& node = fabricheck_sim::machine().node;
-  const double rate = std::exchange(node.migration_rate, 0);
-  CHECK(managed_memory(0).managed);
-  {
-    const Xnack on("1");
-    CHECK_FALSE(managed_memory(0).managed);
-    CHECK_THROWS_WITH_AS((void)Buffer::managed(0, 4096), doctest::Contains("not supported"),
-                         Failure);
-  }
-  node.migration_rate = rate;
-}
-
 TEST_CASE("managed memory is the host's, where it was bound, and is given back") {
   for (const char* value : {"0", "1"}) {
     const Xnack xnack(value);

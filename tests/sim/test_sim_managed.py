@@ -100,6 +100,7 @@ def test_where_the_data_are_and_who_moves_them(run, node):
         assert series[shared]["device"] == 2
         assert series[own]["memory"] == "host-pageable"
         assert series[own]["device"] is None
+        assert series[own]["numa_domain"] == domain
     for series in found.values():
         assert series["experiment"] == "E3"
         assert series["device_set"] == [2]

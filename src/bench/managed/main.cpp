@@ -1,13 +1,12 @@
 // managed: memory that host and device share, by zero-copy and by page migration (E3).
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
+#include "harness/numa.hpp"
 #include "harness/run.hpp"
 #include "harness/sizes.hpp"
 #include "managed/plan.hpp"
@@ -79,6 +78,20 @@ std::vector<Part> plan(const Options& options, const std::vector<int>& devices, 
   return parts;
 }
 
+/// The NUMA domain of the host that a device is measured with: its own, or any, with a note, where
+/// this process can not use that.
+int host_domain(int device, Run& run) {
+  const int near = device_numa_domain(device);
+  for (const auto& domain : host_domains()) {
+    if (domain.index == near && !domain.obstacle.empty()) {
+      run.note(domain.obstacle + ", and device " + std::to_string(device) +
+               " is attached to it: host memory is wherever the system puts it");
+      return -1;
+    }
+  }
+  return near;
+}
+
 void measure(const Options& options, Run& run) {
   const int count = device_count();
   std::vector<int> devices;
@@ -99,7 +112,8 @@ void measure(const Options& options, Run& run) {
   run.plan(series);
 
   for (const auto& part : parts) {
-    SharedArray array(part.device, part.memory, part.movement, largest, options.block);
+    SharedArray array(part.device, {part.memory, part.movement, largest,
+                                    host_domain(part.device, run), options.block});
     double warm_up = rules.warm_up_seconds;
     for (const auto operation : part.operations) {
       if (is_prefetch(operation) && array.prefetch_refusal()) {

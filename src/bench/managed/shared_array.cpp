@@ -8,6 +8,7 @@
 
 #include "harness/concurrent.hpp"
 #include "harness/devices.hpp"
+#include "harness/huge_pages.hpp"
 #include "harness/pattern.hpp"
 #include "harness/simulation.hpp"
 
@@ -16,13 +17,13 @@ namespace {
 
 constexpr std::uint32_t kSeed = 0x5eed0300;
 
-Buffer allocate(SharedMemory memory, int device, int domain, std::uint64_t bytes) {
-  if (memory == SharedMemory::pinned) {
-    return Buffer::on_host(domain, bytes);
+Buffer allocate(int device, const SharedArray::Options& options) {
+  if (options.memory == SharedMemory::pinned) {
+    return Buffer::on_host(options.domain, options.bytes);
   }
-  auto buffer = Buffer::managed(device, bytes);
-  declare_host_access(buffer.as<void>(), bytes);
-  touch_pages(buffer.as<void>(), moved_bytes(bytes));
+  auto buffer = Buffer::managed(device, options.bytes);
+  declare_host_access(buffer.as<void>(), options.bytes);
+  touch_pages(buffer.as<void>(), moved_bytes(options.bytes));
   return buffer;
 }
 
@@ -37,20 +38,21 @@ void read_pages(const void* data, std::uint64_t bytes) {
 
 }  // namespace
 
-SharedArray::SharedArray(int device, SharedMemory memory, Movement movement, std::uint64_t bytes,
-                         int block)
-    : memory_(memory),
-      movement_(movement),
-      block_(block),
-      domain_(device_numa_domain(device)),
-      binding_(domain_),
+SharedArray::SharedArray(int device, const Options& options)
+    : options_(options),
+      core_binding_(options.domain),
+      memory_binding_(options.domain),
       stream_(device),
-      device_only_(Buffer::on_device(device, bytes)),
-      shared_(allocate(memory, device, domain_, bytes)),
-      host_only_(moved_bytes(bytes) / sizeof(double)),
+      device_only_(Buffer::on_device(device, options.bytes)),
+      shared_(allocate(device, options)),
+      host_only_(Buffer::on_host(options.domain, options.bytes, HostMemory::pageable)),
+      host_huge_(huge_page_bytes(host_only_.as<void>(), options.bytes)),
       cache_bytes_(std::max(host_last_level_cache(), device_last_level_cache(device))) {
-  if (movement_ == Movement::page_migration) {
-    const auto error = prefetch(bytes, hipCpuDeviceId);
+  if (options.memory == SharedMemory::pinned) {
+    shared_huge_ = huge_page_bytes(shared(), options.bytes);
+  }
+  if (options_.movement == Movement::page_migration) {
+    const auto error = prefetch(options.bytes, hipCpuDeviceId);
     if (error != hipSuccess) {
       (void)hipGetLastError();
       refusal_ = hipGetErrorString(error);
@@ -66,7 +68,7 @@ hipError_t SharedArray::prefetch(std::uint64_t bytes, int to) const {
 
 /// Prefetching is quicker than faults; reading makes sure.
 void SharedArray::pages_to_host(std::uint64_t bytes) const {
-  if (movement_ != Movement::page_migration) {
+  if (options_.movement != Movement::page_migration) {
     return;
   }
   if (!refusal_) {
@@ -87,7 +89,7 @@ void SharedArray::prepare(SharedOperation operation, std::uint64_t bytes) {
     } else {
       fill(stream_, shared(), words, kSeed);
     }
-    poison(host_only_.data(), operation == SharedOperation::host_read ? words : 0);
+    poison(host_only(), operation == SharedOperation::host_read ? words : 0);
   } else {
     pages_to_host(bytes);
     if (operation == SharedOperation::read) {
@@ -108,9 +110,9 @@ BatchTimes SharedArray::run(SharedOperation operation, std::uint64_t bytes) {
   if (by_host(operation)) {
     declare_host_access(shared(), bytes);
     if (operation == SharedOperation::host_read) {
-      std::memcpy(host_only_.data(), shared(), moved);
+      std::memcpy(host_only(), shared(), moved);
     } else {
-      std::memcpy(shared(), host_only_.data(), moved);
+      std::memcpy(shared(), host_only(), moved);
     }
     const double seconds = host_seconds() - start;
     return {{seconds}, seconds};
@@ -123,7 +125,8 @@ BatchTimes SharedArray::run(SharedOperation operation, std::uint64_t bytes) {
     const auto* from = reads ? shared() : device_only;
     auto* to = reads ? device_only : shared();
     declare_traffic(stream_.get(), {{from, bytes, false}, {to, bytes, true}});
-    launch(StreamOperation::copy, stores_for(bytes), stream_, from, from, to, moved, block_);
+    launch(StreamOperation::copy, stores_for(bytes), stream_, from, from, to, moved,
+           options_.block);
   }
   FABRICHECK_HIP(hipGetLastError());
   stream_.mark_stop();
@@ -136,8 +139,8 @@ Verification SharedArray::verify(SharedOperation operation, std::uint64_t bytes,
   const auto words = moved_bytes(bytes) / sizeof(double);
   const Expected expected{1, kSeed, 0, 0};
   if (operation == SharedOperation::host_read) {
-    inject(faults, host_only_.data(), words);
-    return compare(host_only_.data(), words, expected);
+    inject(faults, host_only(), words);
+    return compare(host_only(), words, expected);
   }
   auto* destination = operation == SharedOperation::read ? device_only_.as<double>() : shared();
   inject(faults, stream_, destination, words);
@@ -149,12 +152,12 @@ Stores SharedArray::stores_for(std::uint64_t bytes) const {
 }
 
 Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int domain) const {
-  const bool managed = memory_ == SharedMemory::managed;
+  const bool managed = options_.memory == SharedMemory::managed;
   const int device = stream_.device();
-  const Place on_host{managed ? "managed" : "host-pinned", -1, domain};
+  const Place on_host{managed ? "managed" : "host-pinned", -1, domain, shared_huge_};
   const Place on_device{"managed", device, -1};
   const Place device_only{"device", device, -1};
-  const Place host_only{"host-pageable", -1, -1};
+  const Place ordinary{"host-pageable", -1, host_only_.numa_domain(), host_huge_};
   Series series;
   series.experiment = "E3";
   series.operation = operation_name(operation);
@@ -171,10 +174,10 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
       break;
     case SharedOperation::host_read:
       series.source = on_device;
-      series.destination = host_only;
+      series.destination = ordinary;
       break;
     case SharedOperation::host_write:
-      series.source = host_only;
+      series.source = ordinary;
       series.destination = on_device;
       break;
     case SharedOperation::prefetch_h2d:
@@ -192,10 +195,10 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
   } else if (is_prefetch(operation)) {
     series.engine = "copy-engine";
   } else {
-    series.block_size = block_;
+    series.block_size = options_.block;
     series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
   }
-  series.movement = movement_name(is_prefetch(operation) ? Movement::prefetch : movement_);
+  series.movement = movement_name(is_prefetch(operation) ? Movement::prefetch : options_.movement);
   series.direction = "one-way";
   series.bytes = bytes;
   series.bytes_moved = bytes;
@@ -218,7 +221,7 @@ Series SharedArray::measure(SharedOperation operation, std::uint64_t bytes,
       fill(stream_, device_only_.as<double>(), words, kSeed);
       break;
     case SharedOperation::host_write:
-      fill(host_only_.data(), words, kSeed);
+      fill(host_only(), words, kSeed);
       break;
     case SharedOperation::host_read:
     case SharedOperation::prefetch_d2h:

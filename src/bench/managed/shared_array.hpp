@@ -10,6 +10,7 @@
 #include "harness/fault.hpp"
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
+#include "harness/numa.hpp"
 #include "harness/sampling.hpp"
 #include "managed/plan.hpp"
 #include "stream/kernels.hpp"
@@ -19,9 +20,16 @@ namespace fabricheck {
 /// The shared array of one device, beside one of the device alone and one of the host alone.
 class SharedArray {
  public:
-  /// Allocates `bytes` three times, that of the host in the NUMA domain the device is attached to.
-  /// Throws Failure(unsupported) when memory is missing.
-  SharedArray(int device, SharedMemory memory, Movement movement, std::uint64_t bytes, int block);
+  struct Options {
+    SharedMemory memory = SharedMemory::managed;
+    Movement movement = Movement::zero_copy;
+    std::uint64_t bytes = 0;
+    int domain = -1;  ///< NUMA domain of memory and thread of the host; negative: any
+    int block = 256;  ///< threads per block of the kernels
+  };
+
+  /// Allocates the three arrays. Throws Failure(unsupported) when memory is missing.
+  SharedArray(int device, const Options& options);
 
   /// Why pages can not be prefetched, in the runtime's words; nothing when they can, or stay.
   [[nodiscard]] const std::optional<std::string>& prefetch_refusal() const { return refusal_; }
@@ -33,6 +41,7 @@ class SharedArray {
 
  private:
   [[nodiscard]] double* shared() const { return shared_.as<double>(); }
+  [[nodiscard]] double* host_only() const { return host_only_.as<double>(); }
   [[nodiscard]] hipError_t prefetch(std::uint64_t bytes, int to) const;
   void pages_to_host(std::uint64_t bytes) const;
   void prepare(SharedOperation operation, std::uint64_t bytes);
@@ -42,15 +51,14 @@ class SharedArray {
   [[nodiscard]] Series describe(SharedOperation operation, std::uint64_t bytes, int domain) const;
   [[nodiscard]] Stores stores_for(std::uint64_t bytes) const;
 
-  SharedMemory memory_;
-  Movement movement_;
-  int block_;
-  int domain_;           // that the device is attached to
-  HostBinding binding_;  // new pages of the host lie there
+  Options options_;
+  CoreBinding core_binding_;    // the host's part is done near the device
+  HostBinding memory_binding_;  // new pages of the host lie there
   TimedStream stream_;
   Buffer device_only_;
   Buffer shared_;
-  std::vector<double> host_only_;
+  Buffer host_only_;
+  std::optional<std::uint64_t> shared_huge_, host_huge_;
   std::uint64_t cache_bytes_;
   std::optional<std::string> refusal_;
 };

@@ -88,11 +88,9 @@ Cost kernel_cost(int device, const std::vector<Access>& accesses);
 /// of pageable memory have routes of their own, and larger ones pin its pages first.
 Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes);
 
-/// Whether HSA_XNACK=1 lets kernels wait for pages.
+/// Whether HSA_XNACK=1 lets kernels wait for pages, so that those of managed memory follow who
+/// touches them.
 bool xnack();
-/// Whether pages of managed memory follow who touches them: with xnack, on a node that tells how
-/// fast they do.
-bool pages_migrate();
 /// Where the page of managed memory that holds `data` lies; nothing of other memory.
 std::optional<Place> page_place(const void* data);
 /// Flows of the pages of managed memory that a kernel of `device` waits for when it uses

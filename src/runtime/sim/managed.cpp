@@ -82,7 +82,6 @@ void Pages::move(std::uint64_t first, std::uint64_t last, const Place& place) {
 }
 
 bool xnack() { return variable("HSA_XNACK") == "1"; }
-bool pages_migrate() { return xnack() && machine().node.migration_rate > 0; }
 
 std::optional<Place> page_place(const void* data) {
   const auto range = range_of(data, 1);
@@ -95,7 +94,7 @@ std::optional<Place> page_place(const void* data) {
 
 std::vector<Flow> pages_to_device(int device, const void* data, std::uint64_t bytes) {
   const auto range = range_of(data, bytes);
-  if (range.pages == nullptr || !pages_migrate()) {
+  if (range.pages == nullptr || !xnack()) {
     return {};
   }
   return moved(range, place_of_device(device), machine().node.migration);
@@ -103,7 +102,7 @@ std::vector<Flow> pages_to_device(int device, const void* data, std::uint64_t by
 
 void host_access(const void* data, std::uint64_t bytes) {
   const auto range = range_of(data, bytes);
-  if (range.pages != nullptr && pages_migrate()) {
+  if (range.pages != nullptr && xnack()) {
     spend({0, moved(range, range.home, machine().node.migration)});
   }
 }
@@ -113,9 +112,6 @@ void host_access(const void* data, std::uint64_t bytes) {
 using namespace fabricheck_sim;
 
 hipError_t hipMallocManaged(void** data, std::size_t bytes, unsigned) {
-  if (xnack() && !pages_migrate()) {
-    return result(hipErrorNotSupported);
-  }
   // The host's memory for all its life, though its pages may be on a device for a while.
   const auto error = hipHostMalloc(data, bytes, hipHostMallocNumaUser);
   if (error == hipSuccess) {
@@ -131,7 +127,7 @@ hipError_t hipMemPrefetchAsync(const void* data, std::size_t bytes, int device,
   if (range.pages == nullptr || bytes == 0) {
     return result(hipErrorInvalidValue);
   }
-  if (!pages_migrate()) {
+  if (!xnack()) {
     return result(hipErrorNotSupported);
   }
   if (device != hipCpuDeviceId && !exists(device)) {

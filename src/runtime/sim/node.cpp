@@ -22,10 +22,10 @@ double positive(const json& value, const std::string& what) {
 
 /// Pages that migrate between host and device take the way of a copy, and share what the device's
 /// page faults are served at.
-void add_migration(NodeDescription& node) {
+void add_migration(NodeDescription& node, double bytes_per_second) {
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     const Place device = "device" + std::to_string(i);
-    node.links.push_back({"page migration of " + device, node.migration_rate, false});
+    node.links.push_back({"page migration of " + device, bytes_per_second, false});
     for (const auto& domain : node.domains) {
       const Place host = "domain" + std::to_string(domain.index);
       for (const auto& ends : {std::pair(host, device), std::pair(device, host)}) {
@@ -102,11 +102,7 @@ NodeDescription parse(const json& content) {
       node.pageable[ends] = {links_of(entry.at("pageable")), start};
     }
   }
-  const auto rate = content.find("migration_gbs");
-  if (rate != content.end() && !rate->is_null()) {
-    node.migration_rate = 1e9 * positive(*rate, "migration_gbs");
-    add_migration(node);
-  }
+  add_migration(node, 1e9 * positive(content.at("migration_gbs"), "migration_gbs"));
   return node;
 }
 

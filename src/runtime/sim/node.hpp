@@ -47,10 +47,9 @@ struct NodeDescription {
   std::map<std::tuple<int, Place, bool>, Route> kernel;  ///< device, memory, whether it writes
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
   std::map<std::pair<Place, Place>, Route> pageable;     ///< copies of pageable memory
+  std::map<std::pair<Place, Place>, Route> migration;    ///< of pages, host and device only
   double pin = 0;                  ///< seconds until the pages of a pageable copy are pinned
   std::uint64_t staged_bytes = 0;  ///< pageable copies of so many bytes need no pinning
-  double migration_rate = 0;       ///< bytes per second of pages that migrate; 0: not simulated
-  std::map<std::pair<Place, Place>, Route> migration;  ///< as copy, host and device only
 };
 
 /// Reads a platform. Throws std::runtime_error with one sentence that names the file.

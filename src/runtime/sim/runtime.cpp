@@ -123,9 +123,7 @@ hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int
   if (!exists(device)) {
     return result(hipErrorInvalidDevice);
   }
-  // Page migration that the node model can not tell the time of makes managed memory unusable.
-  const bool managed = attribute == hipDeviceAttributeManagedMemory && !xnack();
-  *value = managed || pages_migrate() ? 1 : 0;
+  *value = attribute == hipDeviceAttributeManagedMemory || xnack() ? 1 : 0;
   return hipSuccess;
 }
 
