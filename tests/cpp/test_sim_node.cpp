@@ -55,6 +55,19 @@ TEST_CASE("a platform is read with its routes") {
   CHECK(node.staged_bytes == 65536);
 }
 
+TEST_CASE("pages take the way of copies between host and device, and the link of its faults") {
+  const auto node = read_node(FABRICHECK_TEST_NODE);
+  CHECK(node.migration.size() == 2);
+  for (const auto& ends : {std::pair("domain0", "device0"), std::pair("device0", "domain0")}) {
+    const auto& links = node.migration.at(ends).links;
+    REQUIRE(links.size() == 2);
+    CHECK(node.links[links.front()].name == "domain 0");
+    CHECK(node.links[links.back()].name == "page migration of device0");
+    CHECK(node.links[links.back()].bytes_per_second == doctest::Approx(2e9));
+    CHECK_FALSE(node.links[links.back()].each);
+  }
+}
+
 TEST_CASE("what is no platform is refused with file and reason") {
   CHECK_THROWS_WITH_AS((void)read_node("nowhere.json"),
                        doctest::Contains("'nowhere.json', which can not be read"),
@@ -67,6 +80,9 @@ TEST_CASE("what is no platform is refused with file and reason") {
   other = good();
   other["copy"][0]["links"].push_back("no such");
   CHECK(names(refusal(other.dump()), "unknown link 'no such'"));
+  other = good();
+  other["migration_gbs"] = -1;
+  CHECK(names(refusal(other.dump()), "migration_gbs is not positive"));
   other = good();
   other["kernel"][0]["read"] = json::array();
   CHECK(names(refusal(other.dump()), "a route has no link"));

@@ -67,7 +67,7 @@ TEST_CASE("devices are those of the node, and said to be simulated") {
   CHECK(device_count() == 4);
   const auto devices = describe_devices();
   CHECK(devices[0]["name"] == "A (simulated)");
-  CHECK(devices[0]["arch"] == "gfx0");
+  CHECK(devices[0]["arch"] == "gfx0:sramecc+:xnack-");
   CHECK(devices[0]["pci_address"] == "0000:c1:00.0");
   CHECK(devices[0]["numa_domain"] == 0);
   CHECK(devices[1]["pci_address"].is_null());

@@ -39,7 +39,7 @@ def test_the_document_says_that_it_is_simulated_and_what(local):
     assert document["host"]["hostname"] == "mi250x (simulated)"
     assert len(document["devices"]) == 8
     assert all(device["name"].endswith("(simulated)") for device in document["devices"])
-    assert document["devices"][0]["arch"] == "gfx90a"
+    assert document["devices"][0]["arch"] == "gfx90a:sramecc+:xnack-"
     assert document["devices"][0]["pci_address"] == "0000:c1:00.0"
     assert [device["numa_domain"] for device in document["devices"]] == [3, 3, 1, 1, 0, 0, 2, 2]
     assert "simulated" in local.err and "measured" not in local.err

@@ -83,7 +83,42 @@ std::optional<std::string> kernel_module_version() {
   return std::nullopt;
 }
 
+bool attribute(int device, hipDeviceAttribute_t which) {
+  int value = 0;
+  if (hipDeviceGetAttribute(&value, which, device) != hipSuccess) {
+    (void)hipGetLastError();  // a runtime from before the attribute
+    return false;
+  }
+  return value != 0;
+}
+
+json managed_memory_json(int device) {
+  const auto known = managed_memory(device);
+  return {{"managed", known.managed},
+          {"concurrent_access", known.concurrent_access},
+          {"pageable_access", known.pageable_access},
+          {"xnack", known.xnack ? json(*known.xnack) : json(nullptr)}};
+}
+
 }  // namespace
+
+ManagedMemory managed_memory(int device) {
+  return {attribute(device, hipDeviceAttributeManagedMemory),
+          attribute(device, hipDeviceAttributeConcurrentManagedAccess),
+          attribute(device, hipDeviceAttributePageableMemoryAccess), xnack_of(device_arch(device))};
+}
+
+std::string device_arch(int device) { return properties_of(device).gcnArchName; }
+
+std::optional<bool> xnack_of(const std::string& arch) {
+  const std::string name = ":xnack";
+  const auto found = arch.find(name);
+  const auto mode = found == std::string::npos ? arch.size() : found + name.size();
+  if (mode >= arch.size() || (arch[mode] != '+' && arch[mode] != '-')) {
+    return std::nullopt;
+  }
+  return arch[mode] == '+';
+}
 
 int device_count() {
   int count = 0;
@@ -133,7 +168,7 @@ std::vector<std::uint64_t> array_sizes(const std::string& text, std::uint64_t ca
   return sizes;
 }
 
-bool device_is_cpu(int device) { return std::string(properties_of(device).gcnArchName) == "host"; }
+bool device_is_cpu(int device) { return device_arch(device) == "host"; }
 
 std::vector<std::string> engine_notes(const std::string& arch, bool between_peers) {
   std::vector<std::string> notes;
@@ -177,7 +212,8 @@ json describe_devices() {
                        {"numa_domain", domain < 0 ? json(nullptr) : json(domain)},
                        {"power_cap_w", or_null(power.power_cap_w)},
                        {"clock_mhz", or_null(power.clock_mhz)},
-                       {"memory_clock_mhz", or_null(power.memory_clock_mhz)}});
+                       {"memory_clock_mhz", or_null(power.memory_clock_mhz)},
+                       {"managed_memory", managed_memory_json(i)}});
   }
   return devices;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,21 @@ nlohmann::json describe_devices();
 
 /// The member `versions` of the result document.
 nlohmann::json describe_versions();
+
+/// What the runtime says of a device and memory that it shares with the host.
+struct ManagedMemory {
+  bool managed = false;            ///< hipMallocManaged works
+  bool concurrent_access = false;  ///< host and kernels may use such memory at the same time
+  bool pageable_access = false;    ///< kernels reach ordinary host memory
+  std::optional<bool> xnack;       ///< AMD: kernels wait for pages; empty: the device does not say
+};
+ManagedMemory managed_memory(int device);
+
+/// The device's architecture as the runtime writes it, modes included: gfx90a:sramecc+:xnack-.
+std::string device_arch(int device);
+
+/// Whether an architecture of AMD has xnack on; nothing when it does not say.
+std::optional<bool> xnack_of(const std::string& arch);
 
 /// Size of a device's last-level cache, in bytes.
 std::uint64_t device_last_level_cache(int device);

@@ -120,6 +120,7 @@ json series_json(const Series& series, double noise_limit) {
           {"destination", place_json(series.destination)},
           {"engine", series.engine},
           {"stores", series.stores.empty() ? json(nullptr) : json(series.stores)},
+          {"movement", series.movement.empty() ? json(nullptr) : json(series.movement)},
           {"direction", series.direction},
           {"bytes", series.bytes},
           {"bytes_moved", series.bytes_moved},

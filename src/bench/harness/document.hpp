@@ -44,7 +44,8 @@ struct Series {
   Place source;
   Place destination;
   std::string engine = "kernel";
-  std::string stores;  ///< of a kernel: plain or streaming; empty without one
+  std::string stores;    ///< of a kernel: plain or streaming; empty without one
+  std::string movement;  ///< of managed and mapped memory; empty elsewhere
   std::string direction = "local";
   std::uint64_t bytes = 0;
   std::uint64_t bytes_moved = 0;

@@ -16,14 +16,15 @@ void check_hip(hipError_t error, const char* call) {
                     " failed: " + hipGetErrorString(error) + " (" + hipGetErrorName(error) + ")");
 }
 
-Buffer Buffer::on_device(int device, std::size_t bytes) {
+Buffer Buffer::allocated(int device, std::size_t bytes,
+                         const std::function<hipError_t(void**, std::size_t)>& allocate) {
   FABRICHECK_HIP(hipSetDevice(device));
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   FABRICHECK_HIP(hipMemGetInfo(&free_bytes, &total_bytes));
   Buffer buffer;
   // Asked before allocating: some runtimes overcommit and fail only at first touch.
-  const auto error = bytes > free_bytes ? hipErrorOutOfMemory : hipMalloc(&buffer.data_, bytes);
+  const auto error = bytes > free_bytes ? hipErrorOutOfMemory : allocate(&buffer.data_, bytes);
   if (error != hipSuccess) {
     buffer.data_ = nullptr;
     (void)hipGetLastError();
@@ -36,6 +37,23 @@ Buffer Buffer::on_device(int device, std::size_t bytes) {
   }
   buffer.device_ = device;
   return buffer;
+}
+
+Buffer Buffer::on_device(int device, std::size_t bytes) {
+  return allocated(device, bytes,
+                   [](void** data, std::size_t size) { return hipMalloc(data, size); });
+}
+
+Buffer Buffer::managed(int device, std::size_t bytes) {
+  if (bytes > host_memory_available()) {
+    throw Failure(Status::unsupported, "the host has " + format_size(host_memory_available()) +
+                                           " of memory free, but " + format_size(bytes) +
+                                           " more of managed memory are needed");
+  }
+  // More than the device can hold makes some systems swap between both, and some hang.
+  return allocated(device, bytes, [](void** data, std::size_t size) {
+    return hipMallocManaged(data, size, hipMemAttachGlobal);
+  });
 }
 
 Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,

@@ -4,6 +4,7 @@
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,6 +27,9 @@ class Buffer {
   Buffer() = default;
   /// Memory of `device`. Throws Failure(unsupported) with both sizes when too little is free.
   static Buffer on_device(int device, std::size_t bytes);
+  /// Managed memory, which the host and `device` share. Throws Failure(unsupported) with both sizes
+  /// when the device, or the host, has too little free to hold all of it.
+  static Buffer managed(int device, std::size_t bytes);
   /// Host memory of whole pages, on `numa_domain` if that is not negative. The pages are touched,
   /// then asked where they are: Failure(runtime_error) with the domains found when there are other
   /// ones than asked. `pages_on` is a fault made on purpose: a domain to put the pages on instead.
@@ -51,6 +55,8 @@ class Buffer {
   void prove_pages();
 
  private:
+  static Buffer allocated(int device, std::size_t bytes,
+                          const std::function<hipError_t(void**, std::size_t)>& allocate);
   void swap(Buffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(device_, other.device_);

@@ -32,6 +32,10 @@ void declare_loads(hipStream_t, const void*, std::uint64_t) {
                 "simulated");
 }
 
+void declare_host_access(const void* array, std::uint64_t bytes) {
+  fabricheck_sim::host_access(array, bytes);
+}
+
 std::uint64_t moved_bytes(std::uint64_t bytes) { return fabricheck_sim::moved_bytes(bytes); }
 
 void run_simulated(const std::function<void()>& body) { fabricheck_sim::run(body); }

@@ -39,6 +39,9 @@ void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic)
 /// each dependent on the one before. Throws Failure(unsupported): no node model tells the latency
 /// of a load yet.
 void declare_loads(hipStream_t stream, const void* array, std::uint64_t loads);
+/// Says that the host is about to use [array, array + bytes) of managed memory, in full: waits as
+/// long as pages that lie on a device take to come.
+void declare_host_access(const void* array, std::uint64_t bytes);
 /// How many of `bytes` are really moved and verified: all, or a slice of a large transfer.
 std::uint64_t moved_bytes(std::uint64_t bytes);
 
@@ -57,6 +60,7 @@ nlohmann::json describe_node();
 constexpr bool kSimulated = false;
 inline void declare_traffic(hipStream_t, std::initializer_list<Traffic>) {}
 inline void declare_loads(hipStream_t, const void*, std::uint64_t) {}
+inline void declare_host_access(const void*, std::uint64_t) {}
 inline std::uint64_t moved_bytes(std::uint64_t bytes) { return bytes; }
 inline void run_simulated(const std::function<void()>& body) { body(); }
 inline void require_node() {}

@@ -79,7 +79,7 @@ void print_table(const json& document, std::FILE* out) {
     return;
   }
   print_head(document, "", out);
-  std::fprintf(out, "%-3s %-8s %-12s %-33s %9s %5s %10s %23s %4s %-10s %s\n", "exp", "what",
+  std::fprintf(out, "%-3s %-12s %-12s %-36s %9s %5s %10s %23s %4s %-10s %s\n", "exp", "what",
                "device", "source -> destination", "bytes", "block", "median", "95 % interval", "n",
                "counted", "data");
   for (const auto& series : document["series"]) {
@@ -96,7 +96,7 @@ void print_table(const json& document, std::FILE* out) {
                            : std::string("-");
     const auto errors = series["verification"]["errors"].get<std::uint64_t>();
     std::fprintf(
-        out, "%-3s %-8s %-12s %-33s %9s %5s %5.5g %-4s %23s %4zu %-10s %s\n",
+        out, "%-3s %-12s %-12s %-36s %9s %5s %5.5g %-4s %23s %4zu %-10s %s\n",
         series["experiment"].get<std::string>().c_str(),
         series["operation"].get<std::string>().c_str(), set_text(series).c_str(),
         (place_text(series["source"]) + " -> " + place_text(series["destination"])).c_str(),

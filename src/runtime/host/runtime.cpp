@@ -128,6 +128,16 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   return hipSuccess;
 }
 
+// Virtual devices have no memory of their own: none of these attributes, and no managed memory.
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t, int device) {
+  *value = 0;
+  return exists(device) ? hipSuccess : result(hipErrorInvalidDevice);
+}
+hipError_t hipMallocManaged(void**, std::size_t, unsigned) { return result(hipErrorNotSupported); }
+hipError_t hipMemPrefetchAsync(const void*, std::size_t, int, hipStream_t) {
+  return result(hipErrorNotSupported);
+}
+
 hipError_t hipDeviceGetPCIBusId(char*, int, int) { return hipErrorNotSupported; }
 hipError_t hipDeviceGetUuid(hipUUID*, hipDevice_t) { return hipErrorNotSupported; }
 

@@ -8,11 +8,6 @@
 namespace fabricheck_sim {
 namespace {
 
-std::optional<std::string> variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
-}
-
 /// A number in [0, most] of the environment. Throws std::runtime_error naming the variable.
 double number(const char* name, double standard, double most) {
   const auto text = variable(name);
@@ -118,6 +113,11 @@ Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes
 
 }  // namespace
 
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
 Machine& machine() {
   static Machine* made = make_machine();
   return *made;
@@ -144,6 +144,9 @@ hipError_t take_error() { return std::exchange(machine().errors[self()], hipSucc
 Place place_of_device(int device) { return "device" + std::to_string(physical(device)); }
 
 Place place_of(const void* data) {
+  if (const auto place = page_place(data)) {
+    return *place;
+  }
   const auto* found = allocation_of(data);
   return found != nullptr ? found->place
                           : "domain" + std::to_string(machine().node.domains.front().index);
@@ -157,6 +160,9 @@ bool is_pageable(const void* data) {
 Cost kernel_cost(int device, const std::vector<Access>& accesses) {
   Cost cost{machine().node.launch, {}};
   for (const auto& access : accesses) {
+    for (const auto& flow : pages_to_device(device, access.array, access.bytes)) {
+      cost.flows.push_back(flow);
+    }
     cost.flows.push_back(kernel_flow(device, place_of(access.array), access.write, access.bytes));
   }
   return cost;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "node.hpp"
+#include "pages.hpp"
 #include "sim.hpp"
 
 namespace fabricheck_sim {
@@ -44,6 +45,7 @@ struct Machine {
   std::optional<int> host_domain;
   std::map<std::uintptr_t, Allocation> allocations;  ///< by address
   std::map<Place, std::uint64_t> allocated;          ///< bytes
+  std::map<std::uintptr_t, Pages> managed;           ///< those that hipMallocManaged made
   std::set<hipStream_t> streams;
   std::map<int, hipStream_t> default_streams;
   std::map<aid_t, int> devices;        ///< that each actor has set
@@ -59,6 +61,8 @@ int current_device();
 void set_current_device(int device);
 /// A device of this process as the node numbers it.
 int physical(int device);
+/// A variable of the environment; nothing when it is not set, or empty.
+std::optional<std::string> variable(const char* name);
 /// Remembers an error for hipGetLastError and hands it on.
 hipError_t result(hipError_t error);
 /// The last error of the calling actor, forgotten afterwards.
@@ -76,12 +80,23 @@ Place user_host_place();
 std::uint64_t memory_of(const Place& place);
 std::uint64_t free_memory_of(const Place& place);
 
-/// What a kernel on `device` (of this process) takes. Throws std::runtime_error naming the device
+/// What a kernel on `device` (of this process) takes; pages of managed memory that it waits for
+/// have moved afterwards. Throws std::runtime_error naming the device
 /// and the memory when the node has no way between them.
 Cost kernel_cost(int device, const std::vector<Access>& accesses);
 /// What a copy on a stream of `device` takes: by engine between two places, else by kernel. Copies
 /// of pageable memory have routes of their own, and larger ones pin its pages first.
 Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes);
+
+/// Whether HSA_XNACK=1 lets kernels wait for pages, so that those of managed memory follow who
+/// touches them.
+bool xnack();
+/// Where the page of managed memory that holds `data` lies; nothing of other memory.
+std::optional<Place> page_place(const void* data);
+/// Flows of the pages of managed memory that a kernel of `device` waits for when it uses
+/// [data, data + bytes); none of other memory. The pages count as moved at once: what is queued
+/// later finds them there. Throws std::runtime_error for pages on another device.
+std::vector<Flow> pages_to_device(int device, const void* data, std::uint64_t bytes);
 
 /// Makes the calling actor wait for as long as an operation takes.
 void spend(const Cost& cost);

@@ -20,6 +20,26 @@ double positive(const json& value, const std::string& what) {
   return number;
 }
 
+/// Pages that migrate between host and device take the way of a copy, and share what the device's
+/// page faults are served at.
+void add_migration(NodeDescription& node, double bytes_per_second) {
+  for (std::size_t i = 0; i < node.devices.size(); ++i) {
+    const Place device = "device" + std::to_string(i);
+    node.links.push_back({"page migration of " + device, bytes_per_second, false});
+    for (const auto& domain : node.domains) {
+      const Place host = "domain" + std::to_string(domain.index);
+      for (const auto& ends : {std::pair(host, device), std::pair(device, host)}) {
+        const auto copy = node.copy.find(ends);
+        if (copy != node.copy.end()) {
+          auto links = copy->second.links;
+          links.push_back(node.links.size() - 1);
+          node.migration[ends].links = links;
+        }
+      }
+    }
+  }
+}
+
 NodeDescription parse(const json& content) {
   NodeDescription node;
   node.identity = content.at("node");
@@ -82,6 +102,7 @@ NodeDescription parse(const json& content) {
       node.pageable[ends] = {links_of(entry.at("pageable")), start};
     }
   }
+  add_migration(node, 1e9 * positive(content.at("migration_gbs"), "migration_gbs"));
   return node;
 }
 

@@ -54,7 +54,7 @@ void make_platform(const NodeDescription& node) {
   for (const auto& [key, route] : node.kernel) {
     add(route);
   }
-  for (const auto* routes : {&node.copy, &node.pageable}) {
+  for (const auto* routes : {&node.copy, &node.pageable, &node.migration}) {
     for (const auto& [key, route] : *routes) {
       add(route);
     }

@@ -49,6 +49,7 @@ hipError_t release(void* data) {
   finish_all_streams();
   (void)munmap(data, found->second.bytes);
   all.allocated[found->second.place] -= found->second.bytes;
+  all.managed.erase(found->first);
   all.allocations.erase(found);
   return hipSuccess;
 }
@@ -105,11 +106,24 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "%s (simulated)",
                 described.model.c_str());
-  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s",
-                described.architecture.c_str());
+  // As ROCm does, the modes of a device are part of its architecture.
+  const bool amd = described.architecture.rfind("gfx", 0) == 0;
+  std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s%s%s",
+                described.architecture.c_str(), amd ? ":sramecc+:xnack" : "",
+                !amd      ? ""
+                : xnack() ? "+"
+                          : "-");
   properties->totalGlobalMem = described.memory_bytes;
   properties->l2CacheSize = described.cache_bytes;
   properties->multiProcessorCount = described.compute_units;
+  return hipSuccess;
+}
+
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device) {
+  if (!exists(device)) {
+    return result(hipErrorInvalidDevice);
+  }
+  *value = attribute == hipDeviceAttributeManagedMemory || xnack() ? 1 : 0;
   return hipSuccess;
 }
 

@@ -33,6 +33,10 @@ double now();
 /// Says what the next kernel on the stream reads and writes.
 void declare(hipStream_t stream, std::vector<Access> accesses);
 
+/// Says that the host uses [data, data + bytes): waits until pages of managed memory that lie on a
+/// device have come back, where pages migrate.
+void host_access(const void* data, std::uint64_t bytes);
+
 /// How many of `bytes` are really moved: all, up to a slice.
 std::uint64_t moved_bytes(std::uint64_t bytes);
 

@@ -77,6 +77,13 @@ using hipDevice_t = int;
 using hipStream_t = struct fabricheck_stream_queue*;
 using hipEvent_t = struct fabricheck_event*;
 
+enum hipDeviceAttribute_t {
+  hipDeviceAttributeConcurrentManagedAccess,
+  hipDeviceAttributeManagedMemory,
+  hipDeviceAttributePageableMemoryAccess,
+};
+constexpr int hipCpuDeviceId = -1;
+constexpr unsigned hipMemAttachGlobal = 1;
 constexpr unsigned hipStreamNonBlocking = 1;
 constexpr unsigned hipHostMallocPortable = 1;
 constexpr unsigned hipHostMallocMapped = 2;
@@ -94,6 +101,7 @@ hipError_t hipGetDeviceCount(int* count);
 hipError_t hipSetDevice(int device);
 hipError_t hipGetDevice(int* device);
 hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device);
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device);
 hipError_t hipDeviceGetPCIBusId(char* address, int length, int device);
 hipError_t hipDeviceGetUuid(hipUUID* uuid, hipDevice_t device);
 hipError_t hipDriverGetVersion(int* version);
@@ -105,6 +113,9 @@ hipError_t hipMalloc(void** data, std::size_t bytes);
 hipError_t hipFree(void* data);
 hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags);
 hipError_t hipHostFree(void* data);
+hipError_t hipMallocManaged(void** data, std::size_t bytes, unsigned flags = hipMemAttachGlobal);
+hipError_t hipMemPrefetchAsync(const void* data, std::size_t bytes, int device,
+                               hipStream_t stream = nullptr);
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind);
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream);

@@ -16,6 +16,7 @@ using hipError_t = cudaError_t;
 using hipStream_t = cudaStream_t;
 using hipEvent_t = cudaEvent_t;
 using hipDevice_t = int;
+using hipDeviceAttribute_t = cudaDeviceAttr;
 struct hipUUID {
   char bytes[16];
 };
@@ -42,10 +43,17 @@ struct hipDeviceProp_t {
 #define hipMemcpyHostToDevice cudaMemcpyHostToDevice
 #define hipMemcpyDeviceToHost cudaMemcpyDeviceToHost
 
+#define hipDeviceAttributeManagedMemory cudaDevAttrManagedMemory
+#define hipDeviceAttributeConcurrentManagedAccess cudaDevAttrConcurrentManagedAccess
+#define hipDeviceAttributePageableMemoryAccess cudaDevAttrPageableMemoryAccess
+#define hipMemAttachGlobal cudaMemAttachGlobal
+#define hipCpuDeviceId cudaCpuDeviceId
+
 #define hipGetDeviceCount cudaGetDeviceCount
 #define hipSetDevice cudaSetDevice
 #define hipGetDevice cudaGetDevice
 #define hipDeviceGetPCIBusId cudaDeviceGetPCIBusId
+#define hipDeviceGetAttribute cudaDeviceGetAttribute
 #define hipDriverGetVersion cudaDriverGetVersion
 #define hipRuntimeGetVersion cudaRuntimeGetVersion
 #define hipDeviceCanAccessPeer cudaDeviceCanAccessPeer
@@ -73,6 +81,25 @@ struct hipDeviceProp_t {
 
 inline hipError_t hipHostMalloc(void** data, std::size_t bytes, unsigned flags) {
   return cudaHostAlloc(data, bytes, flags);
+}
+
+inline hipError_t hipMallocManaged(void** data, std::size_t bytes,
+                                   unsigned flags = hipMemAttachGlobal) {
+  return cudaMallocManaged(data, bytes, flags);
+}
+
+/// CUDA 13 names a place where CUDA 11 and 12, as HIP, have a number that may stand for the host.
+inline hipError_t hipMemPrefetchAsync(const void* data, std::size_t bytes, int device,
+                                      hipStream_t stream = nullptr) {
+#if CUDART_VERSION >= 13000
+  const bool host = device == hipCpuDeviceId;
+  cudaMemLocation place{};
+  place.type = host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+  place.id = host ? 0 : device;
+  return cudaMemPrefetchAsync(data, bytes, place, 0, stream);
+#else
+  return cudaMemPrefetchAsync(data, bytes, device, stream);
+#endif
 }
 
 inline hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {

@@ -1,0 +1,191 @@
+// managed: memory that host and device share, by zero-copy and by page migration (E3).
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/numa.hpp"
+#include "harness/run.hpp"
+#include "harness/sizes.hpp"
+#include "managed/plan.hpp"
+#include "managed/shared_array.hpp"
+
+namespace {
+
+using namespace fabricheck;
+
+struct Options {
+  std::string devices = "each";
+  std::string memory = "managed";
+  std::string expected;
+  std::string operations = "read,write,host-read,host-write,prefetch-h2d,prefetch-d2h";
+  std::string sizes;
+  int block = 256;
+};
+
+/// What is measured on one kind of memory of one device.
+struct Part {
+  int device = 0;
+  SharedMemory memory = SharedMemory::managed;
+  Movement movement = Movement::zero_copy;
+  std::vector<SharedOperation> operations;
+};
+
+/// Asks every device first: nothing is measured when one of them can not, or does not do what is
+/// expected. Operations that mean nothing are left out with a note.
+std::vector<Part> plan(const Options& options, const std::vector<int>& devices, Run& run) {
+  const auto memories = parse_memories(options.memory);
+  const auto operations = parse_shared_operations(options.operations);
+  std::vector<Part> parts;
+  std::set<std::string> left_out;
+  for (const int device : devices) {
+    const auto arch = device_arch(device);
+    const auto known = managed_memory(device);
+    for (const auto memory : memories) {
+      Part part{device, memory, movement_of(memory, device, arch, known), {}};
+      if (!options.expected.empty()) {
+        const auto expected =
+            options.expected == "zero-copy" ? Movement::zero_copy : Movement::page_migration;
+        if (const auto reason = unexpected(expected, part.movement, memory, device, arch)) {
+          throw Failure(Status::unsupported, *reason);
+        }
+      }
+      std::string impossible;
+      for (const auto operation : operations) {
+        if (is_possible(operation, part.movement)) {
+          part.operations.push_back(operation);
+        } else {
+          impossible += (impossible.empty() ? "" : ", ") + std::string(operation_name(operation));
+        }
+      }
+      if (!impossible.empty()) {
+        left_out.insert("not measured of " + std::string(memory_name(memory)) +
+                        " memory, whose pages stay on the host: " + impossible);
+      }
+      if (!part.operations.empty()) {
+        parts.push_back(part);
+      }
+    }
+  }
+  if (parts.empty()) {
+    throw Failure(Status::unsupported, *left_out.begin());
+  }
+  for (const auto& sentence : left_out) {
+    run.note(sentence);
+  }
+  return parts;
+}
+
+/// The NUMA domain of the host that a device is measured with: its own, or any, with a note, where
+/// this process can not use that.
+int host_domain(int device, Run& run) {
+  const int near = device_numa_domain(device);
+  for (const auto& domain : host_domains()) {
+    if (domain.index == near && !domain.obstacle.empty()) {
+      run.note(domain.obstacle + ", and device " + std::to_string(device) +
+               " is attached to it: host memory is wherever the system puts it");
+      return -1;
+    }
+  }
+  return near;
+}
+
+void measure(const Options& options, Run& run) {
+  const int count = device_count();
+  std::vector<int> devices;
+  for (const auto& set : parse_device_sets({options.devices}, count)) {
+    devices.insert(devices.end(), set.begin(), set.end());
+  }
+  const auto parts = plan(options, devices, run);
+  // From 256 MiB on, however small the caches: what an operation costs to start no longer shows.
+  const auto cache = std::max(host_last_level_cache(), largest_device_cache(count));
+  const auto sizes = array_sizes(options.sizes, std::max<std::uint64_t>(64 << 20, cache));
+  const auto largest = *std::max_element(sizes.begin(), sizes.end());
+  const auto faults = parse_faults(run.options().faults);
+  const auto& rules = run.options().rules;
+  std::size_t series = 0;
+  for (const auto& part : parts) {
+    series += part.operations.size() * sizes.size();
+  }
+  run.plan(series);
+
+  for (const auto& part : parts) {
+    SharedArray array(part.device, {part.memory, part.movement, largest,
+                                    host_domain(part.device, run), options.block});
+    double warm_up = rules.warm_up_seconds;
+    for (const auto operation : part.operations) {
+      if (is_prefetch(operation) && array.prefetch_refusal()) {
+        run.note(std::string(operation_name(operation)) + " on device " +
+                 std::to_string(part.device) + " is not measured: hipMemPrefetchAsync gave '" +
+                 *array.prefetch_refusal() + "'");
+        continue;
+      }
+      for (const auto size : sizes) {
+        const auto what = std::string(operation_name(operation)) + " of " + format_size(size) +
+                          " of " + memory_name(part.memory) + " memory on device " +
+                          std::to_string(part.device);
+        run.begin(what);
+        try {
+          run.add(array.measure(operation, size, rules, warm_up, faults));
+        } catch (const Failure& failure) {
+          throw Failure(failure.status(), what + ": " + failure.what());
+        }
+        warm_up = 0;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  Program program;
+  program.name = "managed";
+  program.description =
+      "Memory that host and device share, one device after the other, in GB/s, bytes counted "
+      "once:\n"
+      "  read          a kernel copies the shared array, on the host before, to device memory\n"
+      "  write         a kernel copies device memory to the shared array, on the host before\n"
+      "  host-read     the CPU copies the shared array, on the device before, to its own memory\n"
+      "  host-write    the CPU writes the shared array, on the device before\n"
+      "  prefetch-h2d, prefetch-d2h\n"
+      "                hipMemPrefetchAsync, of pages on the host, or on the device\n"
+      "Whether an access goes over the link (zero-copy) or brings the page (page-migration) is "
+      "the\n"
+      "device's way; on AMD HSA_XNACK chooses it, for a whole process. The last four need\n"
+      "pages that migrate. Before each sample the pages are put back and the destination is\n"
+      "poisoned; it is compared after the last.\n"
+      "Example: HSA_XNACK=1 managed --expect page-migration --devices 0 --output r.json";
+  program.define_options = [&options](CLI::App& app) {
+    app.add_option("--devices", options.devices,
+                   "devices, one after the other: each, or numbers as in 0,2")
+        ->capture_default_str();
+    app.add_option("--memory", options.memory,
+                   "managed (hipMallocManaged), pinned (hipHostMalloc, by zero-copy), or both")
+        ->capture_default_str();
+    app.add_option("--expect", options.expected, "end with 3 when a device would do the other")
+        ->check(CLI::IsMember({"zero-copy", "page-migration"}));
+    app.add_option("--operations", options.operations, "what to measure, in order")
+        ->capture_default_str();
+    app.add_option("--sizes", options.sizes,
+                   "bytes of the array: 1GiB, a list 1MiB,1GiB, or a doubling range 4KiB:1GiB; "
+                   "default: at least 256 MiB and four times the largest cache");
+    app.add_option("--block-size", options.block, "threads per block of the kernels")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+  };
+  program.options = [&options] {
+    return nlohmann::json{{"devices", options.devices},
+                          {"memory", options.memory},
+                          {"expect", options.expected.empty() ? nlohmann::json(nullptr)
+                                                              : nlohmann::json(options.expected)},
+                          {"operations", options.operations},
+                          {"sizes", options.sizes},
+                          {"block_size", options.block}};
+  };
+  program.body = [&options](Run& run) { measure(options, run); };
+  return run_program(program, argc, argv);
+}

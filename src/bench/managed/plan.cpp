@@ -1,0 +1,141 @@
+#include "managed/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "harness/sizes.hpp"
+#include "harness/status.hpp"
+
+namespace fabricheck {
+namespace {
+
+template <typename Value, std::size_t Count>
+using Names = std::array<std::pair<Value, const char*>, Count>;
+
+constexpr Names<SharedMemory, 2> kMemories{{
+    {SharedMemory::managed, "managed"},
+    {SharedMemory::pinned, "pinned"},
+}};
+
+constexpr Names<Movement, 3> kMovements{{
+    {Movement::zero_copy, "zero-copy"},
+    {Movement::page_migration, "page-migration"},
+    {Movement::prefetch, "prefetch"},
+}};
+
+constexpr Names<SharedOperation, 6> kOperations{{
+    {SharedOperation::read, "read"},
+    {SharedOperation::write, "write"},
+    {SharedOperation::host_read, "host-read"},
+    {SharedOperation::host_write, "host-write"},
+    {SharedOperation::prefetch_h2d, "prefetch-h2d"},
+    {SharedOperation::prefetch_d2h, "prefetch-d2h"},
+}};
+
+template <typename Value, std::size_t Count>
+const char* name_of(const Names<Value, Count>& names, Value value) {
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [value](const auto& entry) { return entry.first == value; });
+  return found == names.end() ? "" : found->second;
+}
+
+/// The values of a list; `kind` is what one of them is called, with its article.
+template <typename Value, std::size_t Count>
+std::vector<Value> parse_names(const Names<Value, Count>& names, const std::string& text,
+                               const std::string& kind, const std::string& list) {
+  std::vector<Value> values;
+  for (const auto& item : split_list(text, list)) {
+    const auto found = std::find_if(names.begin(), names.end(),
+                                    [&item](const auto& entry) { return item == entry.second; });
+    if (found == names.end()) {
+      std::string known;
+      for (const auto& entry : names) {
+        known += (known.empty() ? "" : ", ") + std::string(entry.second);
+      }
+      throw Failure(Status::usage, "'" + item + "' is not " + kind + ": choose from " + known);
+    }
+    if (std::find(values.begin(), values.end(), found->first) != values.end()) {
+      throw Failure(Status::usage, "'" + text + "' names " + item + " twice");
+    }
+    values.push_back(found->first);
+  }
+  return values;
+}
+
+bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; }
+
+std::string device_text(int device, const std::string& arch) {
+  return "device " + std::to_string(device) + " (" + arch + ")";
+}
+
+}  // namespace
+
+const char* memory_name(SharedMemory memory) { return name_of(kMemories, memory); }
+const char* movement_name(Movement movement) { return name_of(kMovements, movement); }
+const char* operation_name(SharedOperation operation) { return name_of(kOperations, operation); }
+
+std::vector<SharedMemory> parse_memories(const std::string& text) {
+  return parse_names(kMemories, text, "a kind of memory", "the list of kinds of memory");
+}
+
+std::vector<SharedOperation> parse_shared_operations(const std::string& text) {
+  return parse_names(kOperations, text, "an operation", "the list of operations");
+}
+
+bool is_prefetch(SharedOperation operation) {
+  return operation == SharedOperation::prefetch_h2d || operation == SharedOperation::prefetch_d2h;
+}
+
+bool by_host(SharedOperation operation) {
+  return operation == SharedOperation::host_read || operation == SharedOperation::host_write;
+}
+
+bool starts_on_device(SharedOperation operation) {
+  return by_host(operation) || operation == SharedOperation::prefetch_d2h;
+}
+
+Movement movement_of(SharedMemory memory, int device, const std::string& arch,
+                     const ManagedMemory& known) {
+  if (memory == SharedMemory::pinned) {
+    return Movement::zero_copy;  // page-locked: it can not move
+  }
+  if (!known.managed) {
+    throw Failure(Status::unsupported,
+                  device_text(device, arch) + " does not support managed memory");
+  }
+  if (is_amd(arch)) {
+    return known.xnack.value_or(known.pageable_access) ? Movement::page_migration
+                                                       : Movement::zero_copy;
+  }
+  if (!known.concurrent_access) {
+    throw Failure(Status::unsupported,
+                  device_text(device, arch) +
+                      " moves all managed memory at each launch, as it has no concurrent access: "
+                      "that is neither zero-copy nor page-migration");
+  }
+  return Movement::page_migration;
+}
+
+std::optional<std::string> unexpected(Movement expected, Movement found, SharedMemory memory,
+                                      int device, const std::string& arch) {
+  if (expected == found) {
+    return std::nullopt;
+  }
+  if (memory == SharedMemory::pinned) {
+    return "pinned memory does not migrate: page-migration is of --memory managed";
+  }
+  const auto name = device_text(device, arch);
+  if (found == Movement::page_migration) {
+    return name + " migrates pages: " +
+           (is_amd(arch) ? "HSA_XNACK=0 is needed" : "zero-copy there is of --memory pinned");
+  }
+  return name + " does not migrate pages: HSA_XNACK=1 is needed";
+}
+
+bool is_possible(SharedOperation operation, Movement movement) {
+  return movement == Movement::page_migration ||
+         (!starts_on_device(operation) && !is_prefetch(operation));
+}
+
+}  // namespace fabricheck

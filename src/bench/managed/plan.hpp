@@ -1,0 +1,60 @@
+// What managed measures: operations on memory that host and device share, and how its data come to
+// who uses them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/devices.hpp"
+
+namespace fabricheck {
+
+/// Memory that kernels and the host use by the same address.
+enum class SharedMemory {
+  managed,  ///< hipMallocManaged
+  pinned,   ///< hipHostMalloc, mapped
+};
+
+enum class Movement {
+  zero_copy,       ///< every access goes over the link, the data stay
+  page_migration,  ///< an access to a page that is elsewhere brings the page
+  prefetch,        ///< hipMemPrefetchAsync brings the pages before
+};
+
+enum class SharedOperation {
+  read,          ///< a kernel copies the shared array to device memory; its pages are on the host
+  write,         ///< a kernel copies device memory to the shared array; its pages are on the host
+  host_read,     ///< the CPU copies the shared array to its own memory; pages are on the device
+  host_write,    ///< the CPU writes the shared array; its pages are on the device
+  prefetch_h2d,  ///< pages are prefetched from the host to the device
+  prefetch_d2h,  ///< and back
+};
+
+const char* memory_name(SharedMemory memory);
+const char* movement_name(Movement movement);
+const char* operation_name(SharedOperation operation);
+
+/// Names of comma-separated lists. Throw Failure(usage).
+std::vector<SharedMemory> parse_memories(const std::string& text);
+std::vector<SharedOperation> parse_shared_operations(const std::string& text);
+
+bool is_prefetch(SharedOperation operation);
+/// Whether the CPU moves the data.
+bool by_host(SharedOperation operation);
+/// Whether the pages are to be on the device before each sample.
+bool starts_on_device(SharedOperation operation);
+
+/// How data of shared memory come to a kernel of a device of architecture `arch`. Throws
+/// Failure(unsupported) where it has no managed memory, or moves it in neither of the two ways.
+Movement movement_of(SharedMemory memory, int device, const std::string& arch,
+                     const ManagedMemory& known);
+
+/// Why a device does not do what is expected, and what would make it; nothing when it does.
+std::optional<std::string> unexpected(Movement expected, Movement found, SharedMemory memory,
+                                      int device, const std::string& arch);
+
+/// Whether an operation means anything: the last four need pages that can leave the host.
+bool is_possible(SharedOperation operation, Movement movement);
+
+}  // namespace fabricheck
