@@ -1,0 +1,113 @@
+"""Sessions of host-device copies and managed memory with the real programs (E2, E3, E4, E5)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fabricheck.node import node_directory
+from fabricheck.results.document import load as load_document
+
+pytestmark = pytest.mark.slow
+
+PARTITION = "local:sim-mi250x"
+NODE = "of node mi250x \\(simulated\\)"
+
+
+def session(suite, *checks, overlay=None, system=PARTITION):
+    chosen = [part for check in checks for part in ("-n", check)]
+    changed = ["-S", f"overlay={node_directory() / 'overlays' / overlay}.yaml"] if overlay else []
+    return suite(f"--system={system}", "-r", *chosen, *changed)
+
+
+def documents(suite, kind="output"):
+    return [load_document(file) for file in (suite.results / kind).rglob("result.json")]
+
+
+def values(outcome):
+    return {name: float(value) for name, value in re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text)}
+
+
+def test_copies_of_a_healthy_node(suite):
+    outcome = session(suite, "memcpy_near", "memcpy_numa")
+    assert outcome.status == 0, outcome
+    found = values(outcome)
+    # By the node model: 28.3 by engine, 51.2 of a domain's memory.
+    for metric, least, most in (
+        ("h2d_pinned_near_worst", 28.0, 28.4),
+        ("h2d_pinned_far_worst", 28.0, 28.4),
+        ("d2h_pinned_far_median", 28.0, 28.4),
+        ("both_pinned_far_worst", 50.5, 51.3),
+        ("h2d_pageable_near_worst", 25.0, 25.6),
+    ):
+        assert least < found[metric] < most, metric
+    series = [one for document in documents(suite) for one in document["series"]]
+    assert {one["experiment"] for one in series} == {"E2", "E4"}
+    # Four domains, eight devices, both ways and each one.
+    ends = {
+        (one["device"], one["source"]["numa_domain"])
+        for one in series
+        if one["experiment"] == "E4" and one["operation"] == "h2d"
+    }
+    assert len(ends) == 32
+
+
+def test_the_scan_keeps_its_curve(suite):
+    outcome = session(suite, "memcpy_scan")
+    assert outcome.status == 0, outcome
+    (document,) = documents(suite)
+    curve = {
+        one["bytes"]: one["median"]
+        for one in document["series"]
+        if one["operation"] == "h2d" and one["source"]["memory"] == "host-pinned"
+    }
+    assert sorted(curve) == [256 << step for step in range(26)]
+    assert curve[256] < curve[1 << 20] < curve[8 << 30] < 28.4
+
+
+def test_managed_memory_of_a_healthy_node(suite):
+    outcome = session(suite, "managed_zero_copy", "managed_migration")
+    assert outcome.status == 0, outcome
+    movements = {}
+    for document in documents(suite):
+        retries = {device["managed_memory"]["xnack"] for device in document["devices"]}
+        movements |= {xnack: {one["movement"] for one in document["series"]} for xnack in retries}
+    assert movements == {False: {"zero-copy"}, True: {"page-migration", "prefetch"}}
+    reads = re.findall(r"P: read_worst: ([0-9.]+) ", outcome.text)
+    assert sorted(map(float, reads)) == [
+        pytest.approx(2.8, rel=0.05),
+        pytest.approx(25.5, rel=0.05),
+    ]
+
+
+def test_a_domain_with_half_its_memory_is_named(suite):
+    outcome = session(
+        suite, "memcpy_numa", "stream_concurrent", overlay="domain-2-half-memory"
+    )  # fmt: skip
+    assert outcome.status == 1
+    assert "2 failure(s)" in outcome
+    said = " ".join(outcome.text.split())
+    for sentence in (
+        rf"Metric h2d_pinned_near_worst: devices 6 and 7 and NUMA domain 2 {NODE} measured 25\.\d+",
+        rf"Metric both_pinned_far_worst: devices 0 .* and 5 and NUMA domain 2 {NODE} measured 25\.",
+        rf"Metric copy_four_spread_share: device 6 and NUMA domain 2 {NODE} measured 25\.\d+ GB/s",
+    ):
+        assert re.search(sentence, said), outcome
+
+
+def test_the_memory_of_this_machine_is_copied(suite, built):
+    suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(built)
+    outcome = session(suite, "memcpy_near", system="local:host")
+    assert outcome.status == 0, outcome
+    (document,) = documents(suite)
+    assert document["clock"] == "measured"
+    assert {one["experiment"] for one in document["series"]} == {"E2"}
+
+
+@pytest.fixture
+def built():
+    folder = node_directory().parents[1] / "build" / "host" / "bin"
+    if not (folder / "memcpy").is_file():
+        pytest.fail(f"There is no {folder}/memcpy: build it with 'make build'.")
+    return folder
