@@ -10,7 +10,9 @@ import pytest
 
 from fabricheck.results.document import load
 
-QUICK = ("--sizes", "64KiB", "--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0")
+#: Short, and never too noisy.
+QUICK = ("--sizes", "64KiB", "--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0",
+         "--noise-limit", "10")  # fmt: skip
 OPERATIONS = ("h2d", "d2h", "both", "h2d-sync", "d2h-sync")
 ALL = ("--operations", ",".join(OPERATIONS))
 MEMORY = {"pinned": "host-pinned", "pageable": "host-pageable"}
@@ -43,7 +45,7 @@ class Ran:
 
 
 @pytest.fixture
-def memcpy(programs: Path, tmp_path: Path):
+def memcpy(programs: Path, tmp_path: Path, environment):
     def run(*arguments: str, **variables: str) -> Ran:
         target = tmp_path / "result.json"
         command = [str(programs / "memcpy"), *arguments, "--output", str(target)]
@@ -51,9 +53,9 @@ def memcpy(programs: Path, tmp_path: Path):
             command,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
-            env=os.environ | {"FABRICHECK_HOST_DEVICES": "2"} | variables,
+            env=environment(**variables),
         )
         return Ran(done, target)
 
@@ -80,7 +82,8 @@ def faked(tmp_path: Path):
 
     def make(memory: int) -> tuple[int, dict[str, str]]:
         cores = sorted(os.sched_getaffinity(0))[:2]
-        assert len(cores) == 2
+        if len(cores) < 2:
+            pytest.skip("two packages need a core each, and one is open to this process")
         domains = [0, last_domain() + 1]
         packages = "".join(
             PACKAGE.format(
@@ -318,7 +321,7 @@ def test_bad_input_gets_one_sentence_and_its_exit_code(memcpy, arguments, code, 
 def test_other_programs_have_no_pages_to_put_elsewhere(programs, tmp_path):
     command = [str(programs / "stream"), "--inject-fault", "pages-on:1", "--output",
                str(tmp_path / "result.json")]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 2
     assert "'pages-on:1' is not a fault: write flip-bit:OFFSET:BIT or unwritten" in done.stderr
 
