@@ -37,7 +37,7 @@ site_configuration = {
                         ],
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
-                        "scan_sizes": "1KiB:256MiB",
+                        "scan_sizes": f"1KiB:{host.array_bytes(least=256 << 20)}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
                         # Nothing is accepted or refused here by a reference, and other work on a
