@@ -41,6 +41,24 @@ def test_local_copies_were_above_what_nvbandwidth_gave_in_that_session():
     assert copy / 2 > 2085
 
 
+@pytest.mark.parametrize(("operation", "nvbandwidth"), [("h2d", 55.51), ("d2h", 55.39)])
+def test_copies_of_pinned_memory_were_within_1_percent_of_nvbandwidth_in_that_session(
+    operation, nvbandwidth
+):
+    # Medians of its five rounds: tests/outputs/h200/README.md.
+    for number in range(1, 6):
+        (ours,) = medians(f"one-device/memcpy_round_{number}.json", operation=operation)
+        assert abs(ours / nvbandwidth - 1) < 0.01
+
+
+def test_managed_memory_was_measured_in_every_way():
+    series = load(H200 / "one-device/managed.json")["series"]
+    ways = {(one["movement"], one["operation"]) for one in series}
+    assert {movement for movement, _ in ways} == {"page-migration", "prefetch", "zero-copy"}
+    assert len(ways) == 8
+    assert all(one["verification"]["bytes_checked"] == one["bytes"] for one in series)
+
+
 def test_the_intervals_were_narrow():
     large = [one for one in load(H200 / "four-devices/p2p_all.json")["series"]
              if one["unit"] == "GB/s"]  # fmt: skip
