@@ -32,8 +32,8 @@ def fidelity(
 ) -> None:
     """Simulate a node, and compare it with published values of real ones.
 
-    Runs the simulated programs stream and p2p. Nothing is measured: every number that is printed is
-    either published or simulated.
+    Runs the simulated programs. Nothing is measured: every number that is printed is either
+    published or simulated.
     """
     try:
         found = compare(load(node), programs)

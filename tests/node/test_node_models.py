@@ -12,7 +12,7 @@ from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
 from fabricheck.node.schema import Quantity
 
-NODES = ("a100-booster", "h200", "mi250", "mi250x")
+NODES = ("a100-booster", "h200", "mi250", "mi250-two-sockets", "mi250x")
 
 # Maps A and B of the published data set: pairs with two links, and with one.
 MAP_A = ({"0-6", "2-4"}, {"0-2", "1-3", "1-5", "3-7", "4-6", "5-7"})

@@ -117,6 +117,22 @@ def test_copies_of_pageable_memory_have_a_limit_of_their_own(mi250x):
     assert "pageable" not in copy_route(mi250x, "device0", "device1")
 
 
+def test_memory_of_the_other_socket_is_reached_over_the_interconnect(mi250x):
+    sockets = platform(load("mi250-two-sockets"))
+    there = copy_route(sockets, "domain1", "device0")
+    back = copy_route(sockets, "device0", "domain1")
+    assert "interconnect domain1-domain0" in there["links"]
+    assert (
+        "interconnect domain0-domain1" in back["links"] and back["pageable"][:-1] == back["links"]
+    )
+    assert "interconnect domain1-domain0" in kernel_route(sockets, 3, "domain1")["read"]
+    assert "interconnect domain0-domain1" in kernel_route(sockets, 3, "domain1")["write"]
+    assert gbs(sockets, "interconnect domain1-domain0") == pytest.approx(36.705 / 2, rel=1e-3)
+    near = copy_route(sockets, "domain1", "device4")
+    assert not any("interconnect" in link for link in near["links"])
+    assert not any("interconnect" in link["name"] for link in mi250x["links"])
+
+
 @pytest.mark.parametrize(
     ("overlay", "name", "value"),
     [

@@ -21,7 +21,7 @@ from fabricheck.topology import DIFFERENT
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
 NUMA = str(PUBLISHED / "published-hugging-face-showtoponuma.txt")
-NODES = ("a100-booster", "h200", "mi250", "mi250x")
+NODES = ("a100-booster", "h200", "mi250", "mi250-two-sockets", "mi250x")
 
 app = typer.Typer()
 register(app)

@@ -33,9 +33,7 @@ def page(found: Fidelity) -> str:
         "reason for it, and nothing was fitted to it.",
         "",
         *summary(found),
-        "## Figure 6 of the paper",
-        "",
-        *(line for matrix in found.matrices for line in [*_fenced(matrix), ""]),
+        *_matrices(found),
         *tables(found),
         *_left_out(found),
     ]
@@ -60,6 +58,8 @@ def summary(found: Fidelity) -> list[str]:
     notes = []
     for latency, what in ((False, "bandwidths"), (True, "latencies")):
         share = found.share(latency=latency)
+        if not share.n:
+            continue
         verdict = "met" if share.part >= AIM else "not met"
         rows.append(
             [
@@ -84,11 +84,12 @@ def summary(found: Fidelity) -> list[str]:
                 f"{both.within} of {both.n} within {_percent(both.tolerance)} "
                 f"({100 * both.part:.1f} %)."
             )
-    holds = sum(judged.holds for judged in found.statements)
-    notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
+    if found.statements:
+        holds = sum(judged.holds for judged in found.statements)
+        notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
     notes.append(
-        "- The records are not as many independent predictions: pairs of one link class have one "
-        "simulated value."
+        "- The records are not as many independent predictions: places that are alike in the "
+        "model, such as pairs of one link class, have one simulated value."
     )
     return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
 
@@ -105,6 +106,8 @@ def tables(found: Fidelity) -> list[str]:
         out += ["## Shown but not counted", ""]
         for table in found.beside:
             out += _section(table, "within", "not explained")
+    if not found.statements:
+        return out
     return [
         *out,
         "## Statements",
@@ -190,6 +193,11 @@ def _left_out(found: Fidelity) -> list[str]:
     if not left:
         return []
     return ["## Left out", "", *(f"- {name}: {reason}." for name, reason in left.items()), ""]
+
+
+def _matrices(found: Fidelity) -> list[str]:
+    lines = [line for matrix in found.matrices for line in [*_fenced(matrix), ""]]
+    return ["## Figure 6 of the paper", "", *lines] if lines else []
 
 
 def _fenced(matrix: Matrix) -> list[str]:

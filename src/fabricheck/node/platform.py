@@ -151,11 +151,17 @@ class _Platform:
             for a, b in pairwise(path)
         ]
 
-    def _host_link(self, device: Device, *, down: bool) -> str:
-        """Return the link of a device to the host, in one direction; down is to the device."""
+    def _host_links(self, device: Device, domain: str, *, down: bool) -> list[str]:
+        """Return the links between a device and a domain, one way; down is to the device."""
         name = f"host link {'to' if down else 'from'} device{device.index}"
         efficiency = float(self.parameters.host_link_efficiency.value)
-        return self._link(name, device.host_link_gbs * efficiency)
+        links = [self._link(name, device.host_link_gbs * efficiency)]
+        between, own = self.parameters.interconnect_gbs, f"domain{device.domain}"
+        if between is not None and domain != own:
+            ends = (domain, own) if down else (own, domain)
+            name = "interconnect {}-{}".format(*ends)
+            links.append(self._link(name, float(between.value)))
+        return links
 
     def _kernel(self, device: Device, place: str) -> dict[str, Any]:
         """Return the links that a device's kernel reads and writes a memory by."""
@@ -166,7 +172,7 @@ class _Platform:
             peak = device.host_link_gbs * float(self.parameters.host_kernel_efficiency.value)
             for links, what, down in ((read, "reads", True), (write, "writes", False)):
                 window = self._link(f"host {what} of kernels of device{device.index}", peak)
-                links += [window, self._host_link(device, down=down)]
+                links += [window, *self._host_links(device, place, down=down)]
         elif owner is not device:
             there, back = self._path(device, owner), self._path(owner, device)
             peak = self.node.path_peak_gbs(there) * float(self.parameters.kernel_window.value)
@@ -192,7 +198,7 @@ class _Platform:
         else:
             device = a or b
             assert device is not None
-            links.append(self._host_link(device, down=a is None))
+            links += self._host_links(device, source if a is None else destination, down=a is None)
             start += hop
             limit = self._pageable(device, down=a is None)
         links += self._engines(a or b)

@@ -181,6 +181,8 @@ class SimulationSection(_Section):
     """What a simulated node needs beyond the peaks; see ``docs/node-models.md``.
 
     Efficiencies are parts of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
+    ``interconnect_gbs`` is what passes between two NUMA domains, per direction; without it, host
+    memory of any domain is reached alike.
     """
 
     memory_efficiency: KnownQuantity
@@ -196,6 +198,7 @@ class SimulationSection(_Section):
     pageable_pin_us: KnownQuantity
     pageable_staged_bytes: KnownQuantity
     migration_gbs: KnownQuantity
+    interconnect_gbs: KnownQuantity | None = None
     compute_units: KnownQuantity
     cache_bytes: KnownQuantity
     host_memory_bytes: KnownQuantity
