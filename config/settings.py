@@ -9,7 +9,7 @@ from pathlib import Path
 from reframe.core import logging as reframe_logging
 from reframe.core import settings as builtin
 
-from fabricheck.rfm import folder, guard, sites
+from fabricheck.rfm import folder, guard, launchers, sites
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = folder.results(default=ROOT / "results")
@@ -29,6 +29,7 @@ reframe_logging.getlogger().warn_as_error = True
 logging.raiseExceptions = False
 
 guard.install()
+launchers.register()
 
 for _name in ("logs", "reports"):
     (RESULTS / _name).mkdir(exist_ok=True)

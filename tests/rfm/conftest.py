@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -91,6 +91,12 @@ class Suite:
         file.write_text(text.replace(old, new))
         self.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
 
+    def own_site(self, site: Path) -> None:
+        """Let the suite use a copy of the configuration with one site file more."""
+        self.config = self.folder / "config"
+        shutil.copytree(ROOT / "config", self.config, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(site, self.config / "sites")
+
     def own_references(self) -> Path:
         """Let the suite use a copy of the reference file, to be changed by the test."""
         folder = self.folder / "references"
@@ -133,16 +139,33 @@ class Suite:
 
     def shell(self, *arguments: str, fault: str = "", checks: Path | None = None) -> Outcome:
         """Call the command reframe, as a person does."""
-        run = subprocess.run(
-            self._command(checks, arguments),
+        return self.ended(self.start(*arguments, fault=fault, checks=checks))
+
+    def start(
+        self,
+        *arguments: str,
+        fault: str = "",
+        checks: Path | None = None,
+        inside: Sequence[str] = (),
+    ) -> subprocess.Popen[str]:
+        """Start the command reframe, inside another command (salloc) where one is given."""
+        return subprocess.Popen(
+            [*inside, *self._command(checks, arguments)],
             env=self._environment(fault),
             cwd=self.folder,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-            timeout=600,
-            check=False,
         )
-        return Outcome(run.returncode, run.stdout + run.stderr)
+
+    @staticmethod
+    def ended(run: subprocess.Popen[str]) -> Outcome:
+        """Return how a session that was started ended."""
+        try:
+            text, _ = run.communicate(timeout=600)
+        finally:
+            run.kill()
+        return Outcome(run.returncode, text)
 
     def _command(self, checks: Path | None, arguments: tuple[str, ...]) -> list[str]:
         reframe = str(Path(sys.executable).with_name("reframe"))

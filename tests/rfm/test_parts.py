@@ -150,6 +150,17 @@ def test_a_member_that_is_absent_is_no_value():
         evaluate(document(*THREE), metric, {"device": [0]})
 
 
+@pytest.mark.parametrize("code", [0, 143])
+def test_a_job_that_slurm_ended_is_told_by_its_state(code):
+    for state, sentence in (
+        ("TIMEOUT", "stream was ended from outside: its job reached its time limit."),
+        ("CANCELLED", "stream was ended from outside: its job was cancelled."),
+    ):
+        assert plausible.exit_sentence("stream", code, None, state) == sentence
+    said = plausible.exit_sentence("stream", 6, None, "FAILED")
+    assert said == "stream ended with exit code 6 (the time limit)."
+
+
 @pytest.mark.parametrize(
     ("code", "message", "sentence"),
     [
@@ -368,7 +379,7 @@ def policy_of(monkeypatch):
     """Return the policy that a session of some partitions (name, scheduler) gets."""
     monkeypatch.setattr(guard.policies, "SerialExecutionPolicy", Serial)
 
-    def chosen(*partitions, policy=None):
+    def chosen(*partitions, policy=None, max_jobs=1):
         parallel = policy or SimpleNamespace(
             stats=object(), printer=object(), max_failures=3, sched_options=["-p"],
             local_scheduler="another", task_listeners=["one"],
@@ -377,7 +388,7 @@ def policy_of(monkeypatch):
         cases = []
         for name, scheduler in partitions:
             registered = SimpleNamespace(registered_name=scheduler)
-            partition = SimpleNamespace(fullname=name, scheduler=registered)
+            partition = SimpleNamespace(fullname=name, scheduler=registered, max_jobs=max_jobs)
             cases.append(SimpleNamespace(partition=partition))
         guard._one_at_a_time(runner, cases)
         return runner._policy
@@ -395,8 +406,13 @@ def test_local_partitions_measure_one_after_the_other(policy_of):
     assert serial.task_listeners == []
 
 
+def test_one_local_partition_with_many_jobs_measures_one_after_the_other(policy_of):
+    assert isinstance(policy_of(("local:host", "local"), max_jobs=8), Serial)
+
+
 def test_other_partitions_are_left_to_their_scheduler(policy_of):
     for partitions in ((("a:x", "slurm"), ("a:y", "slurm")), (("local:host", "local"),) * 2):
         assert not isinstance(policy_of(*partitions), Serial)
+    assert not isinstance(policy_of(("a:x", "slurm"), max_jobs=8), Serial)
     given = Serial()
     assert policy_of(("l:a", "local"), ("l:b", "local"), policy=given) is given

@@ -24,7 +24,7 @@ from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
 from fabricheck.results.model import Series
-from fabricheck.rfm import asked, physics, plausible, references
+from fabricheck.rfm import asked, physics, plausible, references, slurm
 from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
@@ -165,7 +165,15 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         self.executable = shlex.quote(str(program))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.seconds + GRACE_S}s"
+        self._keep_to_one_node()
         self._set_platform()
+
+    def _keep_to_one_node(self) -> None:
+        self.num_tasks_per_node = self.num_tasks
+        launcher = self.job.launcher
+        if launcher.registered_name == slurm.STEP_LAUNCHER:
+            # In an allocation srun takes both from it: one for eight ranks would start eight.
+            launcher.options = ["--nodes=1", f"--ntasks={self.num_tasks}", *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.seconds), "--output", RESULT)
@@ -197,13 +205,20 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         self.env_vars["FABRICHECK_NODE"] = PLATFORM
 
     def check_sanity(self) -> None:
-        """Judge the exit code before ReFrame does, which would say the number only."""
-        if not self.is_dry_run() and self.job.exitcode != 0:
+        """Judge the exit code before ReFrame does, which would say the number only.
+
+        Slurm gives a job that it ended itself the exit code 0, so its state is judged as well.
+        """
+        if not self.is_dry_run() and (
+            self.job.exitcode != 0 or self.job.state in plausible.ENDED_FROM_OUTSIDE
+        ):
             try:
                 document = load(Path(self.stagedir) / RESULT)
             except FabricheckError:
                 document = None
-            raise SanityError(plausible.exit_sentence(self.program, self.job.exitcode, document))
+            raise SanityError(
+                plausible.exit_sentence(self.program, self.job.exitcode, document, self.job.state)
+            )
         super().check_sanity()
 
     @sanity_function  # type: ignore[untyped-decorator]

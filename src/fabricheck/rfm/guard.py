@@ -18,10 +18,11 @@ import reframe
 from reframe.core import exceptions, runtime
 from reframe.core.exceptions import ConfigError, ReframeError, RunSessionTimeout
 from reframe.core.logging import getlogger, getperflogger
+from reframe.core.schedulers import slurm as slurm_schedulers
 from reframe.frontend import ci, cli, executors, filters, loader
 from reframe.frontend.executors import policies
 
-from fabricheck.rfm import turns
+from fabricheck.rfm import slurm, turns
 
 #: The options that choose test cases, with their values when not given.
 SELECTING: dict[str, tuple[Any, ...]] = {
@@ -52,6 +53,7 @@ def install() -> None:
         _wrap(cli, name, _guard_list)
     _wrap(exceptions, "is_warning", _guard_ending)
     _wrap(loader.RegressionCheckLoader, "load_from_file", _guard_check_file)
+    _wrap(slurm_schedulers.SqueueJobScheduler, "poll", _guard_poll)
 
 
 def _wrap(owner: Any, name: str, guard: Callable[..., Any]) -> None:
@@ -79,8 +81,13 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         _require_judgement(session)
     _one_at_a_time(runner, testcases)
     result = None
-    # Elsewhere the scheduler gives a check its node alone (exclusive_access).
-    alone = _local(testcases) and not session.option("dry_run")
+    # Elsewhere Slurm gives a check its node alone: each job (exclusive_access), or the allocation
+    # around the session, in which a step has it while it runs.
+    steps = _local(testcases, launched_by={slurm.STEP_LAUNCHER})
+    here = _local(testcases).keys() - steps.keys()
+    if not session.option("dry_run"):
+        slurm.require_allocation(sorted(steps))
+    alone = here and not session.option("dry_run")
     with turns.of_this_node(getlogger().info) if alone else contextlib.nullcontext():
         try:
             result = original(runner, testcases, *args, **kwargs)
@@ -95,6 +102,13 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
 def _guard_ending(original: Any, *error: Any) -> bool:
     # What ends a session (Ctrl-C) would be said as a warning, which is an error here: a traceback.
     return False
+
+
+def _guard_poll(original: Any, scheduler: Any, *jobs: Any) -> None:
+    original(scheduler, *jobs)
+    for job in jobs:
+        if job is not None and job.exitcode is None and scheduler.finished(job):
+            slurm.complete(job)
 
 
 def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
@@ -126,7 +140,8 @@ def _one_at_a_time(runner: Any, testcases: Any) -> None:
     # max_jobs holds within one partition; local partitions share the node they measure.
     local = _local(testcases)
     parallel = runner.policy
-    if len(local) < 2 or isinstance(parallel, policies.SerialExecutionPolicy):
+    together = sum(partition.max_jobs for partition in local.values())
+    if together < 2 or isinstance(parallel, policies.SerialExecutionPolicy):
         return
     serial = policies.SerialExecutionPolicy()
     own = ("task_listeners", "local_scheduler")
@@ -138,11 +153,13 @@ def _one_at_a_time(runner: Any, testcases: Any) -> None:
     getlogger().info(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
 
 
-def _local(testcases: Iterable[Any]) -> set[str]:
+def _local(testcases: Iterable[Any], launched_by: Iterable[str] | None = None) -> dict[str, Any]:
+    """Return the partitions of the local scheduler by name, or those with one of some launchers."""
     return {
-        case.partition.fullname
+        case.partition.fullname: case.partition
         for case in testcases
         if case.partition.scheduler.registered_name == "local"
+        and (launched_by is None or case.partition.launcher_type.registered_name in launched_by)
     }
 
 

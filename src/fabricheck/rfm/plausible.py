@@ -20,6 +20,17 @@ EXIT_CODES = {
     7: "too noisy to judge",
 }
 
+#: States of a job that was ended from outside, whatever its exit code (Slurm's words).
+ENDED_FROM_OUTSIDE = {
+    "BOOT_FAIL": "was not started, because its node did not boot",
+    "CANCELLED": "was ended from outside: its job was cancelled",
+    "DEADLINE": "was ended from outside: its job reached its deadline",
+    "NODE_FAIL": "was ended from outside: its node failed",
+    "OUT_OF_MEMORY": "was ended from outside: its job had no memory left",
+    "PREEMPTED": "was ended from outside: its job was preempted",
+    "TIMEOUT": "was ended from outside: its job reached its time limit",
+}
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -42,9 +53,16 @@ class Bound:
     bytes_counted: Literal["once", "read+write"] = "once"
 
 
-def exit_sentence(program: str, exit_code: int | None, document: ResultDocument | None) -> str:
-    """Say what an exit code other than 0 means, with the document's own message when it has one."""
-    if exit_code is None:
+def exit_sentence(
+    program: str, exit_code: int | None, document: ResultDocument | None, state: str | None = None
+) -> str:
+    """Say what an exit code other than 0 means, with the document's own message when it has one.
+
+    :param state: that of the job, as the scheduler says it; it may know more than the exit code.
+    """
+    if state in ENDED_FROM_OUTSIDE:
+        meaning = ENDED_FROM_OUTSIDE[state]
+    elif exit_code is None:
         meaning = "was ended from outside, without an exit code"
     elif exit_code > 128:
         meaning = f"was ended by signal {exit_code - 128} (exit code {exit_code})"

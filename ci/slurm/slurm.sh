@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# A Slurm of one node on this machine, for tests:
+#   slurm.sh start DIR [CORES [GPUS]]   configures and starts it in DIR, waits until the node is idle
+#   slurm.sh stop DIR                   ends its jobs and its daemons
+# SLURM_CONF=DIR/slurm.conf directs sbatch, srun, squeue and the others to it.
+#
+# It needs no root and no systemd: its daemons run as who starts it, and run jobs of that user only.
+# Key, sockets, ports, logs and state are its own, so it never meets another Slurm of this machine.
+# The node states CORES cores (64) and GPUS devices (8) whatever the machine has: tasks are not bound
+# to cores (task/none), and a device is an empty file.
+set -euo pipefail
+
+readonly start_seconds=60 stop_seconds=60
+
+fail() {
+  echo "slurm.sh: $1" >&2
+  exit 4
+}
+
+usage() {
+  echo "slurm.sh: $1; usage: slurm.sh start DIR [CORES [GPUS]] | stop DIR" >&2
+  exit 2
+}
+
+# fail_of NAME LOG SENTENCE: what did not start, why, and the last lines of its log.
+fail_of() {
+  [ ! -s "$2" ] || tail -n 10 "$2" >&2
+  (stop) || true
+  fail "$1 $3 (log: $2)"
+}
+
+require_programs() {
+  # Daemons lie where only root's PATH looks.
+  PATH=$PATH:/usr/sbin:/sbin
+  local program
+  for program in munged mungekey slurmctld slurmd sinfo scontrol scancel; do
+    command -v "$program" > /dev/null || fail "there is no program $program: the Debian packages \
+slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins are needed"
+  done
+}
+
+# within SECONDS COMMAND...: repeats the command until it succeeds.
+within() {
+  local ends=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$ends" ] || return 1
+    sleep 0.1
+  done
+}
+
+# The process of a daemon by its own pid file, if it still is that program.
+pid_of() {
+  local pid
+  pid=$(cat "$dir/$1.pid" 2> /dev/null) || return 1
+  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = "$1" ] && echo "$pid"
+}
+
+runs() { pid_of "$1" > /dev/null; }
+ended() { ! runs "$1"; }
+no_jobs() { [ -z "$(squeue --noheader --format=%i 2> /dev/null)" ]; }
+munge_answers() { [ -S "$dir/munge.socket" ] && munge --socket="$dir/munge.socket" --no-input > /dev/null 2>&1; }
+node_idle() { [ "$(sinfo --noheader --Node --format=%T 2> /dev/null)" = idle ]; }
+
+free_ports() {
+  python3 -c 'import socket
+held = [socket.socket() for _ in range(2)]
+for one in held: one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in held))'
+}
+
+configure() {
+  local controller_port node_port user memory last=$((gpus - 1))
+  read -r controller_port node_port < <(free_ports)
+  user=$(id -un)
+  memory=$(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1048576))
+  mkdir -p "$dir/state" "$dir/spool" "$dir/devices"
+  for ((gpu = 0; gpu < gpus; gpu++)); do : > "$dir/devices/gpu$gpu"; done
+  rm -f "$dir/munge.key"
+  mungekey --create --keyfile="$dir/munge.key"
+  # A bare Count, without files, leaves the node invalid and every srun waiting.
+  cat > "$dir/gres.conf" << END_CONF
+NodeName=localhost Name=gpu File=$dir/devices/gpu[0-$last]
+END_CONF
+  cat > "$dir/slurm.conf" << END_CONF
+ClusterName=fabricheck-test
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort=$controller_port
+SlurmdPort=$node_port
+SlurmUser=$user
+SlurmdUser=$user
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge.socket
+CredType=cred/munge
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool
+SlurmctldPidFile=$dir/slurmctld.pid
+SlurmdPidFile=$dir/slurmd.pid
+SlurmctldLogFile=$dir/slurmctld.log
+SlurmdLogFile=$dir/slurmd.log
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+JobCompType=jobcomp/none
+MpiDefault=pmi2
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+GresTypes=gpu
+# The node states more cores than there are.
+SlurmdParameters=config_overrides
+# A busy machine answers late: nothing is given up for that.
+MessageTimeout=60
+TCPTimeout=30
+SlurmdTimeout=0
+InactiveLimit=0
+ReturnToService=2
+# Looks at the queue at once, not seconds after a job has ended.
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
+# Seconds between the signals that ask a job to end and end it.
+KillWait=2
+NodeName=localhost NodeAddr=127.0.0.1 Sockets=1 CoresPerSocket=$cores ThreadsPerCore=1 RealMemory=$memory Gres=gpu:$gpus State=UNKNOWN
+PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+END_CONF
+}
+
+start() {
+  require_programs
+  for daemon in munged slurmctld slurmd; do
+    ended "$daemon" || fail "$daemon runs in $dir already: stop it first (slurm.sh stop $dir)"
+  done
+  configure
+  # --force: the folder may lie in one that others can write to, such as /tmp.
+  munged --force --num-threads=2 --key-file="$dir/munge.key" --socket="$dir/munge.socket" \
+    --pid-file="$dir/munged.pid" --log-file="$dir/munged.log" --seed-file="$dir/munged.seed" \
+    > "$dir/munged.out" 2>&1 || fail_of munged "$dir/munged.out" "did not start"
+  within "$start_seconds" munge_answers \
+    || fail_of munged "$dir/munged.log" "did not answer within $start_seconds s"
+  slurmctld -c > "$dir/slurmctld.out" 2>&1 || fail_of slurmctld "$dir/slurmctld.out" "did not start"
+  slurmd -c > "$dir/slurmd.out" 2>&1 || fail_of slurmd "$dir/slurmd.out" "did not start"
+  within "$start_seconds" node_idle || {
+    local daemon=slurmd state
+    runs slurmctld || daemon=slurmctld
+    state=$(sinfo --noheader --Node --format='%T, %E' 2>&1 | head -n 1)
+    fail_of "$daemon" "$dir/$daemon.log" "left the node not idle within $start_seconds s ($state)"
+  }
+}
+
+stop() {
+  require_programs
+  if runs slurmctld && runs slurmd; then
+    scancel --full --user="$(id -un)" > /dev/null 2>&1 || true
+    within "$stop_seconds" no_jobs || echo "slurm.sh: jobs are left in $dir" >&2
+  fi
+  local daemon pid left=()
+  for daemon in slurmd slurmctld munged; do
+    pid=$(pid_of "$daemon") || continue
+    kill "$pid" 2> /dev/null || true
+    within "$stop_seconds" ended "$daemon" || left+=("$daemon ($pid)")
+  done
+  [ ${#left[@]} -eq 0 ] || fail "${left[*]} did not end within $stop_seconds s"
+}
+
+[ $# -ge 2 ] || usage "too few arguments"
+action=$1
+dir=$2
+cores=${3:-64}
+gpus=${4:-8}
+case $dir in
+  /*) ;;
+  *) usage "'$dir' is no absolute path" ;;
+esac
+export SLURM_CONF=$dir/slurm.conf
+case $action in
+  start)
+    [[ $cores =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ ]] || usage "CORES and GPUS are whole numbers above 0"
+    mkdir -p "$dir"
+    start
+    ;;
+  stop) stop ;;
+  *) usage "'$action' is neither start nor stop" ;;
+esac

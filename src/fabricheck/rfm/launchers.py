@@ -1,0 +1,69 @@
+"""Launchers that ReFrame does not have."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from pathlib import Path
+from typing import Any
+
+import reframe.utility.typecheck as typ
+from reframe.core.backends import register_launcher
+from reframe.core.builtins import variable
+from reframe.core.exceptions import PipelineError
+from reframe.core.launchers import JobLauncher
+
+#: The simulated host of each rank, a line each, in the stage folder.
+HOSTFILE = "smpi-hosts"
+
+#: Only the node is simulated, not the time that ranks compute; flows share links as in the
+#: simulated runtime (docs/simulated-node.md).
+SETTINGS = {
+    "smpi/simulate-computation": "no",
+    "network/model": "CM02",
+    "network/crosstraffic": "no",
+}
+
+
+class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
+    """Runs the ranks of an MPI program on a simulated node, under SimGrid's SMPI.
+
+    platform: the platform as a plug-in (.so) or an XML file.
+    hosts: the simulated host of each rank, in the order of ranks.
+    settings: settings of SimGrid (``--cfg``) beside or instead of `SETTINGS`.
+
+    MPI_Abort ends smpirun with status 0: only a complete document says that a run was good. And
+    smpirun breaks an argument of the program at white space, however it is quoted.
+    """
+
+    platform = variable(str, value="")
+    hosts = variable(typ.List[str], value=[])
+    settings = variable(typ.Dict[str, str], value={})
+
+    def command(self, job: Any) -> list[str]:
+        """Return the command, and write the host file to the job's folder.
+
+        :raises PipelineError: without a platform, or when not every rank has its host.
+        """
+        if not self.platform:
+            raise PipelineError("smpirun has no platform: a plug-in (.so) or an XML file.")
+        if len(self.hosts) != job.num_tasks:
+            raise PipelineError(
+                f"smpirun starts {job.num_tasks} ranks, and has hosts for {len(self.hosts)}."
+            )
+        hosts = "".join(f"{host}\n" for host in self.hosts)
+        (Path(job.workdir) / HOSTFILE).write_text(hosts)
+        settings = {**SETTINGS, **self.settings}
+        return [
+            *("smpirun", "-np", str(job.num_tasks)),
+            *("-platform", shlex.quote(str(self.platform))),
+            *("-hostfile", HOSTFILE),
+            *(shlex.quote(f"--cfg={name}:{value}") for name, value in settings.items()),
+            "--log=root.thresh:error",
+        ]
+
+
+@functools.cache
+def register() -> None:
+    """Make them known to ReFrame by name; a second call changes nothing."""
+    register_launcher("smpirun")(SmpirunLauncher)

@@ -1,0 +1,90 @@
+"""What Slurm knows of a job beside what ReFrame asks it: how it ended, and whether it has its node.
+
+ReFrame's scheduler ``squeue`` takes every job that left the queue for completed, and knows no exit
+code of it. The controller keeps the record of a job for some minutes after its end (MinJobAge, 300
+s unless a site says otherwise), and ``scontrol`` shows it without accounting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reframe.core.exceptions import JobError, ReframeError
+
+#: What the launcher of a partition is called whose ranks are steps of the allocation around it.
+STEP_LAUNCHER = "srun"
+
+#: Seconds after which the controller of a busy cluster is not waited for.
+PATIENCE_S = 120
+
+
+def record(job: str) -> Mapping[str, str]:
+    """Return what the controller says of a job, by its own words (``JobState``, ``ExitCode``).
+
+    :raises LookupError: when it can not be asked or no longer knows the job, with its words.
+    """
+    try:
+        asked = subprocess.run(
+            ["scontrol", "show", "job", "--oneliner", job],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LookupError(str(error)) from None
+    if asked.returncode != 0:
+        raise LookupError(asked.stderr.strip() or f"scontrol ended with {asked.returncode}")
+    pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", asked.stdout)
+    # The first of each: a path or a comment further on may hold anything.
+    return dict(reversed(pairs))
+
+
+def complete(job: Any) -> None:
+    """Fill in how a job ended that is no longer in the queue: state, exit code and nodes.
+
+    A signal gives 128 and its number, as a shell says it. Where the end is not known the job fails
+    with that sentence: taken for completed it would pass.
+    """
+    try:
+        known = record(job.jobid)
+        code, signal = known["ExitCode"].split(":")
+        job._state = known["JobState"]
+        job._exitcode = 128 + int(signal) if int(signal) else int(code)
+        job._nodespec = known["NodeList"]
+    except (LookupError, ValueError) as error:
+        job._exception = JobError(
+            f"Slurm does not say how the job ended ({error}): the scheduler squeue needs "
+            "its record in the controller (MinJobAge); with accounting use the scheduler slurm",
+            job.jobid,
+        )
+
+
+def require_allocation(partitions: Sequence[str]) -> None:
+    """Raise a sentence unless this session runs inside an allocation that has its node alone.
+
+    :param partitions: those of the local scheduler that start their programs by srun.
+    :raises ReframeError: where srun would wait in the queue for each check, or share its node.
+    """
+    if not partitions:
+        return
+    named = ", ".join(partitions)
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
+        raise ReframeError(
+            f"Partition {named} runs the whole suite inside one allocation, and this session is in "
+            "none (SLURM_JOB_ID is not set): start it by salloc or sbatch, with --exclusive."
+        )
+    try:
+        shared = record(job)["OverSubscribe"]
+    except LookupError as error:
+        raise ReframeError(f"Slurm does not know the allocation {job}: {error}.") from None
+    if shared != "NO":
+        raise ReframeError(
+            f"The allocation {job} may share its node (OverSubscribe={shared}), and partition "
+            f"{named} measures it: add --exclusive to salloc or sbatch."
+        )

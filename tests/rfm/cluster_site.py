@@ -1,0 +1,56 @@
+"""A cluster of one node with the two ways to run there, as docs/schedulers.md shows them.
+
+Its node is simulated: what a real site states differently are features, devices and environment.
+"""
+
+import os
+
+NODE = {
+    "environs": ["sim"],
+    "features": ["devices", "several_devices", "peers", "sdma", "simulated"],
+    "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
+    "extras": {
+        "expected_checks": ["stream_local", "p2p_kernel"],
+        "node": "mi250x",
+        "array_bytes": 1 << 30,
+        "scan_sizes": "1KiB:8GiB",
+        "scan_block_sizes": [256],
+        "noise_limit": 0.1,
+    },
+}
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "cluster",
+            "hostnames": ["login"],
+            "partitions": [
+                {
+                    "name": "queue",
+                    "scheduler": "squeue",
+                    "launcher": "srun",
+                    "access": ["--partition=test", "--gpus-per-node=8"],
+                    **NODE,
+                },
+                {
+                    "name": "allocation",
+                    "scheduler": "local",
+                    "launcher": "srun",
+                    **NODE,
+                },
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "sim",
+            "target_systems": ["cluster"],
+            "features": ["stream", "p2p"],
+            "extras": {
+                "runtime": "sim",
+                "programs": os.environ["FABRICHECK_SIM_PROGRAMS"],
+                "build_command": "make build",
+            },
+        },
+    ],
+}

@@ -1,0 +1,108 @@
+"""What Slurm says of a job that has ended, and of the allocation around a session."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from reframe.core.exceptions import ReframeError
+
+from fabricheck.rfm import slurm
+
+RECORD = (
+    "JobId=12 JobName=rfm_x UserId=a(1) JobState={state} Reason=None Dependency=(null) "
+    "ExitCode={code} RunTime=00:00:02 ReqNodeList=(null) ExcNodeList=(null) NodeList={nodes} "
+    "OverSubscribe={shared} Command=/a/ExitCode=7 WorkDir=/a"
+)
+
+
+@pytest.fixture
+def controller(tmp_path, monkeypatch):
+    """Let scontrol say a sentence and end with a status."""
+
+    def says(text, status=0):
+        program = tmp_path / "scontrol"
+        stream = 2 if status else 1
+        program.write_text(f"#!/bin/sh\necho '{text}' >&{stream}\nexit {status}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    return says
+
+
+def record(state="COMPLETED", code="0:0", nodes="nid[001-002]", shared="NO"):
+    return RECORD.format(state=state, code=code, nodes=nodes, shared=shared)
+
+
+def ended_job():
+    job = SimpleNamespace(jobid="12", _state=None, _exitcode=None, _nodespec=None, _exception=None)
+    slurm.complete(job)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "code"),
+    [
+        ("COMPLETED", "0:0", 0),
+        ("FAILED", "5:0", 5),
+        ("FAILED", "0:11", 139),
+        ("TIMEOUT", "0:15", 143),
+    ],
+)
+def test_the_end_of_a_job_is_completed(controller, state, said, code):
+    controller(record(state, said))
+    job = ended_job()
+    assert (job._state, job._exitcode, job._nodespec) == (state, code, "nid[001-002]")
+    assert job._exception is None
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "reason"),
+    [
+        ("slurm_load_jobs error: Invalid job id specified", 1, "Invalid job id specified"),
+        ("", 1, "scontrol ended with 1"),
+        ("nothing of it", 0, "ExitCode"),
+        (record(code="many"), 0, "not enough values"),
+    ],
+)
+def test_an_end_that_nobody_knows_fails_the_job(controller, text, status, reason):
+    controller(text, status)
+    job = ended_job()
+    assert job._exitcode is None
+    sentence = str(job._exception)
+    assert "Slurm does not say how the job ended" in sentence
+    assert reason in sentence
+
+
+def test_a_machine_without_slurm(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "scontrol" in str(ended_job()._exception)
+
+
+def test_an_allocation_of_its_own_is_taken(controller, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    controller(record("RUNNING"))
+    slurm.require_allocation(["lumi:gpu"])
+
+
+@pytest.mark.parametrize(
+    ("job", "said", "sentence"),
+    [
+        (None, record(), "is in none .SLURM_JOB_ID is not set.: start it by salloc or sbatch"),
+        (
+            "12",
+            record(shared="OK"),
+            "may share its node .OverSubscribe=OK., and partition lumi:gpu",
+        ),
+        ("12", "nothing", "Slurm does not know the allocation 12"),
+    ],
+)
+def test_other_surroundings_are_refused(controller, monkeypatch, job, said, sentence):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if job:
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+    controller(said)
+    with pytest.raises(ReframeError, match=sentence):
+        slurm.require_allocation(["lumi:gpu"])
+    # Partitions that do not start programs by srun need none.
+    slurm.require_allocation([])

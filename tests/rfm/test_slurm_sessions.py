@@ -1,0 +1,267 @@
+"""Sessions through a real Slurm of one node, with a queue per check and inside one allocation.
+
+Slurm is started by ci/slurm/slurm.sh, needs no root, and counts the simulated node's eight devices.
+Every wait is for a state, with a limit that only a broken Slurm reaches.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from text_edit import edit
+
+from fabricheck.node import node_directory
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SLURM = ROOT / "ci" / "slurm" / "slurm.sh"
+SITE = ROOT / "tests" / "rfm" / "cluster_site.py"
+
+#: A program that says that it runs, and does not end by itself.
+HANGS = '#!/bin/sh\n: > "{started}"\nexec sleep 3600\n'
+
+#: Seconds until a state that is waited for has failed to come.
+PATIENCE_S = 100
+
+
+def tell(*command: str) -> str:
+    """Call one of Slurm's commands and return what it says."""
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    ).stdout.strip()
+
+
+def until(state, what: str) -> None:
+    """Wait until a function returns something true."""
+    ends = time.monotonic() + PATIENCE_S
+    while not state():
+        assert time.monotonic() < ends, f"{what}: not within {PATIENCE_S} s"
+        time.sleep(0.1)
+
+
+def record(job: str) -> dict[str, str]:
+    return dict(re.findall(r"(\w+)=(\S*)", tell("scontrol", "show", "job", "--oneliner", job)))
+
+
+class Competitor:
+    """A job that wants one core of the node, and ends at once when it gets it."""
+
+    def __init__(self, folder) -> None:
+        self.job = tell("sbatch", "--parsable", f"--chdir={folder}", "--wrap=true")
+
+    def is_kept_waiting(self) -> bool:
+        """Return whether it waits for the node, and not for the scheduler's next look."""
+        known = record(self.job)
+        assert known["JobState"] == "PENDING", known
+        return known["Reason"] in ("Resources", "Priority")
+
+    def started_after(self, job: str) -> bool:
+        until(lambda: record(self.job)["JobState"] == "COMPLETED", "the competitor ends")
+        # Times of one form, in s: they compare as text.
+        return record(self.job)["StartTime"] >= record(job)["EndTime"]
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    """Start a Slurm of one node for the tests of this module."""
+    # No longer than the address of a socket may be.
+    folder = tmp_path_factory.mktemp("slurm")
+    started = subprocess.run(
+        [SLURM, "start", folder], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert started.returncode == 0, started.stderr
+    yield folder
+    subprocess.run([SLURM, "stop", folder], timeout=300, check=True)
+
+
+@pytest.fixture
+def cluster(slurm, suite, monkeypatch):
+    """The suite on a cluster whose programs are those of the simulated node."""
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_", "SALLOC_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SLURM_CONF", str(slurm / "slurm.conf"))
+    references = suite.own_references().parent
+    for file in references.glob("*.yaml"):
+        file.write_text(file.read_text().replace("local:sim-mi250x", "cluster:.*"))
+    suite.own_site(SITE)
+    suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")
+    yield suite
+    for job in tell("squeue", "--noheader", "--format=%i").split():
+        subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
+    until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
+
+
+@pytest.fixture
+def hung(cluster):
+    """Let the program stream hang; return the file that is there when it runs."""
+    started = cluster.folder / "started"
+    program = cluster.programs / "stream"
+    program.write_text(HANGS.format(started=started))
+    cluster.variables["FABRICHECK_SIM_PROGRAMS"] = str(cluster.programs)
+    return started
+
+
+def job_of(suite, check: str) -> str:
+    """Return the job of the only check of its name that is in the queue."""
+    (job,) = tell("squeue", "--noheader", "--format=%i", f"--name=rfm_{check}").split()
+    return job
+
+
+def case(suite, check: str) -> dict:
+    (found,) = [one for one in suite.report()["runs"][0]["testcases"] if one["name"] == check]
+    return found
+
+
+def script(suite, check: str) -> str:
+    (file,) = suite.results.glob(f"output/*/cluster/*/sim/{check}/rfm_job.sh")
+    return file.read_text()
+
+
+def test_a_check_in_the_queue_passes(cluster):
+    outcome = cluster("--system=cluster:queue", "-r", "-n", "stream_local", "-n", "node_topology")
+    assert outcome.status == 0, outcome
+    assert "[ PASSED ] Ran 2/2 test case(s)" in outcome
+    # It has the node, all devices of it, and one rank.
+    for option in ("--exclusive", "--ntasks=1", "--ntasks-per-node=1", "--gpus-per-node=8"):
+        assert f"#SBATCH {option}\n" in script(cluster, "stream_local")
+    assert re.search("\nsrun --nodes=1 --ntasks=1 .*/stream ", script(cluster, "stream_local"))
+    found = case(cluster, "stream_local")
+    assert (found["job_nodelist"], found["job_exitcode"]) == (["localhost"], 0)
+    known = record(found["jobid"])
+    assert (known["JobState"], known["TresPerNode"]) == ("COMPLETED", "gres:gpu:8")
+
+
+def test_each_of_two_checks_in_the_queue_fails_in_its_way(cluster):
+    edit(cluster.config / "sites" / SITE.name, "1KiB:8GiB", "1024GiB")
+    overlay = f"overlay={node_directory() / 'overlays' / 'device-3-memory-slow.yaml'}"
+    checks = ("-n", "stream_local", "-n", "stream_scan")
+    outcome = cluster("--system=cluster:queue", "-r", *checks, "-S", overlay)
+    assert outcome.status == 1
+    assert "Ran 2/2 test case(s) from 2 check(s) (2 failure(s)" in outcome
+    assert "Metric copy_worst: device 3 of node mi250x (simulated) measured" in outcome
+    # Known without accounting.
+    said = "stream ended with exit code 3 (no such device, or not supported): device 0 has 64 GiB"
+    assert said in outcome
+
+
+def test_a_cancelled_job_fails_and_had_its_node_alone(cluster, hung):
+    run = cluster.start("--system=cluster:queue", "-r", "-n", "stream_local")
+    until(hung.exists, "the program runs")
+    job = job_of(cluster, "stream_local")
+    competitor = Competitor(cluster.folder)
+    until(competitor.is_kept_waiting, "the scheduler has looked at the competitor")
+    tell("scancel", job)
+    outcome = cluster.ended(run)
+    assert outcome.status == 1
+    assert "stream was ended from outside: its job was cancelled." in outcome
+    assert competitor.started_after(job)
+
+
+def test_a_job_over_its_time_limit_fails(cluster, hung):
+    run = cluster.start("--system=cluster:queue", "-r", "-n", "stream_local")
+    until(hung.exists, "the program runs")
+    # The limit is whole minutes: it is moved here, and Slurm looks at it twice a minute.
+    tell("scontrol", "update", f"JobId={job_of(cluster, 'stream_local')}", "EndTime=now")
+    outcome = cluster.ended(run)
+    assert outcome.status == 1
+    assert "stream was ended from outside: its job reached its time limit." in outcome
+
+
+CHECKS = ("node_topology", "stream_local", "stream_scan")
+ALLOCATION = ("salloc", "--quiet", "--exclusive", "--nodes=1", "--gpus-per-node=8", "--time=10")
+
+
+def test_the_suite_runs_inside_one_allocation_and_alone(cluster):
+    chosen = [part for name in CHECKS for part in ("-n", name)]
+    run = cluster.start("--system=cluster:allocation", "-r", *chosen, inside=ALLOCATION)
+    until(lambda: tell("squeue", "--noheader", "--states=RUNNING"), "the allocation is there")
+    (job,) = tell("squeue", "--noheader", "--format=%i", "--states=RUNNING").split()
+    competitor = Competitor(cluster.folder)
+    until(competitor.is_kept_waiting, "the scheduler has looked at the competitor")
+    outcome = cluster.ended(run)
+    assert outcome.status == 0, outcome
+    assert "[ PASSED ] Ran 3/3 test case(s)" in outcome
+    assert competitor.started_after(job)
+    # No check was a job of its own: the competitor's is still the latest of all.
+    assert tell("squeue", "--states=all", "--noheader", "--format=%i", "--sort=-i").split()[0] == (
+        competitor.job
+    )
+    assert "One check at a time: cluster:allocation measure the same node." in outcome
+    for check in CHECKS:
+        assert "#SBATCH" not in script(cluster, check)
+        assert "\nsrun --nodes=1 --ntasks=1 " in script(cluster, check)
+
+
+def test_a_check_over_its_time_limit_leaves_the_allocation_to_the_next(cluster, hung):
+    stream = cluster.own_checks() / "stream" / "stream.py"
+    # ReFrame's limit is later than the program's by GRACE_S = 30 s.
+    edit(stream, '    program = "stream"\n', '    program = "stream"\n    seconds = -27\n')
+    chosen = ("-n", "stream_local", "-n", "node_topology")
+    run = cluster.start("--system=cluster:allocation", "-r", *chosen, inside=ALLOCATION)
+    outcome = cluster.ended(run)
+    assert outcome.status == 1
+    assert re.search(r"FAIL.*stream_local", outcome.text)
+    assert "job timed out" in outcome
+    assert re.search(r"OK.*node_topology", outcome.text)
+
+
+def test_outside_an_allocation_nothing_is_started(cluster):
+    outcome = cluster("--system=cluster:allocation", "-r", "-n", "stream_local")
+    assert outcome.status == 1
+    assert (
+        "Partition cluster:allocation runs the whole suite inside one allocation, and this session "
+        "is in none (SLURM_JOB_ID is not set): start it by salloc or sbatch, with --exclusive."
+        in outcome
+    )
+
+
+def test_an_allocation_that_may_share_its_node_is_refused(cluster):
+    shared = [option for option in ALLOCATION if option != "--exclusive"]
+    run = cluster.start("--system=cluster:allocation", "-r", "-n", "stream_local", inside=shared)
+    outcome = cluster.ended(run)
+    assert outcome.status == 1
+    assert "may share its node (OverSubscribe=OK), and partition cluster:allocation" in outcome
+
+
+def test_a_second_start_is_refused_by_a_sentence(slurm):
+    again = subprocess.run([SLURM, "start", slurm], capture_output=True, text=True, check=False)
+    assert again.returncode == 4
+    assert again.stderr == (
+        f"slurm.sh: munged runs in {slurm} already: stop it first (slurm.sh stop {slurm})\n"
+    )
+
+
+def test_what_does_not_start_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    broken = tmp_path / "bin" / "slurmd"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho no memory for slurmd >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
+    folder = tmp_path / "slurm"
+    ended = subprocess.run([SLURM, "start", folder], capture_output=True, text=True, check=False)
+    assert ended.returncode == 4
+    said = f"slurm.sh: slurmd did not start (log: {folder}/slurmd.out)"
+    assert ended.stderr.splitlines() == ["no memory for slurmd", said]
+    # Each removes its file when it has ended.
+    assert not list(folder.glob("*.pid"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("start",), "too few arguments"),
+        (("start", "here"), "'here' is no absolute path"),
+        (("begin", "/tmp"), "'begin' is neither start nor stop"),
+        (("start", "/tmp", "many"), "CORES and GPUS are whole numbers above 0"),
+    ],
+)
+def test_bad_usage_of_the_script(arguments, sentence):
+    ended = subprocess.run([SLURM, *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"slurm.sh: {sentence}; usage: ")
