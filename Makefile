@@ -39,7 +39,8 @@ setup-test:
 	@ci/setup.sh test
 
 test: setup-test lint unit-tests compile-checks
-	source ./env.sh; python -m pytest --cov=fabricheck --cov-fail-under=90
+	source ./env.sh; python -m pytest --numprocesses=auto --dist=loadfile \
+	  --cov=fabricheck --cov-fail-under=90
 
 lint: setup-test
 	.venv/bin/ruff check .
