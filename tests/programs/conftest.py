@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+
+from fabricheck.results.document import load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,3 +39,46 @@ def programs() -> Path:
     if not folder.is_dir():
         pytest.fail(f"There are no programs in {folder}: build them with 'make build'.")
     return folder
+
+
+class Ran:
+    """How a program ended, and where its document is."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str], output: Path) -> None:
+        self.code = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+        self.output = output
+        # The last line is the sentence; a table of what was measured may stand above it.
+        self.sentence = done.stderr.rstrip().rsplit("\n", 1)[-1]
+
+    @property
+    def series(self):
+        return load(self.output)["series"]
+
+
+@pytest.fixture
+def run(programs: Path, tmp_path: Path, environment):
+    """Run a program by name, on two devices unless told otherwise, with a document of its own."""
+
+    def run(
+        name: str,
+        *arguments: str,
+        output: Path | None = None,
+        devices: int = 2,
+        preexec_fn=None,
+        **variables: str,
+    ) -> Ran:
+        target = output or tmp_path / "result.json"
+        done = subprocess.run(
+            [str(programs / name), *arguments, "--output", str(target)],
+            env=environment(devices, **variables),
+            preexec_fn=preexec_fn,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        return Ran(done, target)
+
+    return run

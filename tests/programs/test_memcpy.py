@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from pathlib import Path
@@ -32,34 +33,9 @@ PACKAGE = """
     </object>"""
 
 
-class Ran:
-    def __init__(self, done: subprocess.CompletedProcess[str], output: Path) -> None:
-        self.code = done.returncode
-        self.err = done.stderr
-        self.output = output
-        self.sentence = done.stderr.rstrip().rsplit("\n", 1)[-1]
-
-    @property
-    def series(self):
-        return load(self.output)["series"]
-
-
 @pytest.fixture
-def memcpy(programs: Path, tmp_path: Path, environment):
-    def run(*arguments: str, **variables: str) -> Ran:
-        target = tmp_path / "result.json"
-        command = [str(programs / "memcpy"), *arguments, "--output", str(target)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-            env=environment(**variables),
-        )
-        return Ran(done, target)
-
-    return run
+def memcpy(run):
+    return functools.partial(run, "memcpy")
 
 
 def last_domain() -> int:

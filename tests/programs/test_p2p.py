@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -17,30 +16,12 @@ BANDWIDTHS = ("engine", "read", "write", "copy")
 LATENCIES = ("latency", "latency-host", "chase")
 
 
-class Ran:
-    def __init__(self, done: subprocess.CompletedProcess[str], output: Path) -> None:
-        self.code = done.returncode
-        self.err = done.stderr
-        self.output = output
-        self.sentence = done.stderr.rstrip().rsplit("\n", 1)[-1]
-
-    @property
-    def series(self):
-        return load(self.output)["series"]
-
-
 @pytest.fixture
-def p2p(programs: Path, tmp_path: Path, environment):
-    def run(*arguments: str, devices: int = 2, denied: str = "", **variables: str) -> Ran:
-        target = tmp_path / "result.json"
-        env = environment(devices, FABRICHECK_HOST_NO_PEER_ACCESS=denied, **variables)
-        command = [str(programs / "p2p"), *arguments, "--output", str(target)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=600, check=False, env=env
-        )
-        return Ran(done, target)
+def p2p(run):
+    def p2p(*arguments: str, denied: str = "", **variables):
+        return run("p2p", *arguments, FABRICHECK_HOST_NO_PEER_ACCESS=denied, **variables)
 
-    return run
+    return p2p
 
 
 def pair(series):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import resource
@@ -19,33 +20,9 @@ QUICK = ("--sizes", "64KiB", "--batch-time", "0.0001", "--warm-up", "0", "--seri
          "--noise-limit", "10")  # fmt: skip
 
 
-class Ran:
-    def __init__(self, done: subprocess.CompletedProcess[str], output: Path) -> None:
-        self.code = done.returncode
-        self.out = done.stdout
-        self.err = done.stderr
-        self.output = output
-        # The last line is the sentence; a table of what was measured may stand above it.
-        self.sentence = done.stderr.rstrip().rsplit("\n", 1)[-1]
-
-
 @pytest.fixture
-def stream(programs: Path, tmp_path: Path, environment):
-    def run(*arguments: str, output: Path | None = None, preexec_fn=None, **variables: str) -> Ran:
-        target = output or tmp_path / "result.json"
-        command = [str(programs / "stream"), *arguments, "--output", str(target)]
-        done = subprocess.run(
-            command,
-            env=environment(**variables),
-            preexec_fn=preexec_fn,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        return Ran(done, target)
-
-    return run
+def stream(run):
+    return functools.partial(run, "stream")
 
 
 def test_a_good_run_leaves_a_valid_document_and_a_table(stream):
