@@ -39,7 +39,7 @@ setup-test:
 	@ci/setup.sh test
 
 test: setup-test lint unit-tests compile-checks
-	source ./env.sh; python -m pytest --numprocesses=auto --dist=loadfile \
+	source ./env.sh; python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
 	  --cov=fabricheck --cov-fail-under=90
 
 lint: setup-test

@@ -138,6 +138,8 @@ start() {
   within "$start_seconds" munge_answers \
     || fail_of munged "$dir/munged.log" "did not answer within $start_seconds s"
   slurmctld -c > "$dir/slurmctld.out" 2>&1 || fail_of slurmctld "$dir/slurmctld.out" "did not start"
+  # It returns before the daemon has written its number, without which nothing could stop it.
+  within "$start_seconds" runs slurmctld || fail_of slurmctld "$dir/slurmctld.log" "did not start"
   slurmd -c > "$dir/slurmd.out" 2>&1 || fail_of slurmd "$dir/slurmd.out" "did not start"
   within "$start_seconds" node_idle || {
     local daemon=slurmd state
@@ -158,6 +160,7 @@ stop() {
     pid=$(pid_of "$daemon") || continue
     kill "$pid" 2> /dev/null || true
     within "$stop_seconds" ended "$daemon" || left+=("$daemon ($pid)")
+    ended "$daemon" && rm -f "$dir/$daemon.pid"  # one that was starting leaves its own
   done
   [ ${#left[@]} -eq 0 ] || fail "${left[*]} did not end within $stop_seconds s"
 }
