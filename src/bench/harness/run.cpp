@@ -65,51 +65,35 @@ void watch(const std::string& name, double seconds, Document& document) {
   _exit(code);
 }
 
-void add_common_options(CLI::App& app, CommonOptions& options) {
+void add_common_options(CommandLine& line, CommonOptions& options) {
   auto& rules = options.rules;
-  const std::string sampling = "Sampling";
-  app.add_option("--samples", rules.min_samples,
-                 "samples of each series, at least; below six a median has no interval")
-      ->check(CLI::Range(6, 100000))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--max-samples", rules.max_samples, "samples of each series, at most")
-      ->check(CLI::Range(6, 100000))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--precision", rules.precision,
-                 "stop sampling when half the 95 % interval is below this part of the median")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--noise-limit", rules.noise_limit,
-                 "exit with 7 when that part stays above this (arrays beyond the caches only)")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--batch-time", rules.batch_seconds, "seconds a sample should last, at least")
-      ->check(CLI::Range(1e-6, 60.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--warm-up", rules.warm_up_seconds, "seconds before a device set's first series")
-      ->check(CLI::Range(0.0, 600.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--series-time", rules.series_seconds,
-                 "seconds after which a series takes no more samples than --samples")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--output", options.output,
-                 "file for the result document (JSON); - is standard output")
-      ->capture_default_str();
-  app.add_option("--time-limit", options.time_limit, "seconds after which the run ends with 6")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str();
-  app.add_option("--inject-fault", options.faults,
-                 "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into "
-                 "the destination) or unwritten; of memcpy also pages-on:DOMAIN")
-      ->group("Testing");
+  line.add({"--output", "file for the result document (JSON); - is standard output", "", false},
+           options.output);
+  line.add({"--time-limit", "seconds after which the run ends with 6", "s"}, options.time_limit,
+           0.001, 1e6);
+  line.heading("Sampling");
+  line.add({"--samples", "samples of each series, at least; below six a median has no interval"},
+           rules.min_samples, 6, 100000);
+  line.add({"--max-samples", "samples of each series, at most"}, rules.max_samples, 6, 100000);
+  line.add(
+      {"--precision", "stop sampling when half the 95 % interval is below this part of the median"},
+      rules.precision, 0, 1);
+  line.add({"--noise-limit",
+            "exit with 7 when that part stays above this (arrays beyond the caches only)"},
+           rules.noise_limit, 0, 10);
+  line.add({"--batch-time", "seconds a sample should last, at least", "s"}, rules.batch_seconds,
+           1e-6, 60);
+  line.add({"--warm-up", "seconds before a device set's first series", "s"}, rules.warm_up_seconds,
+           0, 600);
+  line.add(
+      {"--series-time", "seconds after which a series takes no more samples than --samples", "s"},
+      rules.series_seconds, 0, 3600);
+  line.heading("Testing");
+  line.add({"--inject-fault",
+            "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into the "
+            "destination) or unwritten; of memcpy also pages-on:DOMAIN",
+            "", false},
+           options.faults);
 }
 
 /// "host-pinned memory of NUMA domain 2"
@@ -141,21 +125,13 @@ std::string place_text(const Series& series) {
   return text;
 }
 
-json head(const Program& program, int argc, char** argv, const CommonOptions& options) {
+json head(const Program& program, int argc, char** argv, const CommandLine& line,
+          const CommonOptions& options) {
   json arguments = json::array();
   for (int i = 0; i < argc; ++i) {
     arguments.push_back(argv[i]);
   }
   arguments[0] = program.name;  // the path says nothing about the measurement
-  auto resolved = program.options();
-  resolved["samples"] = options.rules.min_samples;
-  resolved["max_samples"] = options.rules.max_samples;
-  resolved["precision"] = options.rules.precision;
-  resolved["noise_limit"] = options.rules.noise_limit;
-  resolved["batch_time_s"] = options.rules.batch_seconds;
-  resolved["warm_up_s"] = options.rules.warm_up_seconds;
-  resolved["series_time_s"] = options.rules.series_seconds;
-  resolved["time_limit_s"] = options.time_limit;
   return {{"program",
            {{"name", program.name},
             {"version", FABRICHECK_VERSION},
@@ -169,18 +145,18 @@ json head(const Program& program, int argc, char** argv, const CommonOptions& op
           {"versions", {{"runtime", "unknown"}, {"driver", "unknown"}}},
           {"environment", describe_environment()},
           {"arguments", arguments},
-          {"options", resolved},
+          {"options", line.values()},
           {"faults_injected", options.faults}};
 }
 
 /// Measures, writes the document and ends the process.
-[[noreturn]] void run_to_the_end(const Program& program, const CommonOptions& options, int argc,
-                                 char** argv) {
+[[noreturn]] void run_to_the_end(const Program& program, const CommandLine& line,
+                                 const CommonOptions& options, int argc, char** argv) {
   auto status = Status::good;
   std::string sentence;
   bool complete = true;
   try {
-    Document document(options.output, head(program, argc, argv, options));
+    Document document(options.output, head(program, argc, argv, line, options));
     Run run(program.name, options, document);
     std::thread([&program, &options, &document] {
       watch(program.name, options.time_limit, document);
@@ -269,26 +245,24 @@ void Run::worsen(Status status, const std::string& sentence) {
 }
 
 int run_program(const Program& program, int argc, char** argv) {
-  CLI::App app{program.description, program.name};
-  app.set_version_flag("--version", std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
-                                        ", runtime " + FABRICHECK_RUNTIME + ")");
-  app.footer(
+  CommandLine line(program.name, program.description,
+                   std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
+                       ", runtime " FABRICHECK_RUNTIME ")");
+  CommonOptions options;
+  options.rules = program.rules;
+  program.define_options(line);
+  add_common_options(line, options);
+  const auto ended = line.parse(
+      argc, argv,
       "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
       "5 wrong data, 6 time limit, 7 too noisy to judge, 128 + n ended by signal n.\n"
       "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
       "docs/result-document.md.");
-  CommonOptions options;
-  options.rules = program.rules;
-  program.define_options(app);
-  add_common_options(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      return app.exit(error);  // --help, --version
-    }
-    say(program.name, std::string(error.what()) + "; see --help");
-    return static_cast<int>(Status::usage);
+  if (ended) {
+    return *ended;
+  }
+  if (program.resolve) {
+    program.resolve();
   }
 
   if (options.rules.max_samples < options.rules.min_samples) {
@@ -305,7 +279,7 @@ int run_program(const Program& program, int argc, char** argv) {
   (void)std::signal(SIGPIPE, SIG_IGN);
 
   try {
-    run_simulated([&] { run_to_the_end(program, options, argc, argv); });
+    run_simulated([&] { run_to_the_end(program, line, options, argc, argv); });
   } catch (const std::exception& error) {
     say(program.name, error.what());  // the simulation itself ended, and the program with it
   }
