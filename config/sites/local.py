@@ -25,7 +25,7 @@ site_configuration = {
                     "environs": ["host"],
                     # Measuring checks of one node never overlap.
                     "max_jobs": 1,
-                    "features": ["devices", "several_devices"],
+                    "features": ["devices", "several_devices", "ranks"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": DEVICES}],
                     "extras": {
                         "expected_checks": [
@@ -34,12 +34,17 @@ site_configuration = {
                             "stream_concurrent",
                             "memcpy_near",
                             "memcpy_scan",
+                            "affinity",
+                            "pingpong",
                         ],
+                        # Programs of one process need no launcher, those of ranks do.
+                        "mpi_launcher": "mpiexec",
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
                         "scan_sizes": f"1KiB:{host.array_bytes(least=256 << 20)}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
+                        "pingpong_bytes": host.array_bytes(),
                         # Nothing is accepted or refused here by a reference, and other work on a
                         # shared machine widens intervals at times: a run ends only when one is
                         # nearly as wide as its median. It is shown with every value.
@@ -62,6 +67,8 @@ site_configuration = {
                         "sdma",
                         "managed_memory",
                         "xnack",
+                        "ranks",
+                        "placements",
                         "simulated",
                     ],
                     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
@@ -80,13 +87,22 @@ site_configuration = {
                             "p2p_kernel",
                             "node_topology",
                             "best_devices",
+                            "affinity",
+                            "pingpong_right",
+                            "pingpong_in_order",
+                            "pingpong_half_right",
+                            "pingpong_half_rotated",
+                            "pingpong_shared_device",
+                            "pingpong_shared_domain",
                         ],
+                        "mpi_launcher": "smpirun",
                         "node": "mi250x",
                         "array_bytes": 1 << 30,
                         "scan_sizes": "1KiB:8GiB",
                         # A simulated kernel takes the same time with any block.
                         "scan_block_sizes": [256],
                         "copy_sizes": "256:8GiB",
+                        "pingpong_bytes": 256 << 20,
                         "noise_limit": 0.1,
                     },
                 },
@@ -97,7 +113,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy"],
+            "features": ["stream", "memcpy", "affinity", "pingpong"],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
             "extras": {
                 "runtime": "host",
@@ -110,7 +126,7 @@ site_configuration = {
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy", "managed", "p2p"],
+            "features": ["stream", "memcpy", "managed", "p2p", "affinity", "pingpong"],
             "extras": {
                 "runtime": "sim",
                 "programs": os.environ.get(

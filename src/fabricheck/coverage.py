@@ -16,10 +16,12 @@ import yaml
 from fabricheck import partitions
 from fabricheck.errors import InvalidInputError
 from fabricheck.results.folder import Entry
+from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import EXPERIMENT, Case, Session
 
-#: The experiment that compares a node with its model.
-COMPARING = "E13"
+#: The experiments whose results are comparisons, no series: a node with its model, and where ranks
+#: sit with where they should.
+COMPARING, PLACING = "E13", "E15"
 
 #: ReFrame's variable for where checks are looked for; the repository's own folder otherwise.
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
@@ -42,7 +44,8 @@ class Ran:
     """What a session has of one experiment in one partition.
 
     ``cases`` are those tagged with the experiment or whose document has series of it; ``series``
-    counts measured series, ``comparisons`` the documents that compare a node with its model,
+    counts measured series, ``comparisons`` the documents that compare a node with its model or
+    tell where ranks sit,
     ``unread`` the cases without a document that can be used.
     """
 
@@ -206,14 +209,14 @@ def coverage(
 def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -> None:
     document = entry.document if entry is not None else None
     measured = [series["experiment"] for series in document["series"]] if document else []
-    compared = document is not None and document.get("differences") is not None
-    for name in case.experiments | set(measured) | ({COMPARING} if compared else set()):
+    compared = _compared(document)
+    for name in case.experiments | set(measured) | compared:
         ran = tables.setdefault(name, {}).setdefault(case.where, Ran(case.where))
         ran.passed += case.passed
         ran.skipped += case.skipped
         ran.failed += not case.passed and not case.skipped
         series = measured.count(_made_of().get(name, name))
-        comparisons = int(compared and name == COMPARING)
+        comparisons = int(name in compared)
         ran.series += series
         ran.comparisons += comparisons
         if document is None:
@@ -221,6 +224,17 @@ def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -
         elif series or comparisons:
             ran.clocks.add(document["clock"])
             ran.runtimes.add(document["program"]["runtime"])
+
+
+def _compared(document: ResultDocument | None) -> set[str]:
+    """Return the experiments of which a document is a comparison."""
+    if document is None:
+        return set()
+    places = document["program"]["name"] == "affinity" and document.get("ranks")
+    return {
+        *([COMPARING] if document.get("differences") is not None else []),
+        *([PLACING] if places else []),
+    }
 
 
 def _made_of() -> dict[str, str]:

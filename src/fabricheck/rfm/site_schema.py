@@ -39,6 +39,8 @@ class _PartitionExtras(_Section):
     scan_sizes: Name | None = None
     copy_sizes: Name | None = None
     scan_block_sizes: Annotated[list[Count], Field(min_length=1)] | None = None
+    pingpong_bytes: Count | None = None
+    mpi_launcher: Name | None = None
 
     @model_validator(mode="after")
     def _is_bounded(self) -> _PartitionExtras:
