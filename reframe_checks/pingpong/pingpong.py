@@ -5,7 +5,6 @@ import reframe as rfm
 from fabricheck.rfm.metrics import Metric
 from fabricheck.rfm.ranks import RanksCheck
 
-
 #: The end of an operation that is the host's: the source, where it goes both ways.
 HOST_END = {"h2d": "source", "d2h": "destination", "both": "source"}
 
