@@ -10,6 +10,17 @@ ROOT = Path(__file__).resolve().parents[2]
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
 
+# Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks), built with MPICH and with smpicc.
+HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
+SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
+
+SIM_OSU_CHECKS = [
+    "osu_device_0",
+    "osu_device_0_engine_off",
+    "osu_all_pairs",
+    "osu_collectives",
+]
+
 site_configuration = {
     "systems": [
         {
@@ -34,6 +45,7 @@ site_configuration = {
                             "stream_concurrent",
                             "memcpy_near",
                             "memcpy_scan",
+                            *(["osu_device_0", "osu_collectives"] if HOST_OSU else []),
                         ],
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
@@ -44,7 +56,16 @@ site_configuration = {
                         # shared machine widens intervals at times: a run ends only when one is
                         # nearly as wide as its median. It is shown with every value.
                         "noise_limit": 0.75,
-                        "physical_bounds": {"GB/s": host.memory_bound()},
+                        "physical_bounds": {
+                            "GB/s": host.memory_bound(),
+                            "us": host.latency_bound(),
+                        },
+                        # Programs of one process need no launcher, those of MPI do.
+                        "mpi_launcher": "mpiexec",
+                        "osu": {
+                            "sizes": [1 << 20, 16 << 20],
+                            "rounds": {"iterations": 20, "warm_up": 2, "window": 16},
+                        },
                     },
                 },
                 {
@@ -80,6 +101,7 @@ site_configuration = {
                             "p2p_kernel",
                             "node_topology",
                             "best_devices",
+                            *(SIM_OSU_CHECKS if SIM_OSU else []),
                         ],
                         "node": "mi250x",
                         "array_bytes": 1 << 30,
@@ -88,6 +110,12 @@ site_configuration = {
                         "scan_block_sizes": [256],
                         "copy_sizes": "256:8GiB",
                         "noise_limit": 0.1,
+                        "mpi_launcher": "smpirun",
+                        # Nothing varies in a simulation, and every byte of a message is moved.
+                        "osu": {
+                            "sizes": [16 << 20, 64 << 20],
+                            "rounds": {"iterations": 1, "warm_up": 0, "window": 1},
+                        },
                     },
                 },
             ],
@@ -97,25 +125,27 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy"],
+            "features": ["stream", "memcpy", *(["osu"] if HOST_OSU else [])],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
             "extras": {
                 "runtime": "host",
                 "programs": os.environ.get(
                     "FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin")
                 ),
+                "osu_folder": HOST_OSU,
                 "build_command": "make build",
             },
         },
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy", "managed", "p2p"],
+            "features": ["stream", "memcpy", "managed", "p2p", *(["osu"] if SIM_OSU else [])],
             "extras": {
                 "runtime": "sim",
                 "programs": os.environ.get(
                     "FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin")
                 ),
+                "osu_folder": SIM_OSU,
                 "build_command": "make build",
             },
         },

@@ -77,8 +77,14 @@ class Launch(_Part):
         """Name it in a sentence, with the devices or the number of ranks."""
         if not self.devices:
             return f"{self.program} of {self.ranks} ranks"
-        noun = "device" if len(self.devices) == 1 else "devices"
-        return f"{self.program} on {noun} {', '.join(map(str, self.devices))}"
+        *others, last = map(str, self.devices)
+        named = f"devices {', '.join(others)} and {last}" if others else f"device {last}"
+        return f"{self.program} on {named}"
+
+    @property
+    def origin(self) -> str:
+        """Name the file of its output in a sentence."""
+        return f"{self.name}.out ({self.what})"
 
     @property
     def measured(self) -> tuple[object, ...]:

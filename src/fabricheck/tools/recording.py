@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any, cast
 
 from fabricheck.errors import FabricheckError, InvalidInputError, NoDeviceSupport, WrongDataError
@@ -20,7 +17,7 @@ from fabricheck.results.model import ResultDocument, Series, Status
 from fabricheck.tools import series
 from fabricheck.tools.mpi_version import mpi_version
 from fabricheck.tools.plan import FACTS, Launch, Plan
-from fabricheck.tools.starting import Ended, start
+from fabricheck.tools.starting import Ended, Interrupted, signals, start
 from fabricheck.topology.host import UNKNOWN, describe_host
 
 _STATUS: dict[int, Status] = {
@@ -47,14 +44,6 @@ class TimeLimit(FabricheckError):
     exit_code = 6
 
 
-class Interrupted(BaseException):
-    """A signal ends this run; not an error of it, so nothing catches it on the way."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
 @dataclass
 class Gathered:
     """What the launches of a plan gave until now."""
@@ -78,7 +67,7 @@ def record(
     :raises NotFoundError: when the document can not be written.
     """
     run = _Run(plan, output, limit_s, say)
-    with _signals():
+    with signals():
         try:
             run.all()
         except FabricheckError as error:
@@ -145,22 +134,22 @@ class _Run:
             }
         )
         if ended.code is None:
-            raise TimeLimit(f"{launch.name}.out: {launch.what} did not end within {limit:.0f} s.")
+            raise TimeLimit(f"{launch.origin}: it did not end within {limit:.3g} s.")
         out, err = (self.folder / f"{launch.name}.{kind}" for kind in ("out", "err"))
         text = out.read_text(encoding="utf-8", errors="replace")
         if ended.code != 0:
             raise self._failed(launch, ended.code, text, _last_line(err, out))
         if self.plan.accelerator is not None and _no_local_rank(err):
             reason = f"{launch.program} found no local rank, so that all ranks took one device"
-            raise NoDeviceSupport(err.name, None, reason)
-        found = series.read(self.plan, launch, text, self.facts, out.name)
-        self._same_versions(found.versions, out.name)
+            raise NoDeviceSupport(launch.origin, None, reason)
+        found = series.read(self.plan, launch, text, self.facts, launch.origin)
+        self._same_versions(found.versions, launch.origin)
         self.gathered.series += found.series
         return found.series
 
     def _failed(self, launch: Launch, code: int, text: str, why: str) -> FabricheckError:
         assert self.facts is not None
-        origin = f"{launch.name}.out"
+        origin = launch.origin
         try:
             # A tool that found wrong data says so and ends badly: that outweighs its exit code.
             series.read(self.plan, launch, text, self.facts, origin)
@@ -171,10 +160,9 @@ class _Run:
         if any(words in text or words in why for words in _NOT_BUILT_FOR):
             reason = f"{launch.program} was built without support for {self.plan.accelerator}"
             return NoDeviceSupport(origin, None, reason)
-        ended = (
-            f"was ended by signal {code - 128}" if code > 128 else f"ended with exit code {code}"
-        )
-        return InvalidInputError(f"{origin}: {launch.what} {ended}: {why}")
+        signalled = f"was ended by signal {code - 128}"
+        ended = signalled if code > 128 else f"ended with exit code {code}"
+        return InvalidInputError(f"{origin}: it {ended}: {why}")
 
     def _same_versions(self, found: Any, origin: str) -> None:
         for name, version in found.items():
@@ -199,7 +187,8 @@ class _Run:
 
     def write(self, signalled: int | None = None) -> ResultDocument:
         content = self._content()
-        content["outcome"] = outcome = _outcome(self.gathered.failures, signalled)
+        node = content["host"]["hostname"]
+        content["outcome"] = outcome = _outcome(self.gathered.failures, signalled, node)
         content["complete"] = outcome["status"] in ("good", "wrong-data")
         text = json.dumps(content, indent=1) + "\n"
         checked = document.parse(text, self.output)
@@ -272,7 +261,7 @@ def _without_facts() -> dict[str, Any]:
     }
 
 
-def _outcome(failures: list[FabricheckError], signalled: int | None) -> dict[str, Any]:
+def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) -> dict[str, Any]:
     if signalled is not None:
         message = f"The run was ended by signal {signalled - 128}."
         return {"exit_code": signalled, "status": "interrupted", "message": message}
@@ -283,7 +272,8 @@ def _outcome(failures: list[FabricheckError], signalled: int | None) -> dict[str
     said = [" ".join(str(one).split()) for one in ordered[:MOST_SENTENCES]]
     more = len(failures) - len(said)
     said += [f"And {more} more."] if more else []
-    return {"exit_code": code, "status": _STATUS[code], "message": " ".join(said)}
+    message = f"Node {node}: {' '.join(said)}"
+    return {"exit_code": code, "status": _STATUS[code], "message": message}
 
 
 def _values(found: tuple[Series, ...]) -> str:
@@ -309,19 +299,3 @@ def _no_local_rank(err: Path) -> bool:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-@contextmanager
-def _signals() -> Iterator[None]:
-    """Turn the signals that ask to end into :class:`Interrupted` inside."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise Interrupted(number)
-
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.signal(number, end) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
