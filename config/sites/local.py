@@ -10,6 +10,17 @@ ROOT = Path(__file__).resolve().parents[2]
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
 
+# Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks), built with MPICH and with smpicc.
+HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
+SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
+
+SIM_OSU_CHECKS = [
+    "osu_device_0",
+    "osu_device_0_engine_off",
+    "osu_all_pairs",
+    "osu_collectives",
+]
+
 site_configuration = {
     "systems": [
         {
@@ -36,6 +47,7 @@ site_configuration = {
                             "memcpy_scan",
                             "affinity",
                             "pingpong",
+                            *(["osu_device_0", "osu_collectives"] if HOST_OSU else []),
                         ],
                         # Programs of one process need no launcher, those of ranks do.
                         "mpi_launcher": "mpiexec",
@@ -49,7 +61,14 @@ site_configuration = {
                         # shared machine widens intervals at times: a run ends only when one is
                         # nearly as wide as its median. It is shown with every value.
                         "noise_limit": 0.75,
-                        "physical_bounds": {"GB/s": host.memory_bound()},
+                        "physical_bounds": {
+                            "GB/s": host.memory_bound(),
+                            "us": host.latency_bound(),
+                        },
+                        "osu": {
+                            "sizes": [1 << 20, 16 << 20],
+                            "rounds": {"iterations": 20, "warm_up": 2, "window": 16},
+                        },
                     },
                 },
                 {
@@ -94,6 +113,7 @@ site_configuration = {
                             "pingpong_half_rotated",
                             "pingpong_shared_device",
                             "pingpong_shared_domain",
+                            *(SIM_OSU_CHECKS if SIM_OSU else []),
                         ],
                         "mpi_launcher": "smpirun",
                         "node": "mi250x",
@@ -104,6 +124,11 @@ site_configuration = {
                         "copy_sizes": "256:8GiB",
                         "pingpong_bytes": 256 << 20,
                         "noise_limit": 0.1,
+                        # Nothing varies in a simulation, and every byte of a message is moved.
+                        "osu": {
+                            "sizes": [16 << 20, 64 << 20],
+                            "rounds": {"iterations": 1, "warm_up": 0, "window": 1},
+                        },
                     },
                 },
             ],
@@ -113,25 +138,41 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy", "affinity", "pingpong"],
+            "features": [
+                "stream",
+                "memcpy",
+                "affinity",
+                "pingpong",
+                *(["osu"] if HOST_OSU else []),
+            ],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
             "extras": {
                 "runtime": "host",
                 "programs": os.environ.get(
                     "FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin")
                 ),
+                "osu_folder": HOST_OSU,
                 "build_command": "make build",
             },
         },
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy", "managed", "p2p", "affinity", "pingpong"],
+            "features": [
+                "stream",
+                "memcpy",
+                "managed",
+                "p2p",
+                "affinity",
+                "pingpong",
+                *(["osu"] if SIM_OSU else []),
+            ],
             "extras": {
                 "runtime": "sim",
                 "programs": os.environ.get(
                     "FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin")
                 ),
+                "osu_folder": SIM_OSU,
                 "build_command": "make build",
             },
         },

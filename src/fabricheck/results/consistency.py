@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from fabricheck.results import host_copies, statistics
+from fabricheck.results import host_copies, other_tools, statistics
 from fabricheck.results.model import Place, ResultDocument, Series
+from fabricheck.results.other_tools import TOOLS
 
 #: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
 TOLERANCE = 1e-6
@@ -63,6 +64,7 @@ def _contradictions(document: ResultDocument) -> Findings:
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
+            *other_tools.contradictions(series),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):
@@ -89,7 +91,8 @@ def _of_the_run(document: ResultDocument) -> Findings:
     if compared and not document["complete"]:
         yield "$.differences", f"is set, and the outcome's status is {status}"
     errors = any(series["verification"]["errors"] for series in document["series"])
-    if status == "wrong-data" and not errors:
+    # Another tool does not tell its series apart from its verdict: the outcome alone names them.
+    if status == "wrong-data" and not errors and document["program"]["name"] not in TOOLS:
         yield "$.outcome.status", "is wrong-data, and no series has a verification error"
 
 
@@ -191,6 +194,8 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
     for index, member in enumerate(active):
         if member not in devices:
             yield f"device_set[{index}]", f"device {member} is not among the document's devices"
+    if not active and not series.get("ranks"):
+        yield "device_set", "is empty, and no ranks are named"
     if len(set(active)) != len(active):
         yield "device_set", "names a device twice"
     device = series["device"]
@@ -199,7 +204,8 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
         if device is not None:
             yield "device", f"is {device}, and a sum has none"
     elif device is None:
-        yield "device", f"is null, and the role is {role}"
+        if not (series.get("ranks") and _has_no_device(series)):
+            yield "device", f"is null, and the role is {role}"
     elif device not in active:
         yield "device", f"device {device} is not in the device set"
     elif role == "single":
@@ -209,18 +215,24 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
                 yield f"device_set[{index}]", f"device {member} has no part in this single series"
     for side in ("source", "destination"):
         place = series["source"] if side == "source" else series["destination"]
-        for field, reason in _of_a_place(place, role, devices, domains):
+        together = role == "sum" or series["direction"] == "collective"
+        for field, reason in _of_a_place(place, together, devices, domains):
             yield f"{side}.{field}", reason
 
 
-def _of_a_place(place: Place, role: str, devices: set[int], domains: set[int]) -> Findings:
+def _has_no_device(series: Series) -> bool:
+    """Whether no single device executes: all of a collective do, and none in host memory."""
+    return series["direction"] == "collective" or not series["device_set"]
+
+
+def _of_a_place(place: Place, together: bool, devices: set[int], domains: set[int]) -> Findings:
     memory, device, domain = place["memory"], place["device"], place["numa_domain"]
     if device is not None:
         if device not in devices:
             yield "device", f"device {device} is not among the document's devices"
         if memory in ("host-pinned", "host-pageable"):
             yield "device", f"is {device}, and the memory is {memory}"
-    elif memory in ("device", "peer") and role != "sum":
+    elif memory in ("device", "peer") and not together:
         yield "device", f"is null, and the memory is {memory}"
     if domain is not None and domain not in domains:
         yield "numa_domain", f"NUMA domain {domain} is not among the host's"

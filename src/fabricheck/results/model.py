@@ -82,6 +82,8 @@ class Versions(TypedDict):
 
     runtime: str
     driver: str
+    mpi: NotRequired[str]
+    rccl: NotRequired[str]
 
 
 class Outcome(TypedDict):
@@ -124,6 +126,7 @@ class Verification(TypedDict):
     bytes_checked: int
     errors: int
     first_mismatch: Mismatch | None
+    by: NotRequired[Literal["program", "tool"]]
 
 
 class Series(TypedDict):
@@ -134,15 +137,18 @@ class Series(TypedDict):
     role: Literal["single", "share", "sum"]
     device: int | None
     device_set: list[int]
+    ranks: NotRequired[list[int] | None]
     source: Place
     destination: Place
-    engine: Literal["kernel", "copy-engine", "cpu"]
+    engine: Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
     stores: NotRequired[Literal["plain", "streaming"] | None]
     movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
-    direction: Literal["local", "one-way", "both-ways"]
+    direction: Literal["local", "one-way", "both-ways", "collective"]
+    datatype: NotRequired[Literal["byte", "int32", "float", "double"] | None]
+    in_place: NotRequired[bool | None]
     bytes: int
     bytes_moved: int
-    bytes_counted: Literal["once", "read+write"]
+    bytes_counted: Literal["once", "read+write", "bus"]
     regime: Literal["memory", "cache"]
     block_size: int | None
     batch: int

@@ -29,6 +29,8 @@ def node_bound(node: NodeModel, series: Series) -> Bound | None:
     """
     if series["unit"] == "us":
         return Bound(0.0, "derived", "a time is positive")
+    if series["bytes_counted"] == "bus":
+        return _of_a_bus(node, series["device_set"])
     active = series["device_set"]
     places = {series["source"]["memory"], series["destination"]["memory"]}
     if "peer" in places:
@@ -49,6 +51,20 @@ def _between_devices(node: NodeModel, series: Series) -> Bound:
     if series["role"] == "sum" and len(pairs) == 1:
         ways = 2  # both directions of the one pair
     how = f"{ways} x {peak:g} GB/s of the widest path"
+    return Bound(ways * peak, "derived", f"{node.name}: {how}")
+
+
+def _of_a_bus(node: NodeModel, devices: Sequence[int]) -> Bound:
+    """Bound a bus bandwidth, which is what a device sends and receives where others only pass on.
+
+    A switch that reduces and copies by itself (NVLink SHARP) halves what devices send.
+    """
+    peaks = node.direct_peaks_gbs
+    if node.switch is not None:
+        peak, ways = max(max(row) for row in peaks), 2
+    else:
+        peak, ways = max(sum(peaks[device]) for device in devices), 1
+    how = f"{ways} x {peak:g} GB/s of all links of a device"
     return Bound(ways * peak, "derived", f"{node.name}: {how}")
 
 
