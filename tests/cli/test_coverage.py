@@ -178,3 +178,26 @@ def test_numbers(value, text):
 )
 def test_sizes(count, text):
     assert output.size(count) == text
+
+
+def test_a_tool_that_measures_an_experiment_too(results_folder):
+    def pair(program):
+        ends = {"ranks": [0, 1], "device_set": [], "device": None}
+        host = factories.place("host-pageable", None)
+        moved = {"bytes_moved": 1 << 28, "bytes_counted": "once", "block_size": None}
+        kind = {"experiment": "E9", "engine": "mpi", "direction": "one-way"}
+        one = factories.series(source=host, destination=host, **ends, **moved, **kind)
+        name = factories.document()["program"] | {"name": program}
+        return factories.document(series=[one], program=name)
+
+    assert rows()["E9"]["missing_tool"] == "OSU Micro-Benchmarks"
+    assert "FABRICHECK_HOST_OSU names a build with mpicc" in table()
+    case = factories.case("pairs", tags=["E9"])
+    factories.session(results_folder, [case])
+    path = factories.case_folder(results_folder, "pairs") / "result.json"
+    factories.write(path, pair("mpi"))
+    assert "; not by OSU Micro-Benchmarks, which are osu-micro-benchmarks@7.4 +rocm" in table()
+    factories.write(path, pair("osu"))
+    assert rows()["E9"]["missing_tool"] is None
+    assert rows()["E10"]["missing_tool"] == "OSU Micro-Benchmarks"
+    assert rows()["E1"]["missing_tool"] is None
