@@ -44,6 +44,12 @@ def of_ranks(**changes):
     )
 
 
+def of_pair(**changes):
+    ends = {"source": factories.place(device=0), "destination": factories.place(device=1)}
+    kind = {"experiment": "E9", "operation": "latency", "direction": "one-way"}
+    return of_ranks(**kind) | ends | changes
+
+
 def of_rccl(unit="GB/s", **changes):
     bus = {"unit": unit, "better": "higher", "bytes_counted": "bus"} if unit == "GB/s" else {}
     return of_ranks(experiment="E11", engine="rccl", in_place=False) | bus | changes
@@ -60,6 +66,7 @@ def read(series, name="osu"):
         of_ranks(),
         of_ranks(device_set=[], source=ON_HOST, destination=ON_HOST),
         of_ranks(datatype="float"),
+        of_pair(),
         of_rccl(),
         of_rccl("us"),
         of_rccl(in_place=True),
@@ -79,9 +86,20 @@ def test_series_of_other_tools_load(series):
         (of_rccl(bytes_counted="once"), "bytes_counted: is once, and bus is of RCCL's bandwidths"),
         (of_ranks(bytes_counted="bus"), "bytes_counted: is bus, and bus is of RCCL's bandwidths"),
         (of_rccl("us", bytes_counted="bus"), "bytes_counted: is bus, and"),
-        (of_ranks(device_set=[], ranks=None), "device_set: is empty, and no ranks are named"),
         (of_ranks(ranks=None), "device: is null, and the role is single"),
-        (of_ranks(direction="one-way"), "device: is null, and the role is single"),
+        (
+            of_pair(ranks=None, device=0),
+            "ranks: is missing, and another tool measures between ranks",
+        ),
+        (of_ranks(device=0), "device: is 0, and messages have none"),
+        (of_ranks(ranks=[0, 1, 2]), "device_set: has 2 devices, and there are 3 ranks"),
+        (of_ranks(device_set=[]), "device_set: is [], which does not fit the kinds of memory"),
+        (of_ranks(source=ON_HOST), "device_set: is [0, 1], which does not fit the kinds of"),
+        (of_pair(destination=factories.place(device=0)), "device_set: is [0, 1], and the ends are"),
+        (
+            of_ranks(verification=BY_TOOL | {"by": "program"}),
+            "verification.by: contradicts the document, which is of another tool",
+        ),
         (
             of_ranks() | {"samples": [12.5, 12.5]},
             "samples: has 2 samples, and another tool tells one mean",
@@ -92,6 +110,13 @@ def test_contradictions_of_other_tools(series, said):
     with pytest.raises(InvalidDocument) as caught:
         read(series)
     assert said in str(caught.value)
+
+
+def test_a_program_of_the_suite_compares_by_itself():
+    content = factories.document(series=[factories.series()])
+    content["series"][0]["verification"]["by"] = "tool"
+    with pytest.raises(InvalidDocument, match=r"verification\.by: contradicts the document"):
+        document.parse(json.dumps(content))
 
 
 def test_wrong_data_of_a_tool_is_told_by_the_outcome_alone():
