@@ -28,6 +28,15 @@ CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
 
 
 @dataclass(frozen=True)
+class Tool:
+    """Another tool that measures an experiment: program of its documents, name, how to get it."""
+
+    program: str
+    name: str
+    get: str
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One row of experiments.yaml; ``made_of`` is whose series it uses, where not its own."""
 
@@ -37,6 +46,7 @@ class Experiment:
     get: str
     not_on: Mapping[str, str]
     made_of: str | None
+    tool: Tool | None = None
 
 
 @dataclass
@@ -58,6 +68,7 @@ class Ran:
     unread: int = 0
     clocks: set[str] = field(default_factory=set)
     runtimes: set[str] = field(default_factory=set)
+    programs: set[str] = field(default_factory=set)
 
     @property
     def cases(self) -> int:
@@ -84,6 +95,13 @@ class Coverage:
         return any(ran.series or ran.comparisons for ran in self.ran)
 
     @property
+    def missing_tool(self) -> Tool | None:
+        """The other tool that measures the experiment, where it did not."""
+        tool = self.experiment.tool
+        ran = any(tool and tool.program in ran.programs for ran in self.ran)
+        return None if ran else tool
+
+    @property
     def only_simulated(self) -> bool:
         """Whether all of its results are of a simulated node."""
         clocks = {clock for ran in self.ran for clock in ran.clocks}
@@ -103,6 +121,7 @@ def experiments() -> tuple[Experiment, ...]:
             row["get"],
             row.get("not_on", {}),
             row.get("made_of"),
+            Tool(**row["tool"]) if "tool" in row else None,
         )
         for name, row in table.items()
     )
@@ -224,6 +243,7 @@ def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -
         elif series or comparisons:
             ran.clocks.add(document["clock"])
             ran.runtimes.add(document["program"]["runtime"])
+            ran.programs.add(document["program"]["name"])
 
 
 def _compared(document: ResultDocument | None) -> set[str]:

@@ -167,6 +167,15 @@ def test_best_subsets_are_those_of_the_hugging_face_page(mi250x):
     assert load("mi250").best_subsets(3)[0] == (0, 1, 4)
 
 
+def test_sets_for_collectives_grow_by_one_device_and_are_the_papers(mi250x):
+    sets = mi250x.growing_subsets
+    # As osu_collectives.sh lists them, in its order of devices; its list of eight is faulty.
+    papers = ("01", "016", "0167", "01672", "016723", "0167234", "01234567")
+    assert [set(one) for one in sets] == [set(map(int, text)) for text in papers]
+    assert all(one in mi250x.best_subsets(len(one)) for one in sets)
+    assert load("a100-booster").growing_subsets == ((0, 1), (0, 1, 2), (0, 1, 2, 3))
+
+
 def test_device_sets_of_e5(mi250x):
     assert mi250x.device_sets() == {
         "one": (0,),

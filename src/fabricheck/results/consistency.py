@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from fabricheck.results import host_copies, other_tools, statistics
+from fabricheck.results import host_copies, launches, other_tools, statistics
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.results.other_tools import TOOLS
 
@@ -52,6 +52,9 @@ Findings = Iterator[tuple[str, str]]
 def _contradictions(document: ResultDocument) -> Findings:
     yield from _of_the_run(document)
     yield from _of_the_times(document)
+    of_tool = document["program"]["name"] in TOOLS
+    if not of_tool:
+        yield from launches.of_the_ranks(document)
     devices = {device["index"] for device in document["devices"]}
     if len(devices) != len(document["devices"]):
         yield "$.devices", "two devices have the same index"
@@ -64,7 +67,8 @@ def _contradictions(document: ResultDocument) -> Findings:
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
-            *other_tools.contradictions(series),
+            *other_tools.contradictions(series, of_tool),
+            *(() if of_tool else launches.contradictions(series, document.get("ranks"))),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):
@@ -86,7 +90,8 @@ def _of_the_run(document: ResultDocument) -> Findings:
     if node is None and document["clock"] == "simulated" and status == "good":
         yield "$.node", "is missing, and the clock is simulated"
     compared = document.get("differences") is not None
-    if status == "good" and not document["series"] and not compared:
+    told = document["program"]["name"] == "affinity" and document.get("ranks") is not None
+    if status == "good" and not document["series"] and not compared and not told:
         yield "$.series", "is empty, the outcome is good, and nothing was compared"
     if compared and not document["complete"]:
         yield "$.differences", f"is set, and the outcome's status is {status}"
@@ -166,10 +171,12 @@ def _of_the_units(series: Series) -> Findings:
     if stores is not None and series["engine"] != "kernel":
         yield "stores", f"is {stores}, and the engine is {series['engine']}"
     once = unit == "GB/s" and series["bytes_counted"] == "once"
-    if once and series["role"] != "sum" and series["bytes_moved"] != series["bytes"]:
+    of_ranks = series.get("ranks") is not None
+    counted = launches.messages(series) * series["bytes"] if of_ranks else series["bytes"]
+    if once and (of_ranks or series["role"] != "sum") and series["bytes_moved"] != counted:
         yield (
             "bytes_moved",
-            f"is {series['bytes_moved']}, and {series['bytes']} bytes are counted once",
+            f"is {series['bytes_moved']}, and {counted} bytes are counted once",
         )
     arrays = STREAM_ARRAYS.get(series["operation"])
     if (
@@ -194,18 +201,19 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
     for index, member in enumerate(active):
         if member not in devices:
             yield f"device_set[{index}]", f"device {member} is not among the document's devices"
-    if not active and not series.get("ranks"):
-        yield "device_set", "is empty, and no ranks are named"
     if len(set(active)) != len(active):
         yield "device_set", "names a device twice"
     device = series["device"]
     role = series["role"]
-    if role == "sum":
+    if not active and series.get("ranks") is None:
+        yield "device_set", "is empty"
+    if series.get("ranks") is not None:
+        pass  # said in launches
+    elif role == "sum":
         if device is not None:
             yield "device", f"is {device}, and a sum has none"
     elif device is None:
-        if not (series.get("ranks") and _has_no_device(series)):
-            yield "device", f"is null, and the role is {role}"
+        yield "device", f"is null, and the role is {role}"
     elif device not in active:
         yield "device", f"device {device} is not in the device set"
     elif role == "single":
@@ -218,11 +226,6 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
         together = role == "sum" or series["direction"] == "collective"
         for field, reason in _of_a_place(place, together, devices, domains):
             yield f"{side}.{field}", reason
-
-
-def _has_no_device(series: Series) -> bool:
-    """Whether no single device executes: all of a collective do, and none in host memory."""
-    return series["direction"] == "collective" or not series["device_set"]
 
 
 def _of_a_place(place: Place, together: bool, devices: set[int], domains: set[int]) -> Findings:
@@ -269,6 +272,8 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
         yield "verification.bytes_checked", "is 0, and there are errors"
     parts = len(series["device_set"]) if series["role"] == "sum" else 1
     parts *= host_copies.messages(series)
+    if series.get("ranks") is not None:
+        parts = launches.arrays(series)
     if verification["bytes_checked"] > parts * series["bytes"]:
         yield (
             "verification.bytes_checked",

@@ -115,6 +115,7 @@ class Mismatch(TypedDict):
     """The first element that differs from what was expected."""
 
     device: int | None
+    rank: NotRequired[int]
     offset_bytes: int
     expected: str
     found: str
@@ -137,14 +138,15 @@ class Series(TypedDict):
     role: Literal["single", "share", "sum"]
     device: int | None
     device_set: list[int]
-    ranks: NotRequired[list[int] | None]
     source: Place
     destination: Place
     engine: Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
     stores: NotRequired[Literal["plain", "streaming"] | None]
     movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
     direction: Literal["local", "one-way", "both-ways", "collective"]
+    ranks: NotRequired[list[int] | None]
     datatype: NotRequired[Literal["byte", "int32", "float", "double"] | None]
+    placement: NotRequired[str | None]
     in_place: NotRequired[bool | None]
     bytes: int
     bytes_moved: int
@@ -179,6 +181,25 @@ class SimulatedNode(TypedDict):
     overlay: NodeOverlay | None
 
 
+class Rank(TypedDict):
+    """Where one rank of a launch is, and what it sees."""
+
+    rank: int
+    host: str
+    cores: list[int]
+    numa_domain: int | None
+    memory_domain: int | None
+    visible_devices: list[int]
+    device: int | None
+
+
+class Skipped(TypedDict):
+    """An operation that was asked for and can not be measured here."""
+
+    operation: str
+    reason: str
+
+
 class ResultDocument(TypedDict):
     """What one run of one program measured."""
 
@@ -199,6 +220,8 @@ class ResultDocument(TypedDict):
     options: dict[str, Any]
     faults_injected: list[str]
     outcome: Outcome
+    ranks: NotRequired[list[Rank] | None]
     series: list[Series]
+    skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
     notes: list[str]

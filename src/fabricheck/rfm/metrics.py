@@ -116,7 +116,8 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
         # Of a share or a single the device that executed; of a sum all that took part.
         members = one["device_set"] if one["device"] is None else [one["device"]]
         places = (one["source"]["memory"], one["destination"]["memory"])
-        if "peer" in places and len(one["device_set"]) == 2:
+        message = one["engine"] == "mpi" and one["direction"] != "collective"
+        if ("peer" in places or message) and len(one["device_set"]) == 2:
             members = one["device_set"]
             pairs += [name for name in ["-".join(map(str, members))] if name not in pairs]
         active += [device for device in members if device not in active]

@@ -33,7 +33,7 @@ def node_bound(node: NodeModel, series: Series) -> Bound | None:
         return _of_a_bus(node, series["device_set"])
     active = series["device_set"]
     places = {series["source"]["memory"], series["destination"]["memory"]}
-    if "peer" in places:
+    if "peer" in places or (series["engine"] == "mpi" and places == {"device"}):
         return _between_devices(node, series)
     executing = active if series["device"] is None else [series["device"]]
     if places == {"device"}:

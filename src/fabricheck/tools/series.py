@@ -171,15 +171,14 @@ def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict
     source: Place = {"memory": "host-pageable", "device": None, "numa_domain": None}
     destination = source
     if plan.buffers == "device":
-        source = {"memory": "device", "device": devices[0] if pair else None, "numa_domain": None}
-        destination = source
-        if pair:
-            destination = {"memory": "peer", "device": devices[1], "numa_domain": None}
+        ends = devices if pair else [None, None]
+        source = {"memory": "device", "device": ends[0], "numa_domain": None}
+        destination = {"memory": "device", "device": ends[1], "numa_domain": None}
     experiment = "E11" if plan.tool != "osu" else "E9" if pair else "E10"
     return {
         "experiment": experiment,
         "role": "single",
-        "device": source["device"],
+        "device": None,
         "device_set": devices,
         "ranks": list(range(launch.ranks)),
         "source": source,
