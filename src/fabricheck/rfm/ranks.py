@@ -68,7 +68,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         if placed is None:
             return self.arguments
         cores = ",".join(map(str, placed.cores))
-        return (*self.arguments, "--map", ",".join(map(str, placed.devices)), "--cores", cores)
+        return (*self.arguments, "--map", ",".join(map(str, placed.devices)), "--bind", cores)
 
     def _keep_to_one_node(self) -> None:
         super()._keep_to_one_node()
