@@ -1,0 +1,283 @@
+#include "ranks/values.hpp"
+
+#include <hip/hip_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+constexpr unsigned kBlock = 256;
+constexpr std::array<DataType, 4> kTypes{DataType::byte, DataType::int32, DataType::float32,
+                                         DataType::float64};
+
+/// A hash of element and rank: the finisher of SplitMix64 (S. Vigna, public domain).
+__host__ __device__ inline std::uint64_t hash_of(std::uint64_t i, int rank, std::uint32_t message) {
+  std::uint64_t x = i + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(rank) + 1) +
+                    (static_cast<std::uint64_t>(message) << 40);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// Whole numbers that 4096 ranks can add without rounding or overflow: 12 bits of a float's 24,
+/// 40 of a double's 53, 18 of an int32's 31. A byte is never 255, the poison.
+template <typename T>
+__host__ __device__ inline T value_of(std::uint64_t i, int rank, std::uint32_t message) {
+  const std::uint64_t hash = hash_of(i, rank, message);
+  if (sizeof(T) == 1) {
+    return static_cast<T>(hash % 255);
+  }
+  const int bits = sizeof(T) == 8 ? 40 : (T(1) / T(2) > T(0) ? 12 : 18);
+  return static_cast<T>(1 + (hash >> (64 - bits)) % ((1ULL << bits) - 1));
+}
+
+template <typename T>
+__host__ __device__ inline T expected_of(std::uint64_t i, const Content& content) {
+  T sum = 0;
+  for (int rank = 0; rank < content.ranks; ++rank) {
+    sum = static_cast<T>(
+        sum + value_of<T>(content.first + i, content.first_rank + rank, content.message));
+  }
+  return sum;
+}
+
+template <typename T>
+__host__ __device__ inline std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  memcpy(&bits, &value, sizeof value);  // little-endian, as every system of these devices
+  return bits;
+}
+
+template <typename T>
+__global__ void fill_kernel(T* data, std::uint64_t count, Content content) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) {
+    data[i] = expected_of<T>(i, content);
+  }
+}
+
+template <typename T>
+__global__ void set_kernel(T* data, std::uint64_t count) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) {
+    data[i] = static_cast<T>(~T(0));
+  }
+}
+
+__global__ void flip_kernel(std::uint8_t* data, std::uint64_t byte, int bit) {
+  data[byte] = static_cast<std::uint8_t>(data[byte] ^ (1U << bit));
+}
+
+/// found[0]: number of elements that differ; found[1]: the first of them.
+template <typename T>
+__global__ void compare_kernel(const T* data, std::uint64_t count, Content content,
+                               unsigned long long* found) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) {
+    if (bits_of(expected_of<T>(i, content)) != bits_of(data[i])) {
+      atomicAdd(&found[0], 1ULL);
+      atomicMin(&found[1], static_cast<unsigned long long>(i));
+    }
+  }
+}
+
+dim3 grid_for(std::uint64_t elements) {
+  return dim3(static_cast<unsigned>((elements + kBlock - 1) / kBlock));
+}
+
+/// Calls `work` with a null pointer of the element's type.
+template <typename Work>
+void with_type(DataType type, const Work& work) {
+  switch (type) {
+    case DataType::byte:
+      return work(static_cast<std::uint8_t*>(nullptr));
+    case DataType::int32:
+      return work(static_cast<std::int32_t*>(nullptr));
+    case DataType::float32:
+      return work(static_cast<float*>(nullptr));
+    case DataType::float64:
+      return work(static_cast<double*>(nullptr));
+  }
+}
+
+template <typename T>
+void set_bits(const TimedStream& stream, T* data, std::uint64_t count) {
+  if (count > 0) {
+    hipLaunchKernelGGL(set_kernel<T>, grid_for(count), dim3(kBlock), 0, stream.get(), data, count);
+    FABRICHECK_HIP(hipGetLastError());
+  }
+}
+
+template <typename T>
+Verification compared(const TimedStream& stream, const T* data, const Region& region) {
+  stream.use();
+  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(unsigned long long));
+  auto* found = scratch.as<unsigned long long>();
+  unsigned long long counts[2] = {0, ~0ULL};
+  FABRICHECK_HIP(hipMemcpy(found, counts, sizeof counts, hipMemcpyDefault));
+  hipLaunchKernelGGL(compare_kernel<T>, grid_for(region.count), dim3(kBlock), 0, stream.get(), data,
+                     region.count, region.content, found);
+  FABRICHECK_HIP(hipGetLastError());
+  stream.synchronize();
+  FABRICHECK_HIP(hipMemcpy(counts, found, sizeof counts, hipMemcpyDefault));
+  Verification result;
+  result.errors = counts[0];
+  if (result.errors > 0) {
+    T seen{};
+    FABRICHECK_HIP(hipMemcpy(&seen, data + counts[1], sizeof seen, hipMemcpyDefault));
+    result.first_mismatch = {stream.device(), (region.offset + counts[1]) * sizeof(T),
+                             bits_of(expected_of<T>(counts[1], region.content)), bits_of(seen)};
+  }
+  return result;
+}
+
+template <typename T>
+Verification compared(const T* data, const Region& region) {
+  Verification result;
+  for (std::uint64_t i = 0; i < region.count; ++i) {
+    const auto right = bits_of(expected_of<T>(i, region.content));
+    const auto seen = bits_of(data[i]);
+    if (right != seen && result.errors++ == 0) {
+      result.first_mismatch = {-1, (region.offset + i) * sizeof(T), right, seen};
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+const char* type_name(DataType type) {
+  switch (type) {
+    case DataType::byte:
+      return "byte";
+    case DataType::int32:
+      return "int32";
+    case DataType::float32:
+      return "float";
+    case DataType::float64:
+      return "double";
+  }
+  return "";
+}
+
+std::uint64_t type_bytes(DataType type) {
+  std::uint64_t bytes = 0;
+  with_type(type, [&bytes](auto* element) { bytes = sizeof *element; });
+  return bytes;
+}
+
+std::vector<DataType> parse_types(const std::string& text) {
+  std::vector<DataType> types;
+  for (const auto& name : split_list(text, "the list of types")) {
+    const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
+                                     [&name](DataType type) { return name == type_name(type); });
+    if (found == kTypes.end()) {
+      throw Failure(Status::usage,
+                    "'" + name + "' is not a type: choose from byte, int32, float, double");
+    }
+    if (std::find(types.begin(), types.end(), *found) != types.end()) {
+      throw Failure(Status::usage, "'" + text + "' names the type " + name + " twice");
+    }
+    types.push_back(*found);
+  }
+  return types;
+}
+
+void fill(Toucher toucher, void* array, const Region& region) {
+  if (region.count == 0) {
+    return;
+  }
+  with_type(region.content.type, [&](auto* element) {
+    using T = std::remove_pointer_t<decltype(element)>;
+    auto* data = static_cast<T*>(array) + region.offset;
+    if (toucher == nullptr) {
+      for (std::uint64_t i = 0; i < region.count; ++i) {
+        data[i] = expected_of<T>(i, region.content);
+      }
+      return;
+    }
+    toucher->use();
+    hipLaunchKernelGGL(fill_kernel<T>, grid_for(region.count), dim3(kBlock), 0, toucher->get(),
+                       data, region.count, region.content);
+    FABRICHECK_HIP(hipGetLastError());
+    toucher->synchronize();
+  });
+}
+
+void poison(Toucher toucher, void* array, std::uint64_t bytes) {
+  if (toucher == nullptr) {
+    std::memset(array, 0xff, bytes);
+    return;
+  }
+  const auto words = bytes / sizeof(std::uint64_t);
+  auto* data = static_cast<std::uint64_t*>(array);
+  toucher->use();
+  set_bits(*toucher, data, words);
+  set_bits(*toucher, reinterpret_cast<std::uint8_t*>(data + words), bytes % sizeof(std::uint64_t));
+  toucher->synchronize();
+}
+
+Verification compare(Toucher toucher, const void* array, const Region& region) {
+  Verification result;
+  if (region.count == 0) {
+    return result;
+  }
+  with_type(region.content.type, [&](auto* element) {
+    using T = std::remove_pointer_t<decltype(element)>;
+    const auto* data = static_cast<const T*>(array) + region.offset;
+    result = toucher == nullptr ? compared(data, region) : compared(*toucher, data, region);
+    result.bytes_checked = region.count * sizeof(T);
+  });
+  return result;
+}
+
+void add(Verification& sum, const Verification& part) {
+  sum.bytes_checked += part.bytes_checked;
+  sum.errors += part.errors;
+  if (part.first_mismatch && (!sum.first_mismatch || part.first_mismatch->offset_bytes <
+                                                         sum.first_mismatch->offset_bytes)) {
+    sum.first_mismatch = part.first_mismatch;
+  }
+}
+
+void flip_bit(Toucher toucher, void* array, std::uint64_t byte, int bit) {
+  auto* data = static_cast<std::uint8_t*>(array);
+  if (toucher == nullptr) {
+    data[byte] = static_cast<std::uint8_t>(data[byte] ^ (1U << bit));
+    return;
+  }
+  toucher->use();
+  hipLaunchKernelGGL(flip_kernel, dim3(1), dim3(1), 0, toucher->get(), data, byte, bit);
+  FABRICHECK_HIP(hipGetLastError());
+  toucher->synchronize();
+}
+
+std::uint64_t element_bits(const Content& content, std::uint64_t i) {
+  std::uint64_t bits = 0;
+  with_type(content.type, [&](auto* element) {
+    bits = bits_of(expected_of<std::remove_pointer_t<decltype(element)>>(i, content));
+  });
+  return bits;
+}
+
+std::string element_text(DataType type, std::uint64_t bits) {
+  std::array<char, 40> text{};
+  with_type(type, [&](auto* element) {
+    std::remove_pointer_t<decltype(element)> value{};
+    memcpy(&value, &bits, sizeof value);
+    if (sizeof value == 1) {
+      std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(bits));
+    } else {
+      std::snprintf(text.data(), text.size(), "%.17g", static_cast<double>(value));
+    }
+  });
+  return text.data();
+}
+
+}  // namespace fabricheck

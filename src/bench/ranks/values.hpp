@@ -1,0 +1,70 @@
+// What message buffers hold: values of several types whose sums over ranks are exact, the poison of
+// destinations, and the comparison, by kernels or by the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/hip.hpp"
+
+namespace fabricheck {
+
+/// The type of an element, as the result document names it: byte, int32, float, double.
+enum class DataType { byte, int32, float32, float64 };
+
+const char* type_name(DataType type);
+std::uint64_t type_bytes(DataType type);
+
+/// Types of a comma-separated list. Throws Failure(usage) for what is none or stands twice.
+std::vector<DataType> parse_types(const std::string& text);
+
+/// Ranks whose values may be summed in any order, partial sums included, and stay exact.
+constexpr int kMostRanksOfSums = 4096;
+
+/// Element i of an array holds the sum over ranks r of value(first + i, r), for `ranks` ranks from
+/// `first_rank` on. Values are whole numbers above zero, no two ranks' arrays are alike, and none
+/// has all bits set, which is the poison. Bytes have no sums: `ranks` is 1.
+struct Content {
+  DataType type = DataType::float64;
+  int first_rank = 0;
+  int ranks = 1;
+  std::uint64_t first = 0;    ///< index of the array's first element within the message
+  std::uint32_t message = 0;  ///< tells messages of one rank apart
+};
+
+/// Part of an array, in elements, and what it holds.
+struct Region {
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+  Content content;
+};
+
+/// Who touches an array: the device of a stream, by kernels, or with null the calling thread.
+using Toucher = const TimedStream*;
+
+/// Writes what the region holds. Kernels are waited for.
+void fill(Toucher toucher, void* array, const Region& region);
+
+/// Sets all bits of `bytes` bytes: no element of any type that was not written is taken for a
+/// value.
+void poison(Toucher toucher, void* array, std::uint64_t bytes);
+
+/// Compares element by element, bit by bit. `errors` counts elements; the mismatch has the byte
+/// offset into the array, and the elements' bits.
+Verification compare(Toucher toucher, const void* array, const Region& region);
+
+/// Adds up: counts, and the mismatch with the lower offset.
+void add(Verification& sum, const Verification& part);
+
+/// Flips one bit of a byte: a fault made on purpose.
+void flip_bit(Toucher toucher, void* array, std::uint64_t byte, int bit);
+
+/// Bits of the element `i` of content, in the low bytes.
+std::uint64_t element_bits(const Content& content, std::uint64_t i);
+
+/// An element as people write numbers, from its bits; of a byte in hexadecimal.
+std::string element_text(DataType type, std::uint64_t bits);
+
+}  // namespace fabricheck
