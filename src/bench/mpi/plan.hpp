@@ -62,7 +62,7 @@ std::vector<int> parse_rank_counts(const std::string& text, int ranks);
 std::vector<std::uint64_t> parse_counts(const std::string& text);
 
 /// "0 to 7", or "2".
-std::string ranks_text(int first, int last);
+std::string rank_range(int first, int last);
 
 /// One thing to measure.
 struct MpiJob {
@@ -98,6 +98,7 @@ struct MpiRequest {
   std::vector<DataType> types;                  ///< of E12
   std::vector<std::uint64_t> counts;            ///< of E12, elements
   std::set<MpiOperation> without;               ///< what MPI is known not to do
+  bool verify_only = false;                     ///< E12 alone
 };
 
 /// All jobs: pairs, then collectives, and whatever reduces last, because that is where an MPI that
