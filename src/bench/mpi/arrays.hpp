@@ -13,19 +13,17 @@ namespace fabricheck {
 class MessageArray {
  public:
   MessageArray() = default;
-  /// Of the stream's device, with null of the host, pageable. `moved` bytes at the start really
-  /// move; the rest is there on a simulated node only by its size. Throws Failure(unsupported) when
-  /// memory is missing.
+  /// Of the stream's device, with null of the host, pageable; poisoned. Of a slice of a large array
+  /// (a simulated node has no more) only `moved` bytes at the start hold data. Throws
+  /// Failure(unsupported) when memory is missing.
   MessageArray(Toucher toucher, std::uint64_t bytes, std::uint64_t moved);
 
   [[nodiscard]] void* data() const { return data_; }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
   Buffer buffer_;
-  std::shared_ptr<void> sliced_;  // of a simulation, instead of the buffer
+  std::shared_ptr<void> whole_;  // of a simulation, instead of a buffer that is a slice
   void* data_ = nullptr;
-  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace fabricheck

@@ -36,6 +36,9 @@ Director::~Director() { (void)MPI_Comm_free(&control_); }
 
 std::vector<Series> Director::measure(const MpiJob& job, const SamplingRules& rules,
                                       const std::vector<Fault>& faults) {
+  if (job.has(rank_)) {
+    part_.prepare(job);
+  }
   if (rank_ == 0) {
     return lead(job, rules, faults);
   }
@@ -120,22 +123,20 @@ BatchTimes Director::times(const MpiJob& job, int batch) {
     result.device = {sum / static_cast<double>(all.size())};
     return result;
   }
-  const auto members = job.members();
-  const auto& host = places_.at(static_cast<std::size_t>(members.front())).host;
-  bool one_clock = true;
+  // Members are source and destination in turn, and the source has the clock.
+  bool one_host = true;
   double start = all.front().start;
   double end = all.front().end;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    // Members are source and destination in turn; a destination counts where it sends, too.
-    if (i % 2 == 0 || job.operation == MpiOperation::bandwidth_both) {
-      result.device.push_back(all[i].seconds);
-      start = std::min(start, all[i].start);
-      end = std::max(end, all[i].end);
-    }
-    one_clock = one_clock && places_.at(static_cast<std::size_t>(members[i])).host == host;
+  const auto members = job.members();
+  const auto& host = places_.at(static_cast<std::size_t>(members.front())).host;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    result.device.push_back(all[i].seconds);
+    start = std::min(start, all[i].start);
+    end = std::max(end, all[i].end);
+    one_host = one_host && places_.at(static_cast<std::size_t>(members[i])).host == host;
   }
-  if (one_clock) {
-    result.host = end - start;  // longer than each time where pairs did not work all at once
+  if (one_host) {  // one clock: pairs that did not work all at once show
+    result.host = end - start;
   }
   return result;
 }
@@ -174,12 +175,7 @@ std::vector<Series> Director::lead(const MpiJob& job, const SamplingRules& rules
   const auto members = job.members();
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto found = verification_of(job, members[i], all[i]);
-    if (parts.size() == members.size()) {
-      // Both ways at once: what the source received is what the part back has sent.
-      parts[i % 2 == 0 ? i + 1 : i - 1].verification = found;
-    } else {
-      add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, found);
-    }
+    add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, found);
   }
   auto series = with_samples(std::move(parts), samples);
   for (auto& one : series) {
@@ -219,14 +215,15 @@ Series Director::describe(const MpiJob& job, const std::vector<int>& ranks) cons
     series.source = series.destination = {from.memory, -1, -1};
     return series;
   }
-  const auto end_of = [](const RankPlace& place, const char* on_device) {
-    return place.memory == "device" ? Place{on_device, place.device, -1}
+  const auto end_of = [](const RankPlace& place) {
+    return place.memory == "device" ? Place{place.memory, place.device, -1}
                                     : Place{place.memory, -1, place.numa_domain};
   };
-  series.direction = job.operation == MpiOperation::bandwidth ? "one-way" : "both-ways";
-  series.device = from.device;
-  series.source = end_of(from, "device");
-  series.destination = end_of(to, "peer");
+  const bool both = job.operation == MpiOperation::bandwidth_both;
+  series.direction = both ? "both-ways" : "one-way";
+  series.bytes_moved = (both ? 2 : 1) * job.bytes();
+  series.source = end_of(from);
+  series.destination = end_of(to);
   return series;
 }
 
@@ -237,9 +234,6 @@ std::vector<Series> Director::describe_parts(const MpiJob& job) const {
   std::vector<Series> parts;
   for (const auto& pair : job.pairs) {
     parts.push_back(describe(job, {pair.from, pair.to}));
-    if (job.operation == MpiOperation::bandwidth_both) {
-      parts.push_back(describe(job, {pair.to, pair.from}));
-    }
   }
   return parts;
 }

@@ -1,6 +1,7 @@
 // mpi: point to point and collectives between the ranks of one launch (E9, E10, E12).
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,22 +21,22 @@ using namespace fabricheck;
 using nlohmann::json;
 
 /// Where this rank's messages lie: on its device, or with null on the host.
-std::optional<TimedStream> stream_of(const MpiOptions& options, const Team& team) {
+std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const Team& team) {
   const bool on_host = options.buffers.empty() ? team.device() < 0 : options.buffers == "host";
   if (on_host) {
-    return std::nullopt;
+    return nullptr;
   }
   if (team.device() < 0) {
     throw Failure(Status::unsupported, "there is no device for buffers of devices");
   }
-  return std::make_optional<TimedStream>(team.device());
+  return std::make_unique<TimedStream>(team.device());
 }
 
-std::vector<RankPlace> places_of(const std::optional<TimedStream>& stream, const Team& team,
+std::vector<RankPlace> places_of(const TimedStream* stream, const Team& team,
                                  const json& document) {
   const auto cache = stream ? device_last_level_cache(stream->device()) : host_last_level_cache();
   std::vector<RankPlace> places;
-  const auto told = team.gather({{"on_device", stream.has_value()}, {"cache", cache}});
+  const auto told = team.gather({{"on_device", stream != nullptr}, {"cache", cache}});
   for (int rank = 0; rank < team.size(); ++rank) {
     const auto& one = told[static_cast<std::size_t>(rank)];
     RankPlace place;
@@ -78,7 +79,7 @@ class Skipped {
   std::map<std::string, std::string> reasons_;
 };
 
-void note_surroundings(const std::optional<TimedStream>& stream, const Team& team, Run& run) {
+void note_surroundings(const TimedStream* stream, const Team& team, Run& run) {
   const auto content = run.document().content();
   if (stream && !kSimulated && !device_is_cpu(stream->device())) {
     const auto about = mpi_about_devices();
@@ -110,7 +111,7 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
     throw Failure(Status::unsupported,
                   "mpi needs two ranks, and the launch has one: start it by mpiexec -n 2");
   }
-  std::optional<TimedStream> stream;
+  std::unique_ptr<TimedStream> stream;
   std::vector<MpiJob> jobs;
   MpiRequest request;
   std::unique_ptr<Part> part;
@@ -124,12 +125,11 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
       throw Failure(Status::usage, "nothing is asked for that could be measured");
     }
     const bool armed = stream && !virtual_device && !kSimulated;
-    part =
-        std::make_unique<Part>(MPI_COMM_WORLD, stream ? &*stream : nullptr, options.window, armed);
+    part = std::make_unique<Part>(MPI_COMM_WORLD, stream.get(), options.window, armed);
     part->provide(jobs);
   });
-  Director director(MPI_COMM_WORLD, *part, places_of(stream, team, run.document().content()));
-  note_surroundings(stream, team, run);
+  Director director(MPI_COMM_WORLD, *part, places_of(stream.get(), team, run.document().content()));
+  note_surroundings(stream.get(), team, run);
   Skipped skipped(request, run.document());
   if (options.trial) {
     for (const auto& job : jobs) {
@@ -175,10 +175,9 @@ int main(int argc, char** argv) {
       "Example: mpiexec -n 8 mpi --buffers device --sizes 64MiB --output result.json";
   program.rules.batch_seconds = 0.003;  // all pairs of eight ranks in well under 20 s
   program.rules.max_samples = 21;
-  program.rules.series_seconds = 0.1;
+  program.rules.series_seconds = 0.03;
   program.table = print_ranks;
-  program.define_options = [&options](CLI::App& app) { options.define(app); };
-  program.options = [&options] { return options.json(); };
+  program.define_options = [&options](CommandLine& line) { options.define(line); };
   program.body = [&options, &team](Run& run) { measure(options, team, run); };
   program.launch = &team;
   return run_program(program, argc, argv);

@@ -4,69 +4,46 @@
 
 namespace fabricheck {
 
-void MpiOptions::define(CLI::App& app) {
-  app.add_option("--buffers", buffers,
-                 "where messages lie: device or host; default: device, in a simulation where the "
-                 "rank was put")
-      ->check(CLI::IsMember({"device", "host"}));
-  app.add_option("--pairs", pairs, "all, none, or ordered pairs of ranks as in 0-1,0-6")
-      ->capture_default_str();
-  app.add_option("--together", together,
-                 "disjoint pairs at the same time: rounds (each pair once, as in a tournament), "
-                 "none, or one set as in 0-1,2-3")
-      ->capture_default_str();
-  app.add_option("--operations", operations,
-                 "what to measure of pairs, in order: latency, bandwidth, bandwidth-both")
-      ->capture_default_str();
-  app.add_option(
-      "--sizes", sizes,
-      "bytes of each message of a bandwidth: 1GiB, a list 1MiB,1GiB, or a doubling range "
-      "256:8MiB; default: 256 MiB on devices, 1 MiB in memory of the host");
-  app.add_option("--latency-size", latency_size, "bytes of each message of a latency")
-      ->capture_default_str();
-  app.add_option("--window", window, "messages under way at once; default: 16 MiB of them, 4 to 64")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--collectives", collectives,
-                 "none, or in order: bcast, allgather, reduce, allreduce, reduce_scatter, or "
-                 "reductions for the last three")
-      ->capture_default_str();
-  app.add_option("--ranks", ranks,
-                 "how many ranks collectives are on: each number from 2, all, or as in 2,4,8")
-      ->capture_default_str();
-  app.add_option("--collective-sizes", collective_sizes, "bytes of each rank's message, as --sizes")
-      ->capture_default_str();
-  app.add_option("--collective-type", collective_type, "type of the elements of timed collectives")
-      ->capture_default_str();
-  app.add_option("--types", types,
-                 "types that messages of every pair and the collectives are verified with, or none")
-      ->capture_default_str();
-  app.add_option("--counts", counts, "numbers of elements that they are verified with")
-      ->capture_default_str();
-  app.add_option(
-      "--without", without,
-      "collectives that this MPI is known not to do, as --collectives: they are noted as "
-      "skipped");
-  app.add_flag("--trial", trial,
-               "only verify, to see what this MPI does with these buffers: the document names what "
-               "was not reached in `skipped`");
-}
-
-nlohmann::json MpiOptions::json() const {
-  return {{"buffers", buffers},
-          {"pairs", pairs},
-          {"together", together},
-          {"operations", operations},
-          {"sizes", sizes},
-          {"latency_size", latency_size},
-          {"window", window > 0 ? nlohmann::json(window) : nlohmann::json(nullptr)},
-          {"collectives", collectives},
-          {"rank_counts", ranks},
-          {"collective_sizes", collective_sizes},
-          {"collective_type", collective_type},
-          {"types", types},
-          {"counts", counts},
-          {"without", without},
-          {"trial", trial}};
+void MpiOptions::define(CommandLine& line) {
+  line.add({"--buffers",
+            "where messages lie: device or host; default: device, in a simulation where the rank "
+            "was put"},
+           buffers, {"device", "host"});
+  line.add({"--pairs", "all, none, or ordered pairs of ranks as in 0-1,0-6"}, pairs);
+  line.add({"--together",
+            "disjoint pairs at the same time: rounds (each pair once, as in a tournament), none, "
+            "or one set as in 0-1,2-3"},
+           together);
+  line.add(
+      {"--operations", "what to measure of pairs, in order: latency, bandwidth, bandwidth-both"},
+      operations);
+  line.add({"--sizes",
+            "bytes of each message of a bandwidth: 1GiB, a list 1MiB,1GiB, or a doubling range "
+            "256:8MiB; default: 256 MiB on devices, 1 MiB in memory of the host"},
+           sizes);
+  line.add({"--latency-size", "bytes of each message of a latency"}, latency_size);
+  line.add({"--window", "messages under way at once; 0: 16 MiB of them, 4 to 64"}, window, 0, 1024);
+  line.add({"--collectives",
+            "none, or in order: bcast, allgather, reduce, allreduce, reduce_scatter, or reductions "
+            "for the last three"},
+           collectives);
+  line.add(
+      {"--ranks", "how many ranks collectives are on: each number from 2, all, or as in 2,4,8"},
+      ranks);
+  line.add({"--collective-sizes", "bytes of each rank's message, as --sizes"}, collective_sizes);
+  line.add({"--collective-type", "type of the elements of timed collectives"}, collective_type);
+  line.add({"--types",
+            "types that messages of every pair and the collectives are verified with, or none"},
+           types);
+  line.add({"--counts", "numbers of elements that they are verified with"}, counts);
+  line.add({"--without",
+            "collectives that this MPI is known not to do, as --collectives: they are noted as "
+            "skipped"},
+           without);
+  line.add({"--trial",
+            "only verify, to see what this MPI does with these buffers: the document names what "
+            "was not reached in `skipped`"},
+           trial);
 }
 
 MpiRequest MpiOptions::request(int launched, const std::string& default_sizes) const {

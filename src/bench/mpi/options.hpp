@@ -1,10 +1,9 @@
 // The options of mpi, as text and as what they ask for.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "harness/command_line.hpp"
 #include "mpi/plan.hpp"
 
 namespace fabricheck {
@@ -23,11 +22,10 @@ struct MpiOptions {
   std::string types = "byte,int32,float,double";
   std::string counts = "1,1009,262147";  ///< the two large ones are prime
   std::string without;
-  int window = 0;
+  int window = 0;  ///< 0: as window_for() says
   bool trial = false;
 
-  void define(CLI::App& app);
-  [[nodiscard]] nlohmann::json json() const;
+  void define(CommandLine& line);
   /// What is asked of a launch of `ranks`, with the default of sizes. A trial asks for E12 alone.
   /// Throws Failure(usage) or Failure(unsupported).
   [[nodiscard]] MpiRequest request(int ranks, const std::string& default_sizes) const;

@@ -1,7 +1,5 @@
 #include "mpi/part.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -44,21 +42,6 @@ MPI_Datatype mpi_type(DataType type) {
   return MPI_BYTE;
 }
 
-void wait_quietly(MPI_Request* request) {
-  if (kSimulated) {  // other ranks have no processor to keep from them
-    FABRICHECK_MPI(MPI_Wait(request, MPI_STATUS_IGNORE));
-    return;
-  }
-  constexpr int longest = 200;  // us
-  int done = 0;
-  for (int pause = 0; done == 0; pause = std::min(longest, pause + 5)) {
-    FABRICHECK_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
-    if (done == 0) {
-      (void)usleep(static_cast<useconds_t>(pause));
-    }
-  }
-}
-
 void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   FABRICHECK_MPI(MPI_Irecv(data, bytes, MPI_BYTE, from, tag, comm, &request));
@@ -94,9 +77,10 @@ void Part::provide(const std::vector<MpiJob>& jobs) {
   }
   for (const auto& [sliced, need] : needs) {
     Arrays arrays;
-    arrays.source = MessageArray(toucher_, need.source, sliced ? need.moved : need.source);
+    const auto slice = sliced ? need.moved : std::max(need.source, need.destination);
+    arrays.source = MessageArray(toucher_, need.source, std::min(slice, need.source));
     arrays.destination =
-        MessageArray(toucher_, need.destination, sliced ? need.moved : need.destination);
+        MessageArray(toucher_, need.destination, std::min(slice, need.destination));
     arrays_[sliced] = std::move(arrays);
   }
 }

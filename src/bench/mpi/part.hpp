@@ -18,9 +18,6 @@ namespace fabricheck {
 /// The datatype of MPI.
 MPI_Datatype mpi_type(DataType type);
 
-/// Waits without keeping the processor from ranks that work: it naps, and more and more so.
-void wait_quietly(MPI_Request* request);
-
 /// Waits for a message without keeping the processor from others.
 void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm);
 

@@ -29,8 +29,8 @@ std::vector<Matrix> matrices_of(const json& document) {
     }
     const auto ranks = series["ranks"].get<std::vector<int>>();
     const bool both = series["operation"] == "bandwidth-both";
-    const auto title = what_of(series) + (both ? ", each direction" : "") +
-                       (series["role"] == "share" && !both ? ", disjoint pairs at once" : "") +
+    const auto title = what_of(series) + (both ? ", both directions together" : "") +
+                       (series["role"] == "share" ? ", disjoint pairs at once" : "") +
                        " (row: source, column: destination)";
     auto matrix = std::find_if(matrices.begin(), matrices.end(),
                                [&title](const Matrix& one) { return one.title == title; });
@@ -40,6 +40,9 @@ std::vector<Matrix> matrices_of(const json& document) {
     matrix->rows.insert(ranks.begin(), ranks.end());
     matrix->columns = matrix->rows;
     matrix->cells.try_emplace({ranks.front(), ranks.back()}, cell_of(series));
+    if (both) {
+      matrix->cells.try_emplace({ranks.back(), ranks.front()}, cell_of(series));
+    }
   }
   return matrices;
 }
