@@ -81,16 +81,19 @@ void CommandLine::add(const Option& option, bool& value) {
 
 void CommandLine::heading(const std::string& text) { parser_->heading = text; }
 
-std::optional<int> CommandLine::parse(int argc, char** argv, const std::string& footer) {
+std::optional<int> CommandLine::parse(int argc, char** argv, const std::string& footer,
+                                      bool speaks) {
   auto& app = parser_->app;
   app.footer(footer);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      return app.exit(error);  // --help, --version
+      return speaks ? app.exit(error) : 0;  // --help, --version
     }
-    std::fprintf(stderr, "%s: %s; see --help\n", app.get_name().c_str(), error.what());
+    if (speaks) {
+      std::fprintf(stderr, "%s: %s; see --help\n", app.get_name().c_str(), error.what());
+    }
     return static_cast<int>(Status::usage);
   }
   return std::nullopt;

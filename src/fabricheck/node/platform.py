@@ -16,7 +16,7 @@ from fabricheck.node.paths import Path
 from fabricheck.node.schema import SimulationSection
 
 #: The format of the JSON document, raised with every change that the runtime must know.
-FORMAT = "fabricheck-platform-2"
+FORMAT = "fabricheck-platform-3"
 
 
 def platform_json(node: NodeModel) -> str:
@@ -32,8 +32,9 @@ def platform(node: NodeModel) -> dict[str, Any]:
     every flow may have that much, else all flows share it); ``kernel`` (for a device and the memory
     it reads or writes, the links of both directions); ``copy`` (for two places, the links of a
     copy by engine, and the ``start_us`` before its data flow; with host memory also the links of
-    ``pageable`` memory); ``pageable`` (``pin_us`` more before a copy of pageable memory, except of
-    at most ``staged_bytes``); ``migration_gbs``, of pages that a kernel waits for.
+    ``pageable`` memory); ``messages`` (for two NUMA domains, also one and the same, the links of a
+    message between ranks there); ``pageable`` (``pin_us`` more before a copy of pageable memory,
+    except of at most ``staged_bytes``); ``migration_gbs``, of pages that a kernel waits for.
 
     :raises InvalidNode: when the model lacks what a simulation needs.
     """
@@ -64,6 +65,11 @@ class _Platform:
             for source in self._places()
             for destination in self._places()
             if source != destination and self._copied(source, destination)
+        ]
+        messages = [
+            self._message(source.index, destination.index)
+            for source in node.domains
+            for destination in node.domains
         ]
         identity = node.identity
         overlay = identity["overlay"]
@@ -103,6 +109,7 @@ class _Platform:
             "links": [{"name": name, **link} for name, link in self.links.items()],
             "kernel": kernel,
             "copy": copies,
+            "messages": messages,
         }
 
     def _places(self) -> list[str]:
@@ -156,12 +163,21 @@ class _Platform:
         name = f"host link {'to' if down else 'from'} device{device.index}"
         efficiency = float(self.parameters.host_link_efficiency.value)
         links = [self._link(name, device.host_link_gbs * efficiency)]
-        between, own = self.parameters.interconnect_gbs, f"domain{device.domain}"
-        if between is not None and domain != own:
-            ends = (domain, own) if down else (own, domain)
-            name = "interconnect {}-{}".format(*ends)
-            links.append(self._link(name, float(between.value)))
-        return links
+        own = f"domain{device.domain}"
+        return links + self._interconnect(*((domain, own) if down else (own, domain)))
+
+    def _interconnect(self, source: str, destination: str) -> list[str]:
+        """Return the connection of two domains, one way, where the model has one."""
+        between = self.parameters.interconnect_gbs
+        if between is None or source == destination:
+            return []
+        return [self._link(f"interconnect {source}-{destination}", float(between.value))]
+
+    def _message(self, source: int, destination: int) -> dict[str, Any]:
+        """Return the links of a message between ranks in host memory: it is read, then written."""
+        a, b = f"domain{source}", f"domain{destination}"
+        links = [self._memory(a), self._memory(b), *self._interconnect(a, b)]
+        return {"source": a, "destination": b, "links": links}
 
     def _kernel(self, device: Device, place: str) -> dict[str, Any]:
         """Return the links that a device's kernel reads and writes a memory by."""

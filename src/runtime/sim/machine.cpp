@@ -83,11 +83,6 @@ aid_t self() {
 
 bool is_off(const char* name) { return variable(name) == "0"; }
 
-/// Copies between devices go by kernel when the engines are switched off.
-bool engines_on(bool between_devices) {
-  return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
-}
-
 const Allocation* allocation_of(const void* data) {
   const auto& all = machine();
   const auto address = reinterpret_cast<std::uintptr_t>(data);
@@ -127,10 +122,24 @@ bool exists(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < machine().visible.size();
 }
 
+// Copies between devices go by kernel when the engines are switched off.
+bool engines_on(bool between_devices) {
+  return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
+}
+
 int physical(int device) { return machine().visible[static_cast<std::size_t>(device)]; }
 
 int current_device() { return machine().devices[self()]; }
 void set_current_device(int device) { machine().devices[self()] = device; }
+
+std::optional<int> rank_device() {
+  for (int device = 0; exists(device); ++device) {
+    if (place_of_device(device) == rank_place()) {
+      return device;
+    }
+  }
+  return std::nullopt;
+}
 
 hipError_t result(hipError_t error) {
   if (error != hipSuccess) {

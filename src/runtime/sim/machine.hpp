@@ -112,4 +112,16 @@ int device_of(hipStream_t stream);
 /// The SimGrid host that actors live on.
 simgrid::s4u::Host* home();
 
+/// Whether copies by engine are switched on, those between devices if asked.
+bool engines_on(bool between_devices);
+
+/// The ways of messages between ranks: between NUMA domains, between devices by engine or by
+/// kernel, and between one and the other.
+std::map<std::pair<Place, Place>, Route> message_routes(const NodeDescription& node,
+                                                        bool by_engine);
+
+/// Makes the platform of the node in the engine that is there, with a host for ranks on each
+/// device and NUMA domain.
+void make_platform_for_ranks();
+
 }  // namespace fabricheck_sim

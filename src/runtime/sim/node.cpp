@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "fabricheck-platform-2";
+constexpr const char* kFormat = "fabricheck-platform-3";
 constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
 
 double positive(const json& value, const std::string& what) {
@@ -101,6 +101,9 @@ NodeDescription parse(const json& content) {
     if (entry.contains("pageable")) {
       node.pageable[ends] = {links_of(entry.at("pageable")), start};
     }
+  }
+  for (const auto& entry : content.at("messages")) {
+    node.messages[{entry.at("source"), entry.at("destination")}] = {links_of(entry.at("links"))};
   }
   add_migration(node, 1e9 * positive(content.at("migration_gbs"), "migration_gbs"));
   return node;

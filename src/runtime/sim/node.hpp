@@ -48,6 +48,7 @@ struct NodeDescription {
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
   std::map<std::pair<Place, Place>, Route> pageable;     ///< copies of pageable memory
   std::map<std::pair<Place, Place>, Route> migration;    ///< of pages, host and device only
+  std::map<std::pair<Place, Place>, Route> messages;     ///< of ranks, both in host memory
   double pin = 0;                  ///< seconds until the pages of a pageable copy are pinned
   std::uint64_t staged_bytes = 0;  ///< pageable copies of so many bytes need no pinning
 };
