@@ -96,8 +96,8 @@ class MpiCheck(RanksCheck, special=True):  # type: ignore[call-arg]
         if names:
             yield (
                 f"MPI did not come to its end with {', '.join(names)} on buffers of the "
-                f"{self.buffers}. If it does not take them, state them as mpi_without in the extras "
-                f"of environment {self.current_environ.name}: what remains is tested then."
+                f"{self.buffers}. If it does not take them, state them as mpi_without in the "
+                f"extras of environment {self.current_environ.name}: what remains is tested then."
             )
 
 
