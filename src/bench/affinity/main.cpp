@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       "Example: mpiexec -n 8 affinity --output result.json";
   program.define_options = [](CLI::App&) {};
   program.options = [] { return json::object(); };
-  program.body = [&team](Run&) { team.step("the report", [] {}); };
+  program.body = [&team](Run&) { team.step("tell where each rank is", [] {}); };
   program.table = print_map;
   program.launch = &team;
   return run_program(program, argc, argv);
