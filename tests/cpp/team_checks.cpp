@@ -125,8 +125,7 @@ int main(int argc, char** argv) {
   Program program;
   program.name = "affinity";  // its document needs no series
   program.description = "Checks of what ranks do together; four of them.";
-  program.define_options = [](CLI::App&) {};
-  program.options = [] { return json::object(); };
+  program.define_options = [](CommandLine&) {};
   program.rules.batch_seconds = 1e-4;
   program.rules.warm_up_seconds = 0;
   program.rules.series_seconds = 0;

@@ -1,19 +1,15 @@
 // A launch of several ranks, as the frame of programs (run.hpp) sees it; src/bench/ranks has it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/status.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace fabricheck {
 
+class CommandLine;
 class Document;
 
 /// How a run, or a rank's part of it, ended.
@@ -31,9 +27,8 @@ class Launch {
   virtual ~Launch() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
-  /// Options that every program of ranks has, and their values for the document.
-  virtual void define_options(CLI::App& app) = 0;
-  [[nodiscard]] virtual nlohmann::json options() const = 0;
+  /// Options that every program of ranks has.
+  virtual void define_options(CommandLine& line) = 0;
   /// Takes this rank's place and device, as the options say, and writes ranks and devices into the
   /// document. Collective. Throws Failure, the same on all ranks.
   virtual void describe(Document& document, const std::vector<std::string>& faults) = 0;
