@@ -61,10 +61,10 @@ def _contradictions(document: ResultDocument) -> Findings:
     for index, series in enumerate(document["series"]):
         for field, reason in (
             *_of_the_statistics(series),
+            *launches.contradictions(series, document.get("ranks")),
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
-            *launches.contradictions(series, document.get("ranks")),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):
