@@ -10,6 +10,23 @@ ROOT = Path(__file__).resolve().parents[2]
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
 
+# Programs of several ranks, for a build without MPI (FABRICHECK_MPI=OFF) none.
+RANK_PROGRAMS = [] if os.environ.get("FABRICHECK_MPI") == "OFF" else ["affinity", "pingpong", "mpi"]
+HOST_RANK_CHECKS = ["affinity", "pingpong", "mpi_pairs", "mpi_collectives", "mpi_data"]
+SIM_RANK_CHECKS = [
+    "affinity",
+    "pingpong_right",
+    "pingpong_in_order",
+    "pingpong_half_right",
+    "pingpong_half_rotated",
+    "pingpong_shared_device",
+    "pingpong_shared_domain",
+    "mpi_pairs",
+    "mpi_pairs_engine_off",
+    "mpi_collectives",
+    "mpi_data",
+]
+
 # Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks), built with MPICH and with smpicc.
 HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
 SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
@@ -45,11 +62,7 @@ site_configuration = {
                             "stream_concurrent",
                             "memcpy_near",
                             "memcpy_scan",
-                            "affinity",
-                            "pingpong",
-                            "mpi_pairs",
-                            "mpi_collectives",
-                            "mpi_data",
+                            *(HOST_RANK_CHECKS if RANK_PROGRAMS else []),
                             *(["osu_device_0", "osu_collectives"] if HOST_OSU else []),
                         ],
                         # Programs of one process need no launcher, those of ranks do.
@@ -110,17 +123,7 @@ site_configuration = {
                             "p2p_kernel",
                             "node_topology",
                             "best_devices",
-                            "affinity",
-                            "pingpong_right",
-                            "pingpong_in_order",
-                            "pingpong_half_right",
-                            "pingpong_half_rotated",
-                            "pingpong_shared_device",
-                            "pingpong_shared_domain",
-                            "mpi_pairs",
-                            "mpi_pairs_engine_off",
-                            "mpi_collectives",
-                            "mpi_data",
+                            *(SIM_RANK_CHECKS if RANK_PROGRAMS else []),
                             *(SIM_OSU_CHECKS if SIM_OSU else []),
                         ],
                         "mpi_launcher": "smpirun",
@@ -150,9 +153,7 @@ site_configuration = {
             "features": [
                 "stream",
                 "memcpy",
-                "affinity",
-                "pingpong",
-                "mpi",
+                *RANK_PROGRAMS,
                 *(["osu"] if HOST_OSU else []),
             ],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
@@ -173,9 +174,7 @@ site_configuration = {
                 "memcpy",
                 "managed",
                 "p2p",
-                "affinity",
-                "pingpong",
-                "mpi",
+                *RANK_PROGRAMS,
                 "gpu_aware_mpi",
                 *(["osu"] if SIM_OSU else []),
             ],

@@ -66,7 +66,8 @@ class Suite:
         self.config = ROOT / "config"
         self.checks: Path | None = ROOT / "reframe_checks"
         self.log = folder / "fake.log"
-        self.variables: dict[str, str] = {}
+        # The stand-ins are of programs of one process; who has those of ranks says so.
+        self.variables: dict[str, str] = {"FABRICHECK_MPI": "OFF"}
         self.programs.mkdir()
         for name, fake in FAKES.items():
             program = self.programs / name
