@@ -7,6 +7,7 @@ that a route names. All bandwidths are those that a flow can reach, peaks times 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,10 @@ from fabricheck.node.paths import Path
 from fabricheck.node.schema import SimulationSection
 
 #: The format of the JSON document, raised with every change that the runtime must know.
-FORMAT = "fabricheck-platform-2"
+FORMAT = "fabricheck-platform-3"
+#: A far pageable copy names its shared link more often than a near one, in a ratio of whole
+#: numbers of which the smaller one is at most this.
+_MOST_TIMES = 10
 
 
 def platform_json(node: NodeModel) -> str:
@@ -29,11 +33,15 @@ def platform(node: NodeModel) -> dict[str, Any]:
 
     Keys: ``format``; ``node`` (name, digest and overlay, for the result document); ``devices``;
     ``domains``; ``launch_us``, the cost of a kernel; ``links`` (``gbs`` in GB/s; with ``each``
-    every flow may have that much, else all flows share it); ``kernel`` (for a device and the memory
-    it reads or writes, the links of both directions); ``copy`` (for two places, the links of a
-    copy by engine, and the ``start_us`` before its data flow; with host memory also the links of
-    ``pageable`` memory); ``pageable`` (``pin_us`` more before a copy of pageable memory, except of
-    at most ``staged_bytes``); ``migration_gbs``, of pages that a kernel waits for.
+    every flow may have that much, else all flows share it; a flow takes of a link as often as its
+    route names it); ``kernel`` (for a device and the memory it reads or writes, the links of both
+    directions); ``copy`` (for two places, the links of a copy by engine, and the ``start_us``
+    before its data flow; with host memory also the links of ``pageable`` memory); ``pageable``
+    (``pin_us`` more before a copy of pageable memory, except of at most ``staged_bytes``);
+    ``migration_gbs``, of pages that a kernel waits for; ``messages`` (for two places,
+    the links of a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains);
+    ``message_cost`` (what a message costs its receiver: ``us`` of device memory, ``small_us`` of
+    host memory and of at most ``small_bytes``).
 
     :raises InvalidNode: when the model lacks what a simulation needs.
     """
@@ -64,6 +72,12 @@ class _Platform:
             for source in self._places()
             for destination in self._places()
             if source != destination and self._copied(source, destination)
+        ]
+        messages = [
+            self._message(source, destination)
+            for source in self._places()
+            for destination in self._places()
+            if self._messages_pass(source, destination)
         ]
         identity = node.identity
         overlay = identity["overlay"]
@@ -103,6 +117,12 @@ class _Platform:
             "links": [{"name": name, **link} for name, link in self.links.items()],
             "kernel": kernel,
             "copy": copies,
+            "messages": messages,
+            "message_cost": {
+                "us": float(parameters.message_us.value),
+                "small_us": float(parameters.message_small_us.value),
+                "small_bytes": int(parameters.message_small_bytes.value),
+            },
         }
 
     def _places(self) -> list[str]:
@@ -122,6 +142,10 @@ class _Platform:
         if a is None and b is None:
             return False  # no device takes part
         return a is None or b is None or bool(self._path(a, b))
+
+    def _messages_pass(self, source: str, destination: str) -> bool:
+        a, b = self._device(source), self._device(destination)
+        return a is b or a is None or b is None or bool(self._path(a, b))
 
     def _path(self, source: Device, destination: Device) -> Path:
         return self.node.widest_path(source.index, destination.index)
@@ -156,12 +180,15 @@ class _Platform:
         name = f"host link {'to' if down else 'from'} device{device.index}"
         efficiency = float(self.parameters.host_link_efficiency.value)
         links = [self._link(name, device.host_link_gbs * efficiency)]
-        between, own = self.parameters.interconnect_gbs, f"domain{device.domain}"
-        if between is not None and domain != own:
-            ends = (domain, own) if down else (own, domain)
-            name = "interconnect {}-{}".format(*ends)
-            links.append(self._link(name, float(between.value)))
-        return links
+        own = f"domain{device.domain}"
+        return links + self._interconnect(*((domain, own) if down else (own, domain)))
+
+    def _interconnect(self, source: str, destination: str) -> list[str]:
+        """Return the connection of two domains, where the model has one."""
+        between = self.parameters.interconnect_gbs
+        if between is None or source == destination:
+            return []
+        return [self._link(f"interconnect {source}-{destination}", float(between.value))]
 
     def _kernel(self, device: Device, place: str) -> dict[str, Any]:
         """Return the links that a device's kernel reads and writes a memory by."""
@@ -187,7 +214,7 @@ class _Platform:
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
         links = [self._memory(source), self._memory(destination)]
-        limit: str | None = None
+        limits: list[str] = []
         a, b = self._device(source), self._device(destination)
         if a is not None and b is not None:
             path = self._path(a, b)
@@ -200,16 +227,58 @@ class _Platform:
             assert device is not None
             links += self._host_links(device, source if a is None else destination, down=a is None)
             start += hop
-            limit = self._pageable(device, down=a is None)
+            limits = self._pageable(device, source if a is None else destination, down=a is None)
         links += self._engines(a or b)
         route = {"source": source, "destination": destination, "links": links, "start_us": start}
-        return route | ({"pageable": [*links, limit]} if limit else {})
+        return route | ({"pageable": [*links, *limits]} if limits else {})
 
-    def _pageable(self, device: Device, *, down: bool) -> str:
-        """Return the limit of copies of pageable memory, in one direction."""
-        efficiency = float(self.parameters.pageable_efficiency.value)
+    def _pageable(self, device: Device, domain: str, *, down: bool) -> list[str]:
+        """Return the limits of copies of pageable memory: the device's, and that of all copies."""
+        parameters = self.parameters
+        efficiency = float(parameters.pageable_efficiency.value)
         name = f"pageable copies {'to' if down else 'from'} device{device.index}"
-        return self._link(name, device.host_link_gbs * efficiency)
+        limits = [self._link(name, device.host_link_gbs * efficiency)]
+        if parameters.pageable_host_gbs is None or parameters.pageable_far_cost is None:
+            return limits
+        ratio = Fraction(parameters.pageable_far_cost.value).limit_denominator(_MOST_TIMES)
+        times = ratio.denominator if domain == f"domain{device.domain}" else ratio.numerator
+        total = float(parameters.pageable_host_gbs.value) * ratio.denominator
+        return limits + times * [self._link("pageable copies of all devices", total)]
+
+    def _message(self, source: str, destination: str) -> dict[str, Any]:
+        """Return the links of a message of MPI between two ranks, by the memory of their buffers.
+
+        Between host buffers it goes through memory that both ranks share, on the sender's domain:
+        it is read and written there, read once more, and written on the receiver's. By kernel, a
+        device that receives reads it, and one that sends to the host writes it.
+        """
+        a, b = self._device(source), self._device(destination)
+        ends = [self._memory(source), self._memory(destination)]
+        if b is not None:
+            by_kernel = [*self._kernel(b, source)["read"], ends[1]]
+        elif a is not None:
+            by_kernel = [*self._kernel(a, destination)["write"], ends[0]]
+        else:
+            by_kernel = [*ends, *2 * ends[:1], *self._interconnect(source, destination)]
+        by_engine = by_kernel
+        if a is not None and b is not None and a is not b:
+            by_engine = [*ends, *self._fabric(self._path(a, b)), *self._message_engine(a, b)]
+        elif (a is None) != (b is None):
+            by_engine = self._copy(source, destination)["links"]
+        return {
+            "source": source,
+            "destination": destination,
+            "by_engine": by_engine,
+            "by_kernel": by_kernel,
+        }
+
+    def _message_engine(self, source: Device, destination: Device) -> list[str]:
+        """Return the limits of engines for messages: those of a pair take one after the other."""
+        engine = self.node.copy_engine
+        if engine.peak_gbs is None:
+            return []
+        name = f"copy engine of messages {source.index}-{destination.index}"
+        return [self._link(name, engine.peak_gbs), *self._engines(source)[1:]]
 
     def _engines(self, device: Device | None) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all those of the device."""

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "fabricheck-platform-2";
+constexpr const char* kFormat = "fabricheck-platform-3";
 constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
 
 double positive(const json& value, const std::string& what) {
