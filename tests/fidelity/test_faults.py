@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.fidelity import compare, plan_path, read_plan, runs
-from fabricheck.fidelity.plan import Read
+from fabricheck.fidelity.planfile import Read
 from fabricheck.fidelity.records import read_records
 from fabricheck.fidelity.runs import ProgramFailed, value_of
 from fabricheck.fidelity.table import evaluate

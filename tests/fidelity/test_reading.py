@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.fidelity import compare, read_plan
-from fabricheck.fidelity.plan import Read
+from fabricheck.fidelity.planfile import Read
 from fabricheck.fidelity.runs import ProgramFailed, value_of
 from fabricheck.fidelity.table import evaluate
 from fabricheck.node import load

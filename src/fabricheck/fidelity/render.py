@@ -26,6 +26,10 @@ def page(found: Fidelity) -> str:
         f"model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
         f"records of {_all_of(found.plan.file.experiments)} on {', '.join(found.node.systems)}.",
+        *(
+            f"Of {also.system} also those of {_all_of(also.experiments)}: {also.reason}."
+            for also in found.plan.file.also
+        ),
         "",
         "Deviation is simulated / published - 1. A bandwidth within "
         f"{_percent(tolerance.bandwidth)} and a latency within {_percent(tolerance.latency)}",
@@ -56,34 +60,17 @@ def summary(found: Fidelity) -> list[str]:
     out = ["## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""]
     rows = [["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]]
     notes = []
-    for latency, what in ((False, "bandwidths"), (True, "latencies")):
-        share = found.share(latency=latency)
-        if not share.n:
-            continue
-        verdict = "met" if share.part >= AIM else "not met"
-        rows.append(
-            [
-                what,
-                str(share.n),
-                _percent(share.tolerance),
-                str(share.within),
-                f"{100 * share.part:.1f} %",
-                f"{_percent(AIM)}, {verdict}",
-                str(share.distinct),
-            ]
-        )
-        worst = ", ".join(
-            f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
-            for row in share.worst
-        )
-        notes.append(f"- Worst predicted {what}: {worst}.")
-        both = found.share(latency=latency, beside=True)
-        if both.n > share.n:
-            notes.append(
-                f"- With the {both.n - share.n} {what} that are shown but not counted: "
-                f"{both.within} of {both.n} within {_percent(both.tolerance)} "
-                f"({100 * both.part:.1f} %)."
-            )
+    for aim in found.plan.file.aims or (None,):
+        for latency, what in ((False, "bandwidths"), (True, "latencies")):
+            name = what if aim is None else f"{what} of {aim}"
+            share = found.share(latency=latency, aim=aim)
+            if not share.n:
+                continue
+            rows.append(_counted(name, share))
+            notes += _notes(name, share, found.share(latency=latency, beside=True, aim=aim))
+        remark = aim and found.plan.file.aims[aim].remark
+        if remark:
+            notes.append(f"- {aim}: {remark}.")
     if found.statements:
         holds = sum(judged.holds for judged in found.statements)
         notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
@@ -92,6 +79,34 @@ def summary(found: Fidelity) -> list[str]:
         "model, such as pairs of one link class, have one simulated value."
     )
     return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
+
+
+def _counted(name: str, share: Share) -> list[str]:
+    verdict = "met" if share.part >= AIM else "not met"
+    return [
+        name,
+        str(share.n),
+        _percent(share.tolerance),
+        str(share.within),
+        f"{100 * share.part:.1f} %",
+        f"{_percent(AIM)}, {verdict}",
+        str(share.distinct),
+    ]
+
+
+def _notes(name: str, share: Share, both: Share) -> list[str]:
+    worst = ", ".join(
+        f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
+        for row in share.worst
+    )
+    notes = [f"- Worst predicted {name}: {worst}."]
+    if both.n > share.n:
+        notes.append(
+            f"- With the {both.n - share.n} {name} that are shown but not counted: "
+            f"{both.within} of {both.n} within {_percent(both.tolerance)} "
+            f"({100 * both.part:.1f} %)."
+        )
+    return notes
 
 
 def tables(found: Fidelity) -> list[str]:
@@ -177,7 +192,7 @@ def _statements(statements: Iterable[Judged]) -> list[str]:
         rows.append(
             [
                 judged.title,
-                ", ".join(dict.fromkeys(record.id for record in judged.records)),
+                ", ".join(dict.fromkeys(judged.records)),
                 f"{judged.published}{unit}",
                 f"{low if low == high else f'{low} to {high}'}{unit}",
                 str(judged.n),
@@ -278,6 +293,13 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         "node": found.node.identity,
         "bandwidths": share(found.share(latency=False)),
         "latencies": share(found.share(latency=True)),
+        "aims": {
+            aim: {
+                "bandwidths": share(found.share(latency=False, aim=aim)),
+                "latencies": share(found.share(latency=True, aim=aim)),
+            }
+            for aim in found.plan.file.aims
+        },
         "rows": [
             *rows(found.predicted, "predicted"),
             *rows(found.fitted, "fitted"),
@@ -286,7 +308,7 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         "statements": [
             {
                 "title": judged.title,
-                "records": [record.id for record in judged.records],
+                "records": list(judged.records),
                 "published": judged.published,
                 "simulated": [judged.low, judged.high],
                 "unit": judged.unit,

@@ -41,7 +41,7 @@ def platform(node: NodeModel) -> dict[str, Any]:
     ``migration_gbs``, of pages that a kernel waits for; ``messages`` (for two places,
     the links of a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains);
     ``message_cost`` (what a message costs its receiver: ``us`` of device memory, ``small_us`` of
-    host memory and of at most ``small_bytes``).
+    host memory and of fewer than ``small_bytes``).
 
     :raises InvalidNode: when the model lacks what a simulation needs.
     """

@@ -186,7 +186,7 @@ class SimulationSection(_Section):
     memory share, and ``pageable_far_cost`` how many times its bytes one of them takes of it when
     its memory is on another NUMA domain than its device; without them they share nothing of that
     kind. ``message_us`` is what a message of MPI costs its receiver; messages of host memory and
-    those of at most ``message_small_bytes`` cost ``message_small_us``.
+    those of fewer than ``message_small_bytes`` cost ``message_small_us``.
     """
 
     memory_efficiency: KnownQuantity
