@@ -26,11 +26,13 @@ setup:
 build: setup
 	@$(MAKE) --no-print-directory programs
 
-# Configures quietly, builds with progress; a failing configuration shows what it said.
+# Configures quietly, builds with progress; a failing configuration shows what it said. The MPI is
+# that of .venv, so that its mpiexec (env.sh) starts what was built with it.
 programs:
-	@mkdir -p build; for runtime in $(RUNTIMES); do \
+	@mkdir -p build; export PATH="$$PWD/.venv/bin:$$PATH"; for runtime in $(RUNTIMES); do \
 	  log=build/$$runtime.cmake.log; \
-	  cmake -G Ninja -S . -B build/$$runtime -DFABRICHECK_RUNTIME=$$runtime $(CMAKE_OPTIONS) > $$log \
+	  cmake -G Ninja -S . -B build/$$runtime -DFABRICHECK_RUNTIME=$$runtime -DFABRICHECK_MPI=ON \
+	    $(CMAKE_OPTIONS) > $$log \
 	    || { cat $$log; exit 1; }; \
 	  cmake --build build/$$runtime; \
 	done

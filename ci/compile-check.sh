@@ -7,7 +7,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 runtime=$1
 build=$2
-options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="$runtime" -DFABRICHECK_WERROR=ON)
+options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="$runtime" -DFABRICHECK_WERROR=ON
+  -DFABRICHECK_MPI=ON)
+export PATH=$PWD/.venv/bin:$PATH  # mpicxx: any MPI will do to compile with
 
 case $runtime in
   rocm)

@@ -19,8 +19,9 @@ elseif(FABRICHECK_RUNTIME STREQUAL "sim")
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   pkg_check_modules(SIMGRID REQUIRED IMPORTED_TARGET simgrid>=3.32)
   add_library(fabricheck_sim_runtime STATIC src/runtime/cpu/errors.cpp
-    src/runtime/sim/machine.cpp src/runtime/sim/managed.cpp src/runtime/sim/node.cpp
-    src/runtime/sim/platform.cpp src/runtime/sim/runtime.cpp src/runtime/sim/streams.cpp)
+    src/runtime/sim/machine.cpp src/runtime/sim/managed.cpp src/runtime/sim/messages.cpp
+    src/runtime/sim/node.cpp src/runtime/sim/platform.cpp src/runtime/sim/runtime.cpp
+    src/runtime/sim/streams.cpp)
   target_include_directories(fabricheck_sim_runtime PUBLIC src/runtime/cpu src/runtime/sim)
   string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _ "${SIMGRID_VERSION}")
   target_compile_definitions(fabricheck_sim_runtime PUBLIC FABRICHECK_SIMULATED

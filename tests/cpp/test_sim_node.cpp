@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "node.hpp"
+#include "machine.hpp"
 
-using fabricheck_sim::read_node;
+using namespace fabricheck_sim;
 using nlohmann::json;
 
 namespace {
@@ -68,6 +68,33 @@ TEST_CASE("pages take the way of copies between host and device, and the link of
   }
 }
 
+TEST_CASE("messages have a way by engine and by kernel, and the rate of one alone") {
+  const auto node = read_node(FABRICHECK_TEST_NODE);
+  const auto engine = message_ways(node, true);
+  const auto kernel = message_ways(node, false);
+  const std::pair devices{"device0", "device1"};
+  CHECK(engine.at(devices).bytes_per_second == doctest::Approx(8e9));
+  CHECK(kernel.at(devices).bytes_per_second == doctest::Approx(10e9));
+  const auto& host = engine.at({"domain0", "domain0"});
+  CHECK(host.bytes_per_second == doctest::Approx(25e9));  // its link counts twice
+  CHECK(host.host_only);
+  CHECK_FALSE(engine.at(devices).host_only);
+}
+
+TEST_CASE("a message takes its bytes, and what it costs its receiver") {
+  const auto node = read_node(FABRICHECK_TEST_NODE);
+  const auto ways = message_ways(node, true);
+  const auto seconds = [&](const MessageWay& way, double bytes) {
+    return bytes / (way.bytes_per_second * message_factor(node, way, bytes));
+  };
+  const auto& devices = ways.at({"device0", "device1"});
+  CHECK(seconds(devices, 8e6) == doctest::Approx(1e-3 + 6e-6));
+  CHECK(seconds(devices, 1024) == doctest::Approx(0.128e-6 + 6e-6));
+  CHECK(seconds(devices, 1000) == doctest::Approx(0.125e-6 + 0.5e-6));
+  CHECK(seconds(ways.at({"domain0", "domain0"}), 25e6) == doctest::Approx(1e-3 + 0.5e-6));
+  CHECK(message_factor(node, devices, 0) == 1);
+}
+
 TEST_CASE("what is no platform is refused with file and reason") {
   CHECK_THROWS_WITH_AS((void)read_node("nowhere.json"),
                        doctest::Contains("'nowhere.json', which can not be read"),
@@ -89,6 +116,9 @@ TEST_CASE("what is no platform is refused with file and reason") {
   other = good();
   other["copy"].back()["pageable"] = json::array();
   CHECK(names(refusal(other.dump()), "a route has no link"));
+  other = good();
+  other["message_cost"]["us"] = 0;
+  CHECK(names(refusal(other.dump()), "us of message_cost is not positive"));
   other = good();
   other["pageable"]["pin_us"] = -1;
   CHECK(names(refusal(other.dump()), "pin_us is not positive"));

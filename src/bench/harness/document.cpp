@@ -44,10 +44,15 @@ std::string hexadecimal(std::uint64_t word) {
 json verification_json(const Verification& found) {
   json mismatch = nullptr;
   if (found.first_mismatch) {
-    mismatch = {{"device", or_null(found.first_mismatch->device)},
-                {"offset_bytes", found.first_mismatch->offset_bytes},
-                {"expected", hexadecimal(found.first_mismatch->expected)},
-                {"found", hexadecimal(found.first_mismatch->found)}};
+    const auto& first = *found.first_mismatch;
+    const bool typed = !first.expected_text.empty();
+    mismatch = {{"device", or_null(first.device)},
+                {"offset_bytes", first.offset_bytes},
+                {"expected", typed ? first.expected_text : hexadecimal(first.expected)},
+                {"found", typed ? first.found_text : hexadecimal(first.found)}};
+    if (first.rank >= 0) {
+      mismatch["rank"] = first.rank;
+    }
   }
   return {{"bytes_checked", found.bytes_checked},
           {"errors", found.errors},
@@ -111,33 +116,39 @@ json series_json(const Series& series, double noise_limit) {
     const auto ratio = by_host / summary.median;
     host = {{"median", by_host}, {"ratio", ratio}, {"agrees", std::abs(ratio - 1) <= 0.02}};
   }
-  return {{"experiment", series.experiment},
-          {"operation", series.operation},
-          {"role", series.role},
-          {"device", or_null(series.device)},
-          {"device_set", series.device_set},
-          {"source", place_json(series.source)},
-          {"destination", place_json(series.destination)},
-          {"engine", series.engine},
-          {"stores", series.stores.empty() ? json(nullptr) : json(series.stores)},
-          {"movement", series.movement.empty() ? json(nullptr) : json(series.movement)},
-          {"direction", series.direction},
-          {"bytes", series.bytes},
-          {"bytes_moved", series.bytes_moved},
-          {"bytes_counted", series.read_and_write ? "read+write" : "once"},
-          {"regime", series.in_memory ? "memory" : "cache"},
-          {"block_size", series.block_size > 0 ? json(series.block_size) : json(nullptr)},
-          {"batch", series.batch},
-          {"unit", series.latency ? "us" : "GB/s"},
-          {"better", series.latency ? "lower" : "higher"},
-          {"samples", samples},
-          {"median", summary.median},
-          {"mad", summary.mad},
-          {"ci95", interval},
-          {"relative_half_width", width ? json(*width) : json(nullptr)},
-          {"host_clock", host},
-          {"noisy", width && *width > noise_limit},
-          {"verification", verification_json(series.verification)}};
+  json result{{"experiment", series.experiment},
+              {"operation", series.operation},
+              {"role", series.role},
+              {"device", or_null(series.device)},
+              {"device_set", series.device_set},
+              {"source", place_json(series.source)},
+              {"destination", place_json(series.destination)},
+              {"engine", series.engine},
+              {"stores", series.stores.empty() ? json(nullptr) : json(series.stores)},
+              {"movement", series.movement.empty() ? json(nullptr) : json(series.movement)},
+              {"direction", series.direction},
+              {"bytes", series.bytes},
+              {"bytes_moved", series.bytes_moved},
+              {"bytes_counted", series.read_and_write ? "read+write" : "once"},
+              {"regime", series.in_memory ? "memory" : "cache"},
+              {"block_size", series.block_size > 0 ? json(series.block_size) : json(nullptr)},
+              {"batch", series.batch},
+              {"unit", series.latency ? "us" : "GB/s"},
+              {"better", series.latency ? "lower" : "higher"},
+              {"samples", samples},
+              {"median", summary.median},
+              {"mad", summary.mad},
+              {"ci95", interval},
+              {"relative_half_width", width ? json(*width) : json(nullptr)},
+              {"host_clock", host},
+              {"noisy", width && *width > noise_limit},
+              {"verification", verification_json(series.verification)}};
+  if (!series.ranks.empty()) {
+    result["ranks"] = series.ranks;
+    result["datatype"] = series.datatype.empty() ? json(nullptr) : json(series.datatype);
+    result["placement"] = series.placement.empty() ? json(nullptr) : json(series.placement);
+  }
+  return result;
 }
 
 void write_whole(const std::string& path, const std::string& text) {

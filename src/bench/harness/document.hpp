@@ -28,9 +28,11 @@ struct Verification {
     std::uint64_t offset_bytes = 0;
     std::uint64_t expected = 0;
     std::uint64_t found = 0;
+    int rank = -1;                              ///< of a launch of ranks
+    std::string expected_text{}, found_text{};  ///< of data with a type, instead of the words
   };
   std::uint64_t bytes_checked = 0;
-  std::uint64_t errors = 0;  ///< 64-bit words that differ
+  std::uint64_t errors = 0;  ///< elements that differ: 64-bit words, or as `datatype` says
   std::optional<Mismatch> first_mismatch;
 };
 
@@ -47,6 +49,9 @@ struct Series {
   std::string stores;    ///< of a kernel: plain or streaming; empty without one
   std::string movement;  ///< of managed and mapped memory; empty elsewhere
   std::string direction = "local";
+  std::vector<int> ranks{};  ///< those that take part, in order; empty without MPI
+  std::string datatype{};    ///< byte, int32, float, double; empty without MPI
+  std::string placement{};   ///< of the ranks of E6; empty elsewhere
   std::uint64_t bytes = 0;
   std::uint64_t bytes_moved = 0;
   bool read_and_write = true;  ///< bytes_counted: read+write, else once

@@ -84,6 +84,21 @@ std::vector<HostDomain> domains_of(hwloc_topology_t topology) {
 
 std::vector<HostDomain> host_domains() { return domains_of(whole_topology()); }
 
+void bind_to_core(int core) {
+  auto* wanted = hwloc_bitmap_alloc();
+  auto* present = hwloc_bitmap_alloc();
+  hwloc_bitmap_only(wanted, static_cast<unsigned>(core));
+  (void)hwloc_set_cpubind(whole_topology(), wanted, HWLOC_CPUBIND_PROCESS);
+  const bool bound = hwloc_get_cpubind(whole_topology(), present, HWLOC_CPUBIND_PROCESS) == 0 &&
+                     hwloc_bitmap_isequal(wanted, present) != 0;
+  hwloc_bitmap_free(wanted);
+  hwloc_bitmap_free(present);
+  if (!bound) {
+    throw Failure(Status::unsupported,
+                  "core " + std::to_string(core) + " is not open to this process");
+  }
+}
+
 CoreBinding::CoreBinding(int numa_domain) {
   if (numa_domain < 0) {
     return;

@@ -26,6 +26,10 @@ std::vector<HostDomain> host_domains();
 /// The same of any topology, which must have been loaded with what is disallowed.
 std::vector<HostDomain> domains_of(hwloc_topology_t topology);
 
+/// Keeps this process on one core from now on. Throws Failure(unsupported) naming the core when the
+/// system does not let it.
+void bind_to_core(int core);
+
 /// Keeps the calling thread, and threads that it creates, on the cores of a NUMA domain for its own
 /// life time; negative: no binding.
 class CoreBinding {

@@ -4,15 +4,16 @@
 
 #include <csignal>
 #include <cstdio>
-#include <ctime>
-#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
+#include "harness/watchdog.hpp"
 
 namespace fabricheck {
 namespace {
@@ -21,49 +22,6 @@ using nlohmann::json;
 
 constexpr double kSilentSeconds = 3;    // no progress lines in short runs
 constexpr double kProgressSeconds = 2;  // between two progress lines
-
-void say(const std::string& name, const std::string& sentence) {
-  std::fprintf(stderr, "%s: %s\n", name.c_str(), sentence.c_str());
-}
-
-sigset_t handled_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    sigaddset(&set, signal);
-  }
-  return set;
-}
-
-/// Ends the process at the time limit or on a signal, with a document of what was measured: a
-/// device call that hangs cannot be interrupted otherwise.
-void watch(const std::string& name, double seconds, Document& document) {
-  const auto set = handled_signals();
-  const auto deadline = wall_seconds() + seconds;
-  int signal = -1;
-  while (signal < 0) {
-    const auto left = deadline - wall_seconds();
-    if (left <= 0) {
-      break;
-    }
-    timespec pause{};
-    pause.tv_sec = static_cast<time_t>(left);
-    pause.tv_nsec = static_cast<long>((left - static_cast<double>(pause.tv_sec)) * 1e9);
-    signal = sigtimedwait(&set, nullptr, &pause);  // -1 again when a debugger interrupts it
-  }
-  const bool late = signal < 0;
-  const auto sentence =
-      late ? "not finished within the time limit of " + nlohmann::json(seconds).dump() + " s"
-           : "interrupted by signal " + std::to_string(signal);
-  const int code = late ? static_cast<int>(Status::time_limit) : 128 + signal;
-  say(name, sentence);
-  try {
-    document.finish(late ? status_word(Status::time_limit) : "interrupted", code, sentence, false);
-  } catch (const Failure& failure) {
-    say(name, failure.what());
-  }
-  _exit(code);
-}
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
   auto& rules = options.rules;
@@ -118,9 +76,29 @@ std::string host_text(const Place& place) {
          (place.numa_domain >= 0 ? " of NUMA domain " + std::to_string(place.numa_domain) : "");
 }
 
+/// Bytes of an element; without a type data is compared by words of 64 bits.
+std::uint64_t element_bytes(const std::string& datatype) {
+  return datatype == "byte" ? 1 : datatype == "int32" || datatype == "float" ? 4 : 8;
+}
+
+/// " on rank 3", " from rank 0 to rank 3", " among ranks 0 to 7"
+std::string ranks_text(const Series& series) {
+  const auto first = std::to_string(series.ranks.front());
+  const auto last = std::to_string(series.ranks.back());
+  if (series.ranks.size() == 1) {
+    return " on rank " + first;
+  }
+  return series.direction == "collective" || series.ranks.size() > 2
+             ? " among ranks " + first + " to " + last
+             : " from rank " + first + " to rank " + last;
+}
+
 /// " on device 1", and for what reaches other memory " from device 0 to device 1" too, or
 /// " from host-pinned memory of NUMA domain 2".
 std::string place_text(const Series& series) {
+  if (!series.ranks.empty()) {
+    return (series.datatype.empty() ? "" : " of " + series.datatype) + ranks_text(series);
+  }
   if (series.device < 0) {
     return " on the whole set";
   }
@@ -156,6 +134,9 @@ json head(const Program& program, int argc, char** argv, const CommonOptions& op
   resolved["warm_up_s"] = options.rules.warm_up_seconds;
   resolved["series_time_s"] = options.rules.series_seconds;
   resolved["time_limit_s"] = options.time_limit;
+  if (program.launch != nullptr) {
+    resolved.update(program.launch->options());
+  }
   return {{"program",
            {{"name", program.name},
             {"version", FABRICHECK_VERSION},
@@ -173,51 +154,100 @@ json head(const Program& program, int argc, char** argv, const CommonOptions& op
           {"faults_injected", options.faults}};
 }
 
-/// Measures, writes the document and ends the process.
-[[noreturn]] void run_to_the_end(const Program& program, const CommonOptions& options, int argc,
-                                 char** argv) {
-  auto status = Status::good;
-  std::string sentence;
-  bool complete = true;
+/// What the body, or what comes before it, ended with.
+Outcome outcome_of(const std::function<Outcome()>& work) {
   try {
-    Document document(options.output, head(program, argc, argv, options));
-    Run run(program.name, options, document);
-    std::thread([&program, &options, &document] {
-      watch(program.name, options.time_limit, document);
-    }).detach();
-    try {
-      require_node();
+    return work();
+  } catch (const Failure& failure) {
+    return {failure.status(), failure.what(), false};
+  } catch (const std::invalid_argument& error) {
+    return {Status::usage, error.what(), false};  // a setting of a runtime, in the environment
+  } catch (const std::exception& error) {
+    return {Status::runtime_error, error.what(), false};
+  }
+}
+
+Outcome measure(const Program& program, const CommonOptions& options, Document& document,
+                bool speaks) {
+  return outcome_of([&]() -> Outcome {
+    require_node();
+    if (program.launch != nullptr) {
+      program.launch->describe(document, options.faults);
+    } else {
       document.set("devices", describe_devices());
       document.set("versions", describe_versions());
-      program.body(run);
-      status = run.status();
-      sentence = run.sentence();
-    } catch (const Failure& failure) {
-      status = failure.status();
-      sentence = failure.what();
-      complete = false;
-    } catch (const std::invalid_argument& error) {
-      status = Status::usage;  // a setting of a runtime of ours, in the environment
-      sentence = error.what();
-      complete = false;
-    } catch (const std::exception& error) {
-      status = Status::runtime_error;
-      sentence = error.what();
-      complete = false;
     }
-    program.table(document.content(), stderr);
-    document.finish(status_word(status), static_cast<int>(status), sentence, complete);
-  } catch (const Failure& failure) {
-    // The document has nowhere to go.
-    status = failure.status();
-    sentence = failure.what();
+    Run run(program.name, options, document, speaks);
+    program.body(run);
+    return {run.status(), run.sentence(), true};
+  });
+}
+
+/// Measures and writes the document; returns the exit code. The process then has to end, for the
+/// watchdog still refers to what was in use, except on a rank of a simulation.
+int run_to_the_end(const Program& program, const CommonOptions& options, int argc, char** argv) {
+  auto* launch = program.launch;
+  const bool speaks = launch == nullptr || launch->rank() == 0;
+  Outcome outcome;
+  std::unique_ptr<Document> document;
+  const auto opened = outcome_of([&]() -> Outcome {
+    document = std::make_unique<Document>(speaks ? options.output : "/dev/null",
+                                          head(program, argc, argv, options));
+    return {};
+  });
+  std::unique_ptr<Watchdog> watchdog;
+  if (document != nullptr && (speaks || !is_simulated_rank())) {
+    watchdog = std::make_unique<Watchdog>(program.name, options.time_limit, *document, launch);
   }
-  if (!sentence.empty()) {
-    say(program.name, sentence);
+  outcome = launch == nullptr ? opened : launch->agree(opened);
+  if (outcome.status == Status::good) {
+    outcome = measure(program, options, *document, speaks);
+    outcome = launch == nullptr ? outcome : launch->agree(outcome);
+    if (speaks) {
+      program.table(document->content(), stderr);
+    }
+    const auto written = outcome_of([&]() -> Outcome {
+      document->finish(status_word(outcome.status), static_cast<int>(outcome.status),
+                       outcome.sentence, outcome.complete);
+      return outcome;
+    });
+    outcome = launch == nullptr ? written : launch->agree(written);
+  }
+  if (speaks && !outcome.sentence.empty()) {
+    say(program.name, outcome.sentence);
+  }
+  if (launch != nullptr) {
+    launch->leave();
   }
   std::fflush(nullptr);
-  // The watchdog refers to objects of this frame: leave without unwinding it.
-  _exit(static_cast<int>(status));
+  if (!is_simulated_rank()) {
+    _exit(static_cast<int>(outcome.status));  // a device call may still hang: unwind nothing
+  }
+  return static_cast<int>(outcome.status);
+}
+
+/// Reads the options. Returns an exit code where there is nothing to run.
+std::optional<int> parse(CLI::App& app, CommonOptions& options, const std::string& name, int argc,
+                         char** argv, bool speaks) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {  // --help, --version
+      return speaks ? app.exit(error) : 0;
+    }
+    if (speaks) {
+      say(name, std::string(error.what()) + "; see --help");
+    }
+    return static_cast<int>(Status::usage);
+  }
+  if (options.rules.max_samples < options.rules.min_samples) {
+    if (speaks) {
+      say(name, "--max-samples " + std::to_string(options.rules.max_samples) +
+                    " is below --samples " + std::to_string(options.rules.min_samples));
+    }
+    return static_cast<int>(Status::usage);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -226,7 +256,7 @@ void Run::begin(const std::string& what) {
   ++begun_;
   document_.keep_partial();
   const auto now = wall_seconds();
-  if (now - started_ < kSilentSeconds || now - last_shown_ < kProgressSeconds) {
+  if (!speaks_ || now - started_ < kSilentSeconds || now - last_shown_ < kProgressSeconds) {
     return;
   }
   last_shown_ = now;
@@ -236,7 +266,9 @@ void Run::begin(const std::string& what) {
 
 void Run::note(const std::string& sentence) {
   document_.add_note(sentence);
-  say(name_, sentence);
+  if (speaks_) {
+    say(name_, sentence);
+  }
 }
 
 void Run::add(const Series& series) {
@@ -245,9 +277,14 @@ void Run::add(const Series& series) {
   const auto& check = series.verification;
   if (check.errors > 0 && series.role != "sum") {
     const auto& first = document["verification"]["first_mismatch"];
+    const auto element = element_bytes(series.datatype);
+    const auto on_rank = check.first_mismatch->rank < 0
+                             ? ""
+                             : " on rank " + std::to_string(check.first_mismatch->rank);
     worsen(Status::wrong_data, where + ": " + std::to_string(check.errors) + " of " +
-                                   std::to_string(check.bytes_checked / 8) +
-                                   " words are wrong, the first at byte " +
+                                   std::to_string(check.bytes_checked / element) +
+                                   (series.datatype.empty() ? " words" : " elements") +
+                                   " are wrong, the first" + on_rank + " at byte " +
                                    std::to_string(check.first_mismatch->offset_bytes) +
                                    ": expected " + first["expected"].get<std::string>() +
                                    ", found " + first["found"].get<std::string>());
@@ -280,32 +317,29 @@ int run_program(const Program& program, int argc, char** argv) {
   CommonOptions options;
   options.rules = program.rules;
   program.define_options(app);
-  add_common_options(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      return app.exit(error);  // --help, --version
-    }
-    say(program.name, std::string(error.what()) + "; see --help");
-    return static_cast<int>(Status::usage);
+  auto* launch = program.launch;
+  if (launch != nullptr) {
+    launch->define_options(app);
   }
-
-  if (options.rules.max_samples < options.rules.min_samples) {
-    say(program.name, "--max-samples " + std::to_string(options.rules.max_samples) +
-                          " is below --samples " + std::to_string(options.rules.min_samples));
-    return static_cast<int>(Status::usage);
+  add_common_options(app, options);
+  const bool speaks = launch == nullptr || launch->rank() == 0;
+  if (const auto code = parse(app, options, program.name, argc, argv, speaks)) {
+    if (launch != nullptr) {
+      launch->leave();
+    }
+    return *code;
   }
   options.rules = simulated_rules(options.rules);
 
   // Signals go to the watchdog; a file size limit is an error of write(), not the end.
-  const auto set = handled_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  hold_signals();
   (void)std::signal(SIGXFSZ, SIG_IGN);
   (void)std::signal(SIGPIPE, SIG_IGN);
 
   try {
-    run_simulated([&] { run_to_the_end(program, options, argc, argv); });
+    int code = 0;
+    run_simulated([&] { code = run_to_the_end(program, options, argc, argv); });
+    return code;
   } catch (const std::exception& error) {
     say(program.name, error.what());  // the simulation itself ended, and the program with it
   }

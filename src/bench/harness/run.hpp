@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/document.hpp"
+#include "harness/launch.hpp"
 #include "harness/sampling.hpp"
 #include "harness/table.hpp"
 
@@ -24,8 +25,13 @@ struct CommonOptions {
 /// A run in progress, as the body of a program sees it.
 class Run {
  public:
-  Run(const std::string& name, const CommonOptions& options, Document& document)
-      : name_(name), options_(options), document_(document), started_(wall_seconds()) {}
+  /// A run that does not speak says nothing on standard error.
+  Run(const std::string& name, const CommonOptions& options, Document& document, bool speaks = true)
+      : name_(name),
+        options_(options),
+        document_(document),
+        speaks_(speaks),
+        started_(wall_seconds()) {}
 
   [[nodiscard]] const CommonOptions& options() const { return options_; }
   Document& document() { return document_; }
@@ -49,6 +55,7 @@ class Run {
   std::string name_;
   const CommonOptions& options_;
   Document& document_;
+  bool speaks_;
   double started_;
   double last_shown_ = 0;
   std::size_t planned_ = 0;
@@ -67,11 +74,15 @@ struct Program {
   SamplingRules rules{};  ///< defaults of the common options
   /// Prints a finished document for people.
   std::function<void(const nlohmann::json&, std::FILE*)> table = print_table;
+  /// Of a program of several ranks, all of which run the body: rank 0 alone writes the document and
+  /// speaks. Null: one process.
+  Launch* launch = nullptr;
 };
 
 /// Runs a program and returns its exit code. The result document is written whatever happens
 /// after the options were parsed: by the program, or by a watchdog at the time limit or on
 /// SIGINT, SIGTERM, SIGHUP. A table for people goes to standard error.
+/// Returns only from what does not get to the options, and on a rank of a simulation.
 int run_program(const Program& program, int argc, char** argv);
 
 }  // namespace fabricheck

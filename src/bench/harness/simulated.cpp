@@ -58,6 +58,13 @@ SamplingRules simulated_rules(SamplingRules rules) {
 
 json describe_node() { return fabricheck_sim::node_identity(); }
 
+bool is_simulated_rank() { return fabricheck_sim::is_rank(); }
+std::string simulated_place() { return fabricheck_sim::rank_place(); }
+std::optional<int> simulated_device() { return fabricheck_sim::rank_device(); }
+std::function<void()> on_simulated_halt(const std::function<void()>& told) {
+  return fabricheck_sim::on_halt(told);
+}
+
 json describe_host() {
   const auto identity = fabricheck_sim::node_identity();
   json domains = json::array();
@@ -105,6 +112,7 @@ std::vector<HostDomain> host_domains() {
 // Calls on the simulated host take no time, wherever they come from.
 CoreBinding::CoreBinding(int) {}
 CoreBinding::~CoreBinding() = default;
+void bind_to_core(int) {}
 
 std::vector<double> run_at_once(const std::vector<std::function<void()>>& works) {
   const double start = host_seconds();

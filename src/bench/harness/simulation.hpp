@@ -11,6 +11,8 @@
 #include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "harness/sampling.hpp"
@@ -54,6 +56,14 @@ void require_node();
 SamplingRules simulated_rules(SamplingRules rules);
 /// The member `node` of the result document.
 nlohmann::json describe_node();
+/// Whether this is a rank of a simulation: all ranks are then one process, which none may end.
+bool is_simulated_rank();
+/// Where a simulated rank was put, device3 or domain1; empty where ranks are no simulation.
+std::string simulated_place();
+/// The device it was put on, as the runtime numbers it; nothing where that is none that it sees.
+std::optional<int> simulated_device();
+/// Calls `told` when nothing in a simulation of ranks can go on, until the result is called.
+std::function<void()> on_simulated_halt(const std::function<void()>& told);
 
 #else
 
@@ -66,6 +76,12 @@ inline void run_simulated(const std::function<void()>& body) { body(); }
 inline void require_node() {}
 inline SamplingRules simulated_rules(SamplingRules rules) { return rules; }
 inline nlohmann::json describe_node() { return nullptr; }
+inline bool is_simulated_rank() { return false; }
+inline std::string simulated_place() { return ""; }
+inline std::optional<int> simulated_device() { return std::nullopt; }
+inline std::function<void()> on_simulated_halt(const std::function<void()>&) {
+  return [] {};
+}
 
 #endif
 

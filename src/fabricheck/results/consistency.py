@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from fabricheck.results import host_copies, statistics
+from fabricheck.results import host_copies, launches, statistics
 from fabricheck.results.model import Place, ResultDocument, Series
 
 #: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
@@ -51,6 +51,7 @@ Findings = Iterator[tuple[str, str]]
 def _contradictions(document: ResultDocument) -> Findings:
     yield from _of_the_run(document)
     yield from _of_the_times(document)
+    yield from launches.of_the_ranks(document)
     devices = {device["index"] for device in document["devices"]}
     if len(devices) != len(document["devices"]):
         yield "$.devices", "two devices have the same index"
@@ -63,6 +64,7 @@ def _contradictions(document: ResultDocument) -> Findings:
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
+            *launches.contradictions(series, document.get("ranks")),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):
@@ -84,7 +86,8 @@ def _of_the_run(document: ResultDocument) -> Findings:
     if node is None and document["clock"] == "simulated" and status == "good":
         yield "$.node", "is missing, and the clock is simulated"
     compared = document.get("differences") is not None
-    if status == "good" and not document["series"] and not compared:
+    told = document["program"]["name"] == "affinity" and document.get("ranks") is not None
+    if status == "good" and not document["series"] and not compared and not told:
         yield "$.series", "is empty, the outcome is good, and nothing was compared"
     if compared and not document["complete"]:
         yield "$.differences", f"is set, and the outcome's status is {status}"
@@ -163,10 +166,12 @@ def _of_the_units(series: Series) -> Findings:
     if stores is not None and series["engine"] != "kernel":
         yield "stores", f"is {stores}, and the engine is {series['engine']}"
     once = unit == "GB/s" and series["bytes_counted"] == "once"
-    if once and series["role"] != "sum" and series["bytes_moved"] != series["bytes"]:
+    of_ranks = series.get("ranks") is not None
+    counted = launches.messages(series) * series["bytes"] if of_ranks else series["bytes"]
+    if once and (of_ranks or series["role"] != "sum") and series["bytes_moved"] != counted:
         yield (
             "bytes_moved",
-            f"is {series['bytes_moved']}, and {series['bytes']} bytes are counted once",
+            f"is {series['bytes_moved']}, and {counted} bytes are counted once",
         )
     arrays = STREAM_ARRAYS.get(series["operation"])
     if (
@@ -195,7 +200,11 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
         yield "device_set", "names a device twice"
     device = series["device"]
     role = series["role"]
-    if role == "sum":
+    if not active and series.get("ranks") is None:
+        yield "device_set", "is empty"
+    if series.get("ranks") is not None:
+        pass  # said in launches
+    elif role == "sum":
         if device is not None:
             yield "device", f"is {device}, and a sum has none"
     elif device is None:
@@ -209,18 +218,19 @@ def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Fin
                 yield f"device_set[{index}]", f"device {member} has no part in this single series"
     for side in ("source", "destination"):
         place = series["source"] if side == "source" else series["destination"]
-        for field, reason in _of_a_place(place, role, devices, domains):
+        together = role == "sum" or series["direction"] == "collective"
+        for field, reason in _of_a_place(place, together, devices, domains):
             yield f"{side}.{field}", reason
 
 
-def _of_a_place(place: Place, role: str, devices: set[int], domains: set[int]) -> Findings:
+def _of_a_place(place: Place, together: bool, devices: set[int], domains: set[int]) -> Findings:
     memory, device, domain = place["memory"], place["device"], place["numa_domain"]
     if device is not None:
         if device not in devices:
             yield "device", f"device {device} is not among the document's devices"
         if memory in ("host-pinned", "host-pageable"):
             yield "device", f"is {device}, and the memory is {memory}"
-    elif memory in ("device", "peer") and role != "sum":
+    elif memory in ("device", "peer") and not together:
         yield "device", f"is null, and the memory is {memory}"
     if domain is not None and domain not in domains:
         yield "numa_domain", f"NUMA domain {domain} is not among the host's"
@@ -257,6 +267,8 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
         yield "verification.bytes_checked", "is 0, and there are errors"
     parts = len(series["device_set"]) if series["role"] == "sum" else 1
     parts *= host_copies.messages(series)
+    if series.get("ranks") is not None:
+        parts = launches.arrays(series)
     if verification["bytes_checked"] > parts * series["bytes"]:
         yield (
             "verification.bytes_checked",

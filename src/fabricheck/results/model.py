@@ -82,6 +82,7 @@ class Versions(TypedDict):
 
     runtime: str
     driver: str
+    mpi: NotRequired[str]
 
 
 class Outcome(TypedDict):
@@ -113,6 +114,7 @@ class Mismatch(TypedDict):
     """The first element that differs from what was expected."""
 
     device: int | None
+    rank: NotRequired[int]
     offset_bytes: int
     expected: str
     found: str
@@ -136,10 +138,13 @@ class Series(TypedDict):
     device_set: list[int]
     source: Place
     destination: Place
-    engine: Literal["kernel", "copy-engine", "cpu"]
+    engine: Literal["kernel", "copy-engine", "cpu", "mpi"]
     stores: NotRequired[Literal["plain", "streaming"] | None]
     movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
-    direction: Literal["local", "one-way", "both-ways"]
+    direction: Literal["local", "one-way", "both-ways", "collective"]
+    ranks: NotRequired[list[int] | None]
+    datatype: NotRequired[Literal["byte", "int32", "float", "double"] | None]
+    placement: NotRequired[str | None]
     bytes: int
     bytes_moved: int
     bytes_counted: Literal["once", "read+write"]
@@ -173,6 +178,25 @@ class SimulatedNode(TypedDict):
     overlay: NodeOverlay | None
 
 
+class Rank(TypedDict):
+    """Where one rank of a launch is, and what it sees."""
+
+    rank: int
+    host: str
+    cores: list[int]
+    numa_domain: int | None
+    memory_domain: int | None
+    visible_devices: list[int]
+    device: int | None
+
+
+class Skipped(TypedDict):
+    """An operation that was asked for and can not be measured here."""
+
+    operation: str
+    reason: str
+
+
 class ResultDocument(TypedDict):
     """What one run of one program measured."""
 
@@ -193,6 +217,8 @@ class ResultDocument(TypedDict):
     options: dict[str, Any]
     faults_injected: list[str]
     outcome: Outcome
+    ranks: NotRequired[list[Rank] | None]
     series: list[Series]
+    skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
     notes: list[str]

@@ -83,11 +83,6 @@ aid_t self() {
 
 bool is_off(const char* name) { return variable(name) == "0"; }
 
-/// Copies between devices go by kernel when the engines are switched off.
-bool engines_on(bool between_devices) {
-  return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
-}
-
 const Allocation* allocation_of(const void* data) {
   const auto& all = machine();
   const auto address = reinterpret_cast<std::uintptr_t>(data);
@@ -98,8 +93,6 @@ const Allocation* allocation_of(const void* data) {
   const auto& [start, allocation] = *std::prev(after);
   return address - start < allocation.bytes ? &allocation : nullptr;
 }
-
-bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
 
 Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes) {
   const auto& routes = machine().node.kernel;
@@ -127,10 +120,26 @@ bool exists(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < machine().visible.size();
 }
 
+// Copies between devices go by kernel when the engines are switched off.
+bool engines_on(bool between_devices) {
+  return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
+}
+
+bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
+
 int physical(int device) { return machine().visible[static_cast<std::size_t>(device)]; }
 
 int current_device() { return machine().devices[self()]; }
 void set_current_device(int device) { machine().devices[self()] = device; }
+
+std::optional<int> rank_device() {
+  for (int device = 0; exists(device); ++device) {
+    if (place_of_device(device) == rank_place()) {
+      return device;
+    }
+  }
+  return std::nullopt;
+}
 
 hipError_t result(hipError_t error) {
   if (error != hipSuccess) {

@@ -1,5 +1,6 @@
 // The SimGrid platform of the node, the simulation itself, and how operations spend time in it.
 #include <algorithm>
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <stdexcept>
 
 #include "machine.hpp"
@@ -21,51 +22,104 @@ struct Platform {
 };
 
 Platform platform;
+bool own_engine = false;  // else, where there is one, it is SMPI's
 
-void make_platform(const NodeDescription& node) {
-  auto* zone = s4u::create_full_zone("node");
-  std::vector<s4u::LinkInRoute> links;
-  for (const auto& description : node.links) {
-    auto* link = zone->create_link(description.name, description.bytes_per_second);
-    // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
-    link->set_latency(0);
-    link->set_sharing_policy(description.each ? s4u::Link::SharingPolicy::FATPIPE
-                                              : s4u::Link::SharingPolicy::SHARED);
-    link->seal();
-    links.emplace_back(link);
-  }
-  const auto new_host = [zone](const std::string& name) {
-    auto* host = zone->create_host(name, 1e9);  // nothing is computed: any speed will do
-    host->seal();
-    return host;
-  };
-  platform.home = new_host("home");
-  const auto add = [&](const Route& route) {
-    const auto number = std::to_string(platform.ends.size());
-    const Ends ends{new_host("source" + number), new_host("destination" + number)};
-    std::vector<s4u::LinkInRoute> of_route;
-    for (const auto link : route.links) {
-      of_route.push_back(links[link]);
-    }
-    zone->add_route(ends.source->get_netpoint(), ends.destination->get_netpoint(), nullptr, nullptr,
-                    of_route, false);
-    platform.ends[&route] = ends;
-  };
+/// Calls `visit(route, number)` for every route of operations, always in the same order: the names
+/// of its ends have the number.
+template <typename Visit>
+void for_each_route(const NodeDescription& node, const Visit& visit) {
+  std::size_t number = 0;
   for (const auto& [key, route] : node.kernel) {
-    add(route);
+    visit(route, std::to_string(number++));
   }
   for (const auto* routes : {&node.copy, &node.pageable, &node.migration}) {
     for (const auto& [key, route] : *routes) {
-      add(route);
+      visit(route, std::to_string(number++));
     }
   }
-  zone->seal();
+}
+
+/// Builds the zone of a node.
+class Builder {
+ public:
+  explicit Builder(const NodeDescription& node) : zone_(s4u::create_full_zone("node")) {
+    for (const auto& description : node.links) {
+      auto* link = zone_->create_link(description.name, description.bytes_per_second);
+      // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
+      link->set_latency(0);
+      link->set_sharing_policy(description.each ? s4u::Link::SharingPolicy::FATPIPE
+                                                : s4u::Link::SharingPolicy::SHARED);
+      link->seal();
+      links_.emplace_back(link);
+    }
+  }
+
+  s4u::Host* new_host(const std::string& name) {
+    auto* host = zone_->create_host(name, 1e9);  // nothing is computed: any speed will do
+    host->seal();
+    return host;
+  }
+
+  void add(const s4u::Host* source, const s4u::Host* destination, const Route& route) {
+    std::vector<s4u::LinkInRoute> links;
+    for (const auto link : route.links) {
+      links.push_back(links_[link]);
+    }
+    zone_->add_route(source->get_netpoint(), destination->get_netpoint(), nullptr, nullptr, links,
+                     false);
+  }
+
+  void seal() { zone_->seal(); }
+
+  /// With the part of its bandwidth that each flow gets.
+  template <typename Part>
+  void seal(const Part& part) {
+    zone_->get_network_model()->set_bw_factor_cb(
+        [part](double bytes, const s4u::Host* source, const s4u::Host* destination,
+               const std::vector<s4u::Link*>&, const std::unordered_set<s4u::NetZone*>&) {
+          return part(bytes, source, destination);
+        });
+    zone_->seal();
+  }
+
+ private:
+  s4u::NetZone* zone_;
+  std::vector<s4u::LinkInRoute> links_;
+};
+
+void make_platform(const NodeDescription& node, Builder& builder) {
+  platform.home = builder.new_host("home");
+  for_each_route(node, [&builder](const Route& route, const std::string& number) {
+    const Ends ends{builder.new_host("source" + number), builder.new_host("destination" + number)};
+    builder.add(ends.source, ends.destination, route);
+    platform.ends[&route] = ends;
+  });
+}
+
+/// Finds what the plug-in made, by name.
+void attach(Machine& all) {
+  platform.home = s4u::Host::by_name_or_null("home");
+  for_each_route(all.node, [](const Route& route, const std::string& number) {
+    const Ends ends{s4u::Host::by_name_or_null("source" + number),
+                    s4u::Host::by_name_or_null("destination" + number)};
+    if (platform.home == nullptr || ends.source == nullptr || ends.destination == nullptr) {
+      platform.home = nullptr;
+    }
+    platform.ends[&route] = ends;
+  });
+  if (platform.home == nullptr || rank_place() == "home") {
+    all.problem =
+        "this simulation is not one of a node: start it by smpirun -platform libfabricheck_node.so";
+    all.visible.clear();
+  }
+  // Each rank has noise of its own.
+  all.random.seed(all.random() + static_cast<std::uint64_t>(s4u::this_actor::get_pid()));
 }
 
 void configure() {
-  // A plain max-min model: no factors of protocols that this node does not have.
+  // A plain max-min model: no factors of protocols that this node does not have. That of bandwidths
+  // is 1 in this model, and where there are messages it is a callback instead.
   s4u::Engine::set_config("network/model:CM02");
-  s4u::Engine::set_config("network/bandwidth-factor:1");
   s4u::Engine::set_config("network/latency-factor:1");
   s4u::Engine::set_config("network/weight-S:0");
   s4u::Engine::set_config("network/TCP-gamma:0");
@@ -110,19 +164,67 @@ void spend(const Cost& cost) {
   }
 }
 
+bool is_rank() { return !own_engine && s4u::Engine::has_instance(); }
+
+std::string rank_place() {
+  return is_rank() ? s4u::this_actor::get_host()->get_name() : std::string();
+}
+
+std::function<void()> on_halt(const std::function<void()>& told) {
+  const auto wanted = std::make_shared<bool>(true);
+  s4u::Engine::on_deadlock_cb([wanted, told] {
+    if (*wanted) {
+      told();
+    }
+  });
+  return [wanted] { *wanted = false; };
+}
+
+void make_platform_for_ranks() {
+  const auto& node = machine().node;
+  configure();
+  s4u::Engine::set_config("smpi/simulate-computation:no");
+  // Memory without data is mapped in blocks of so many bytes.
+  s4u::Engine::set_config("smpi/shared-malloc-blocksize:67108864");
+  Builder builder(node);
+  make_platform(node, builder);
+  std::map<Place, s4u::Host*> places;
+  std::map<std::pair<const s4u::Host*, const s4u::Host*>, MessageWay> ways;
+  for (const auto& [ends, way] : message_ways(node, engines_on(true))) {
+    for (const auto& place : {ends.first, ends.second}) {
+      if (places.count(place) == 0) {
+        places[place] = builder.new_host(place);
+      }
+    }
+    const std::pair hosts{places[ends.first], places[ends.second]};
+    builder.add(hosts.first, hosts.second, way.route);
+    ways[hosts] = way;
+  }
+  builder.seal([&node, ways](double bytes, const s4u::Host* source, const s4u::Host* destination) {
+    const auto way = ways.find({source, destination});
+    return way == ways.end() ? 1 : message_factor(node, way->second, bytes);
+  });
+}
+
 void run(const std::function<void()>& body) {
-  const auto& all = machine();
-  if (!all.problem.empty()) {
+  auto& all = machine();
+  if (is_rank() && all.problem.empty()) {
+    attach(all);
+  }
+  if (is_rank() || !all.problem.empty()) {
     body();
     return;
   }
+  own_engine = true;
   int count = 2;
   std::string name = "fabricheck";
   std::string quiet = "--log=root.thresh:critical";
   char* arguments[] = {name.data(), quiet.data(), nullptr};
   s4u::Engine engine(&count, arguments);
   configure();
-  make_platform(all.node);
+  Builder builder(all.node);
+  make_platform(all.node, builder);
+  builder.seal();
   bool finished = false;
   s4u::Actor::create("program", platform.home, [&body, &finished] {
     body();

@@ -1,7 +1,9 @@
 // Devices, memory and copies of the simulated node; see hip/hip_runtime.h.
 #include <hip/hip_runtime.h>
+#include <smpi/smpi.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -17,17 +19,32 @@ const Device& device_at(int device) {
 }
 
 /// Reserves addresses only: what is not touched takes no memory, so that a node may be larger than
-/// the machine that simulates it.
+/// the machine that simulates it. Messages between ranks copy what they carry, so beyond the slice
+/// memory of ranks is such as SMPI knows not to hold data.
+void* reserve(std::size_t bytes) {
+  const std::size_t slice = moved_bytes(bytes);
+  if (is_rank() && slice < bytes) {
+    return smpi_shared_malloc_partial(bytes, std::array{slice, bytes}.data(), 1);
+  }
+  void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return fresh == MAP_FAILED ? nullptr : fresh;
+}
+
+void give_back(void* data, std::size_t bytes) {
+  if (is_rank() && moved_bytes(bytes) < bytes) {
+    smpi_shared_free(data);
+  } else {
+    (void)munmap(data, bytes);
+  }
+}
+
 hipError_t allocate(void** data, std::size_t bytes, const Place& place, bool pageable = false) {
   if (data == nullptr || bytes == 0) {
     return hipErrorInvalidValue;
   }
-  if (bytes > free_memory_of(place)) {
-    return hipErrorOutOfMemory;
-  }
-  void* fresh = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (fresh == MAP_FAILED) {
+  void* fresh = bytes > free_memory_of(place) ? nullptr : reserve(bytes);
+  if (fresh == nullptr) {
     return hipErrorOutOfMemory;
   }
   auto& all = machine();
@@ -47,7 +64,7 @@ hipError_t release(void* data) {
     return hipErrorInvalidValue;
   }
   finish_all_streams();
-  (void)munmap(data, found->second.bytes);
+  give_back(data, found->second.bytes);
   all.allocated[found->second.place] -= found->second.bytes;
   all.managed.erase(found->first);
   all.allocations.erase(found);

@@ -19,10 +19,24 @@ struct Access {
   bool write = false;
 };
 
-/// Runs `body` as an actor of the simulated node, until it returns. Without a usable node it runs
-/// outside any simulation, where no device exists; problem() then says why.
+/// Runs `body` as an actor of the simulated node, until it returns; a rank is one already. Without
+/// a usable node it runs outside any simulation, where no device exists; problem() then says why.
 /// Throws std::runtime_error when nothing in the simulation can go on before `body` has returned.
 void run(const std::function<void()>& body);
+
+/// Whether this process is a rank of a simulation that SMPI started, rather than one of its own.
+/// All ranks of such a simulation are one process of the system, and take turns.
+bool is_rank();
+
+/// Where a rank was put: a device's or a NUMA domain's name, such as device3; empty for no rank.
+std::string rank_place();
+
+/// The device that a rank was put on, as this process numbers it; nothing on a NUMA domain, or for
+/// a device that is not visible.
+std::optional<int> rank_device();
+
+/// Calls `told` when nothing in the simulation of ranks can go on, until the result is called.
+std::function<void()> on_halt(const std::function<void()>& told);
 
 /// Why there is no simulated node, in one sentence; empty when there is one.
 const std::string& problem();

@@ -1,0 +1,40 @@
+# fabricheck_mpi: the target that provides <mpi.h>, and fabricheck_rank_program(), which adds a
+# program of several ranks. The MPI is the one whose mpicxx is found first, or the one that MPI_HOME
+# or MPI_CXX_COMPILER names; of the runtime sim it is SMPI, in which a program is a module.
+add_library(fabricheck_mpi INTERFACE)
+
+if(FABRICHECK_RUNTIME STREQUAL "sim")
+  find_path(FABRICHECK_SMPI_INCLUDE mpi.h REQUIRED NO_DEFAULT_PATH
+    HINTS ${SIMGRID_INCLUDEDIR}/smpi ${SIMGRID_PREFIX}/include/smpi
+    DOC "Folder of the mpi.h of SimGrid's SMPI")
+  target_include_directories(fabricheck_mpi SYSTEM INTERFACE ${FABRICHECK_SMPI_INCLUDE})
+  target_link_libraries(fabricheck_mpi INTERFACE PkgConfig::SIMGRID)
+  # SMPI loads one copy of a program for each rank: nothing may be one and the same in all copies.
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(fabricheck_sim_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(fabricheck_sim_runtime PUBLIC $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+  # The platform of `smpirun -platform`.
+  add_library(fabricheck_node MODULE src/runtime/sim/plugin.cpp)
+  target_link_libraries(fabricheck_node PRIVATE fabricheck_sim_runtime)
+  set_target_properties(fabricheck_node PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  install(TARGETS fabricheck_node LIBRARY DESTINATION bin)
+else()
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C functions only
+  find_package(MPI REQUIRED COMPONENTS CXX)
+  target_link_libraries(fabricheck_mpi INTERFACE MPI::MPI_CXX)
+endif()
+
+# Adds a program of several ranks: fabricheck_rank_program(NAME SOURCE [LIBRARY...])
+function(fabricheck_rank_program name source)
+  if(FABRICHECK_RUNTIME STREQUAL "sim")
+    add_library(${name} MODULE ${source})
+    set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ""
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+    install(TARGETS ${name} LIBRARY DESTINATION bin)
+  else()
+    add_executable(${name} ${source})
+    install(TARGETS ${name} RUNTIME)
+  endif()
+  target_link_libraries(${name} PRIVATE fabricheck_ranks ${ARGN})
+endfunction()

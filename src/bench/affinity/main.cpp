@@ -1,0 +1,68 @@
+// affinity: where each rank of a launch runs, and what it sees (experiment E15).
+#include <cstdio>
+#include <string>
+
+#include "harness/run.hpp"
+#include "ranks/team.hpp"
+
+namespace {
+
+using namespace fabricheck;
+using nlohmann::json;
+
+/// "1-3,7"
+std::string spans(const json& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() &&
+           numbers[last + 1].get<int>() == numbers[last].get<int>() + 1) {
+      ++last;
+    }
+    text += (text.empty() ? "" : ",") + numbers[i].dump();
+    text += last > i ? "-" + numbers[last].dump() : "";
+    i = last + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::string word(const json& value) { return value.is_null() ? "-" : value.dump(); }
+
+void print_map(const json& document, std::FILE* out) {
+  if (!document.contains("ranks")) {
+    return;
+  }
+  std::fprintf(out, "%4s %-20s %-20s %5s %7s %-9s %-7s %s\n", "rank", "host", "cores", "NUMA",
+               "memory", "sees", "device", "PCI address");
+  for (const auto& rank : document["ranks"]) {
+    std::string address = "-";
+    for (const auto& device : document["devices"]) {
+      if (device["index"] == rank["device"] && device["pci_address"].is_string()) {
+        address = device["pci_address"].get<std::string>();
+      }
+    }
+    std::fprintf(out, "%4s %-20s %-20s %5s %7s %-9s %-7s %s\n", word(rank["rank"]).c_str(),
+                 rank["host"].get<std::string>().c_str(), spans(rank["cores"]).c_str(),
+                 word(rank["numa_domain"]).c_str(), word(rank["memory_domain"]).c_str(),
+                 spans(rank["visible_devices"]).c_str(), word(rank["device"]).c_str(),
+                 address.c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Team team(argc, argv);
+  Program program;
+  program.name = "affinity";
+  program.description =
+      "Where the ranks of a launch are: the cores each may use, the NUMA domain of them and of\n"
+      "the memory it allocates, the devices it sees, and the one it uses.\n"
+      "Example: mpiexec -n 8 affinity --output result.json";
+  program.define_options = [](CLI::App&) {};
+  program.options = [] { return json::object(); };
+  program.body = [&team](Run&) { team.step("the report", [] {}); };
+  program.table = print_map;
+  program.launch = &team;
+  return run_program(program, argc, argv);
+}

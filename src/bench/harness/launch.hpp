@@ -1,0 +1,54 @@
+// A launch of several ranks, as the frame of programs (run.hpp) sees it; src/bench/ranks has it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/status.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace fabricheck {
+
+class Document;
+
+/// How a run, or a rank's part of it, ended.
+struct Outcome {
+  Status status = Status::good;
+  std::string sentence;
+  bool complete = true;  ///< all that was asked for was measured
+};
+
+class Launch {
+ public:
+  Launch() = default;
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+  virtual ~Launch() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  /// Options that every program of ranks has, and their values for the document.
+  virtual void define_options(CLI::App& app) = 0;
+  [[nodiscard]] virtual nlohmann::json options() const = 0;
+  /// Takes this rank's place and device, as the options say, and writes ranks and devices into the
+  /// document. Collective. Throws Failure, the same on all ranks.
+  virtual void describe(Document& document, const std::vector<std::string>& faults) = 0;
+  /// The outcome that all ranks end with: the failure of the lowest rank that failed, else that of
+  /// rank 0. Collective.
+  virtual Outcome agree(const Outcome& mine) = 0;
+
+  /// What ends the run although this rank still works or waits: another one failed or died.
+  /// Called by the watchdog's thread, which may not use MPI.
+  virtual std::optional<Outcome> trouble() = 0;
+  /// Which ranks the others wait for, to follow a sentence; empty when that is not known.
+  [[nodiscard]] virtual std::string waited_for() const = 0;
+
+  /// Leaves the launch, after which nothing more is said to other ranks.
+  virtual void leave() = 0;
+};
+
+}  // namespace fabricheck

@@ -1,0 +1,110 @@
+#include "harness/watchdog.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "harness/sampling.hpp"
+#include "harness/simulation.hpp"
+
+namespace fabricheck {
+namespace {
+
+constexpr double kLater = 5;   // seconds after rank 0 at which other ranks give up
+constexpr double kLook = 0.2;  // seconds between two looks at the other ranks
+
+sigset_t handled_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaddset(&set, signal);
+  }
+  return set;
+}
+
+/// The signal that came within `seconds`; -1: none.
+int signal_within(double seconds) {
+  const auto set = handled_signals();
+  timespec pause{};
+  pause.tv_sec = static_cast<time_t>(seconds);
+  pause.tv_nsec = static_cast<long>((seconds - static_cast<double>(pause.tv_sec)) * 1e9);
+  return sigtimedwait(&set, nullptr, &pause);  // -1 too when a debugger interrupts it
+}
+
+}  // namespace
+
+void hold_signals() {
+  const auto set = handled_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+void say(const std::string& name, const std::string& sentence) {
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), sentence.c_str());
+}
+
+Watchdog::Watchdog(std::string name, double seconds, Document& document, Launch* launch)
+    : name_(std::move(name)), seconds_(seconds), document_(document), launch_(launch) {
+  thread_ = std::thread([this] { watch(); });
+  if (is_simulated_rank()) {
+    forget_halt_ = on_simulated_halt([this] {
+      const auto trouble = launch_->trouble();
+      end(status_word(trouble ? trouble->status : Status::runtime_error),
+          static_cast<int>(trouble ? trouble->status : Status::runtime_error),
+          trouble ? trouble->sentence
+                  : "the simulation came to a halt: every rank waits" + launch_->waited_for());
+    });
+  }
+}
+
+Watchdog::~Watchdog() {
+  stopping_ = true;
+  pthread_kill(thread_.native_handle(), SIGHUP);
+  thread_.join();
+  if (forget_halt_) {
+    forget_halt_();
+  }
+}
+
+void Watchdog::watch() {
+  const bool speaks = launch_ == nullptr || launch_->rank() == 0;
+  const auto deadline = wall_seconds() + seconds_ + (speaks ? 0 : kLater);
+  for (;;) {
+    const auto left = deadline - wall_seconds();
+    if (left <= 0) {
+      const auto missing = launch_ == nullptr ? "" : launch_->waited_for();
+      end(status_word(Status::time_limit), static_cast<int>(Status::time_limit),
+          "not finished within the time limit of " + nlohmann::json(seconds_).dump() + " s" +
+              missing);
+    }
+    const bool looks = launch_ != nullptr && speaks && !is_simulated_rank();
+    const int signal = signal_within(looks ? std::min(left, kLook) : left);
+    if (stopping_) {
+      return;
+    }
+    if (signal >= 0) {
+      end("interrupted", 128 + signal, "interrupted by signal " + std::to_string(signal));
+    }
+    if (const auto trouble = looks ? launch_->trouble() : std::nullopt) {
+      end(status_word(trouble->status), static_cast<int>(trouble->status), trouble->sentence);
+    }
+  }
+}
+
+void Watchdog::end(const char* word, int code, const std::string& sentence) {
+  if (launch_ == nullptr || launch_->rank() == 0) {
+    say(name_, sentence);
+    try {
+      document_.finish(word, code, sentence, false);
+    } catch (const Failure& failure) {
+      say(name_, failure.what());
+    }
+  }
+  _exit(code);
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,43 @@
+// Ends a run at its time limit, on a signal, or when another rank cannot go on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "harness/document.hpp"
+#include "harness/launch.hpp"
+
+namespace fabricheck {
+
+/// Blocks the signals that the watchdog takes, for this thread and those it starts.
+void hold_signals();
+
+/// Says a sentence on standard error, as a program does.
+void say(const std::string& name, const std::string& sentence);
+
+/// A thread that ends the process, with a document of what was measured: a device call that hangs
+/// cannot be interrupted otherwise. It must live as long as what it refers to.
+class Watchdog {
+ public:
+  /// `launch` may be null. Only the watchdog of rank 0 speaks.
+  Watchdog(std::string name, double seconds, Document& document, Launch* launch);
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog();
+
+ private:
+  void watch();
+  void end(const char* word, int code, const std::string& sentence);
+
+  std::string name_;
+  double seconds_;
+  Document& document_;
+  Launch* launch_;
+  std::atomic<bool> stopping_{false};
+  std::function<void()> forget_halt_;
+  std::thread thread_;
+};
+
+}  // namespace fabricheck

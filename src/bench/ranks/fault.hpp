@@ -1,0 +1,25 @@
+// Faults of ranks, made on purpose to see that the others notice.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/fault.hpp"
+
+namespace fabricheck {
+
+/// Why a rank goes no further, made on purpose: `rank:R:hang`, `die` or `throw`, at step N (from 1;
+/// `rank:R:hang:N`), or a fault of data that rank R makes: `rank:R:flip-bit:OFFSET:BIT`.
+struct RankFault {
+  enum class Kind { hang, die, fail, data } kind = Kind::hang;
+  int rank = 0;
+  int step = 1;
+  Fault data;
+};
+/// Throws Failure(usage).
+RankFault parse_rank_fault(const std::string& text);
+
+/// Makes the faults that `rank` has at a step: does not return from some, throws Failure of one.
+void suffer(const std::vector<RankFault>& faults, int rank, int step);
+
+}  // namespace fabricheck

@@ -1,0 +1,18 @@
+// MPI calls that throw. Includes mpi.h, so only sources that call MPI include this.
+#pragma once
+
+#include <mpi.h>
+
+namespace fabricheck {
+
+class Group;
+
+/// The communicator of a group of ranks.
+MPI_Comm comm_of(const Group& group);
+
+/// Throws Failure(runtime_error), naming the call and what MPI says, unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call);
+
+#define FABRICHECK_MPI(call) ::fabricheck::check_mpi((call), #call)
+
+}  // namespace fabricheck

@@ -1,0 +1,380 @@
+#include "ranks/team.hpp"
+
+#include <hip/hip_runtime.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <mutex>
+#include <new>
+
+#include "harness/devices.hpp"
+#include "harness/document.hpp"
+#include "harness/host.hpp"
+#include "harness/numa.hpp"
+#include "harness/sampling.hpp"
+#include "harness/simulation.hpp"
+#include "harness/sizes.hpp"
+#include "harness/watchdog.hpp"
+#include "ranks/board.hpp"
+#include "ranks/mpi_call.hpp"
+#include "ranks/place.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kGrace = 2;  // seconds in which ranks may still agree on a failure by themselves
+
+std::string first_line(std::string text) { return text.substr(0, text.find_first_of("\r\n")); }
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  FABRICHECK_MPI(MPI_Get_library_version(text, &length));
+  auto line = first_line(text);
+  // Columns of blanks and tabs become one blank.
+  const auto blank = [](unsigned char a, unsigned char b) {
+    return std::isspace(a) && std::isspace(b);
+  };
+  line.erase(std::unique(line.begin(), line.end(), blank), line.end());
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  return line;
+}
+
+/// The NUMA domain of memory that this rank allocates; -1: the system does not say.
+int allocated_domain() {
+  constexpr std::size_t bytes = 4096;
+  void* data = map_pages(bytes);
+  if (data == nullptr) {
+    return -1;
+  }
+  touch_pages(data, bytes);
+  const int domain = numa_domain_of(data, bytes);
+  unmap_pages(data, bytes);
+  return domain;
+}
+
+}  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) {
+    return;
+  }
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  (void)MPI_Error_string(code, text, &length);
+  const std::string name(call);
+  throw Failure(Status::runtime_error,
+                name.substr(0, name.find('(')) + " failed: " + first_line(text));
+}
+
+struct Team::State {
+  Notice* own = nullptr;
+  std::vector<const Notice*> board;
+  mutable std::mutex looking;  // the watchdog's thread looks at the board
+  MPI_Win window = MPI_WIN_NULL;
+  std::unique_ptr<Notice> private_notice;
+  std::optional<HostBinding> memory;
+  int local_rank = 0;
+  std::string agreed;                // the failure that all ranks know of
+  std::atomic<bool> settled{false};  // nothing that happens now matters any more
+  std::optional<double> trouble_since;
+
+  /// Where all ranks are one process its memory is the board, else memory of the machine.
+  void make(int rank, int size) {
+    board.assign(static_cast<std::size_t>(size), nullptr);
+    if (is_simulated_rank()) {
+      local_rank = rank;
+      private_notice = std::make_unique<Notice>();
+      own = private_notice.get();
+      FABRICHECK_MPI(MPI_Allgather(&own, sizeof own, MPI_BYTE, board.data(), sizeof own, MPI_BYTE,
+                                   MPI_COMM_WORLD));
+      return;
+    }
+    MPI_Comm here = MPI_COMM_NULL;
+    FABRICHECK_MPI(
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here));
+    FABRICHECK_MPI(MPI_Comm_rank(here, &local_rank));
+    int count = 0;
+    FABRICHECK_MPI(MPI_Comm_size(here, &count));
+    void* memory_of_window = nullptr;
+    FABRICHECK_MPI(MPI_Win_allocate_shared(sizeof(Notice), 1, MPI_INFO_NULL, here,
+                                           &memory_of_window, &window));
+    own = new (memory_of_window) Notice;
+    own->process = getpid();
+    std::vector<int> ranks(static_cast<std::size_t>(count));
+    FABRICHECK_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, here));
+    for (int i = 0; i < count; ++i) {
+      MPI_Aint bytes = 0;
+      int unit = 0;
+      void* notice = nullptr;
+      FABRICHECK_MPI(MPI_Win_shared_query(window, i, &bytes, &unit, &notice));
+      board[static_cast<std::size_t>(ranks[static_cast<std::size_t>(i)])] =
+          static_cast<Notice*>(notice);
+    }
+    FABRICHECK_MPI(MPI_Comm_free(&here));
+  }
+};
+
+Team::Team(int argc, char** argv) : state_(std::make_unique<State>()) {
+  hold_signals();  // threads that MPI starts must not take them
+  if (!is_simulated_rank()) {
+    set_device_early(argc, argv);
+  }
+  int provided = 0;  // the watchdog's thread makes no call of MPI
+  FABRICHECK_MPI(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));
+  FABRICHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  FABRICHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
+  FABRICHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size_));
+  state_->make(rank_, size_);
+}
+
+Team::~Team() = default;
+
+void Team::define_options(CLI::App& app) {
+  app.add_option("--map", map_text_,
+                 "the device of each rank, as 3,1,0; default: the only one that a rank sees, else "
+                 "that of its number on its machine, in a simulation the one it was put on")
+      ->group("Ranks");
+  app.add_option("--bind", bind_text_,
+                 "a core for each rank, as 49,57,17; default: as the launcher bound it")
+      ->group("Ranks");
+}
+
+json Team::options() const { return {{"map", map_text_}, {"bind", bind_text_}}; }
+
+void Team::take_place() {
+  const auto cores = numbers_of(bind_text_, "core");
+  const auto place = simulated_place();
+  const auto domains = describe_host()["numa_domains"];
+  int domain = place.rfind("domain", 0) == 0 ? std::stoi(place.substr(6)) : -1;
+  if (!cores.empty()) {
+    if (static_cast<std::size_t>(rank_) >= cores.size()) {
+      throw Failure(Status::usage, "--bind names the cores of " + std::to_string(cores.size()) +
+                                       " rank(s), and there are more");
+    }
+    const int core = cores[static_cast<std::size_t>(rank_)];
+    domain = domain_of_cores({core}, domains);
+    if (kSimulated && domain < 0) {
+      throw Failure(Status::unsupported, "the node has no core " + std::to_string(core));
+    }
+    bind_to_core(core);
+  }
+  if (kSimulated && domain >= 0) {
+    state_->memory.emplace(domain);
+  }
+  const auto map = numbers_of(map_text_, "device");
+  if (is_simulated_rank() && map.empty()) {
+    device_ = simulated_device().value_or(-1);
+    if (device_ < 0 && place.rfind("device", 0) == 0) {
+      throw Failure(Status::unsupported, place + " is not visible");
+    }
+  } else {
+    device_ = choose_device(map, rank_, state_->local_rank, device_count());
+  }
+  if (device_ >= 0) {
+    FABRICHECK_HIP(hipSetDevice(device_));
+  }
+}
+
+void Team::describe(Document& document, const std::vector<std::string>& faults) {
+  RankReport report;
+  std::vector<RankFault> parsed;
+  step("place and devices", [&] {
+    for (const auto& text : faults) {
+      parsed.push_back(parse_rank_fault(text));
+      if (parsed.back().rank >= size_) {
+        throw Failure(Status::usage, "'" + text + "' is a fault of a rank that does not exist");
+      }
+    }
+    take_place();
+    report.host = describe_host();
+    report.devices = describe_devices();
+    report.device = device_;
+    report.cores = report.host["cores_allowed"].get<std::vector<int>>();
+    if (kSimulated) {
+      const auto place = simulated_place();
+      const auto cores = numbers_of(bind_text_, "core");
+      if (!cores.empty()) {
+        report.cores = {cores[static_cast<std::size_t>(rank_)]};
+      } else if (place.rfind("domain", 0) == 0) {
+        for (const auto& domain : report.host["numa_domains"]) {
+          if (domain["index"] == std::stoi(place.substr(6))) {
+            report.cores = domain["cores"].get<std::vector<int>>();
+          }
+        }
+      }
+    }
+    report.numa_domain = domain_of_cores(report.cores, report.host["numa_domains"]);
+    report.memory_domain = allocated_domain();
+  });
+  std::vector<RankReport> reports;
+  for (const auto& told : gather(to_json(report))) {
+    reports.push_back(rank_report(told));
+  }
+  auto all = together(reports);
+  auto host = document.content()["host"];
+  host["numa_domains"] = all.numa_domains;
+  auto versions = describe_versions();
+  versions["mpi"] = mpi_version();
+  document.set("host", host);
+  document.set("devices", all.devices);
+  document.set("versions", versions);
+  document.set("ranks", all.ranks);
+  ranks_ = all.ranks;
+  steps_ = 0;
+  faults_ = parsed;
+  for (const auto& fault : faults_) {
+    if (fault.kind == RankFault::Kind::data && fault.rank == rank_) {
+      data_faults_.push_back(fault.data);
+    }
+  }
+}
+
+int Team::device_of(int rank) const {
+  const auto& device = ranks_.at(static_cast<std::size_t>(rank))["device"];
+  return device.is_null() ? -1 : device.get<int>();
+}
+
+std::vector<int> Team::devices_of(const std::vector<int>& ranks) const {
+  std::vector<int> devices;
+  for (const int rank : ranks) {
+    const int device = device_of(rank);
+    if (device >= 0 && std::find(devices.begin(), devices.end(), device) == devices.end()) {
+      devices.push_back(device);
+    }
+  }
+  return devices;
+}
+
+int Team::memory_domain_of(int rank) const {
+  const auto& domain = ranks_.at(static_cast<std::size_t>(rank))["memory_domain"];
+  return domain.is_null() ? -1 : domain.get<int>();
+}
+
+std::vector<int> Team::everyone() const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size_; ++rank) {
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void Team::step(const std::string& what, const std::function<void()>& work) {
+  ++steps_;
+  Outcome mine;
+  try {
+    suffer(faults_, rank_, steps_);
+    enter(*state_->own, what);
+    work();
+  } catch (const Failure& failure) {
+    mine = {failure.status(), failure.what(), false};
+  } catch (const std::invalid_argument& error) {
+    mine = {Status::usage, error.what(), false};
+  } catch (const std::exception& error) {
+    mine = {Status::runtime_error, error.what(), false};
+  }
+  if (mine.status != Status::good) {
+    fail(*state_->own, mine);
+  }
+  ++state_->own->left;
+  const auto all = lowest(mine);
+  if (!all.complete) {
+    state_->agreed = all.sentence;
+    throw Failure(all.status, all.sentence);
+  }
+}
+
+Outcome Team::lowest(const Outcome& mine) const {
+  const auto told = gather({static_cast<int>(mine.status), mine.complete, mine.sentence});
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto& outcome = told[static_cast<std::size_t>(rank)];
+    if (!outcome[1].get<bool>()) {
+      const auto sentence = outcome[2].get<std::string>();
+      const bool named = size_ == 1 || sentence == state_->agreed;
+      return {static_cast<Status>(outcome[0].get<int>()),
+              (named ? "" : "rank " + std::to_string(rank) + ": ") + sentence, false};
+    }
+  }
+  const auto& first = told.front();
+  return {static_cast<Status>(first[0].get<int>()), first[2], true};
+}
+
+Outcome Team::agree(const Outcome& mine) {
+  try {
+    if (!mine.complete && mine.sentence != state_->agreed) {
+      fail(*state_->own, mine);
+    }
+    const auto all = lowest(mine);
+    if (!all.complete) {
+      state_->agreed = all.sentence;
+      state_->settled = true;
+    }
+    return all;
+  } catch (const Failure& failure) {
+    return {failure.status(), failure.what(), false};
+  }
+}
+
+std::optional<Outcome> Team::trouble() {
+  const std::lock_guard lock(state_->looking);
+  if (state_->settled) {
+    return std::nullopt;
+  }
+  auto found = trouble_on(state_->board, !is_simulated_rank());
+  if (!found || is_simulated_rank()) {
+    return found;  // a simulation in which nothing goes on has nothing to wait for
+  }
+  if (!state_->trouble_since) {
+    state_->trouble_since = wall_seconds();
+  }
+  return wall_seconds() - *state_->trouble_since < kGrace ? std::nullopt : found;
+}
+
+std::string Team::waited_for() const {
+  const std::lock_guard lock(state_->looking);
+  return state_->settled ? "" : waited_for_on(state_->board);
+}
+
+std::vector<json> Team::gather(const json& mine) const {
+  const auto text = mine.dump();
+  const int length = static_cast<int>(text.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size_));
+  FABRICHECK_MPI(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD));
+  std::vector<int> offsets;
+  int whole = 0;
+  for (const int part : lengths) {
+    offsets.push_back(whole);
+    whole += part;
+  }
+  std::string all(static_cast<std::size_t>(whole), ' ');
+  FABRICHECK_MPI(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
+                                offsets.data(), MPI_CHAR, MPI_COMM_WORLD));
+  std::vector<json> result;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    result.push_back(json::parse(
+        all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i]))));
+  }
+  return result;
+}
+
+void Team::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
+
+void Team::leave() {
+  {
+    const std::lock_guard lock(state_->looking);
+    state_->settled = true;
+    state_->own->gone = true;
+  }
+  state_->memory.reset();
+  if (state_->window != MPI_WIN_NULL) {
+    (void)MPI_Win_free(&state_->window);
+  }
+  (void)MPI_Finalize();
+}
+
+}  // namespace fabricheck

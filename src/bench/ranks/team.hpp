@@ -1,0 +1,77 @@
+// The ranks of a launch: who this one is, and how they stay together.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/launch.hpp"
+#include "ranks/fault.hpp"
+
+namespace fabricheck {
+
+/// The launch that this process is a rank of. Everything marked collective must be called by all
+/// ranks, in the same order.
+class Team : public Launch {
+ public:
+  /// Initializes MPI. To be made at the start of main, and given to Program::launch.
+  Team(int argc, char** argv);
+  ~Team() override;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// What follows is known in the body of a program.
+
+  /// This rank's device as the runtime numbers it, set already; -1 where it has none.
+  [[nodiscard]] int device() const { return device_; }
+  /// A rank's device as the document numbers it; -1: none.
+  [[nodiscard]] int device_of(int rank) const;
+  /// Those of several ranks, each device once, in order of the ranks.
+  [[nodiscard]] std::vector<int> devices_of(const std::vector<int>& ranks) const;
+  /// The NUMA domain that a rank's host memory is on; -1: not known.
+  [[nodiscard]] int memory_domain_of(int rank) const;
+  /// Ranks 0 to size - 1.
+  [[nodiscard]] std::vector<int> everyone() const;
+  /// The faults of data that this rank has to make.
+  [[nodiscard]] const std::vector<Fault>& data_faults() const { return data_faults_; }
+
+  /// Runs `work` on each rank. When it threw on one, throws on all ranks, afterwards, the failure
+  /// of the lowest such rank, its sentence with "rank 3: " before it. Where others wait in `work`
+  /// for the rank that threw, the run ends with that sentence nevertheless. Collective.
+  void step(const std::string& what, const std::function<void()>& work);
+
+  /// What each rank gives, in order of ranks, on every rank. Collective.
+  [[nodiscard]] std::vector<nlohmann::json> gather(const nlohmann::json& mine) const;
+  /// Collective.
+  void barrier() const;
+
+  void define_options(CLI::App& app) override;
+  [[nodiscard]] nlohmann::json options() const override;
+  void describe(Document& document, const std::vector<std::string>& faults) override;
+  Outcome agree(const Outcome& mine) override;
+  std::optional<Outcome> trouble() override;
+  [[nodiscard]] std::string waited_for() const override;
+  void leave() override;
+
+ private:
+  struct State;
+  [[nodiscard]] Outcome lowest(const Outcome& mine) const;
+  void take_place();
+
+  int rank_ = 0;
+  int size_ = 1;
+  int device_ = -1;
+  int steps_ = 0;
+  std::string map_text_;
+  std::string bind_text_;
+  nlohmann::json ranks_;
+  std::vector<RankFault> faults_;
+  std::vector<Fault> data_faults_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fabricheck

@@ -1,0 +1,185 @@
+"""What a document of several MPI ranks must satisfy: the ranks, and series in which they take part.
+
+A rank is bound to cores and uses one device. Series of messages (E9, E10, E12) have the engine
+``mpi``; those of E6 are copies that one rank makes between the host and its device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from fabricheck.results.model import Rank, ResultDocument, Series
+
+Findings = Iterator[tuple[str, str]]
+
+#: Experiments whose data is moved by MPI.
+MESSAGES = ("E9", "E10", "E12")
+#: Copies between host and device, each by a rank of its own, and their directions.
+PLACED_COPIES = {"h2d": "one-way", "d2h": "one-way", "both": "both-ways"}
+COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather")
+#: Messages of a pair of ranks, their directions and units.
+PAIRS = {
+    "bandwidth": ("one-way", "GB/s"),
+    "bandwidth-both": ("both-ways", "GB/s"),
+    "latency": ("one-way", "us"),
+}
+
+_SIDES: tuple[Literal["source", "destination"], ...] = ("source", "destination")
+
+
+def messages(series: Series) -> int:
+    """Return how many messages of ``bytes`` bytes count as moved by a series of ranks."""
+    ways = 2 if series["direction"] == "both-ways" else 1
+    pairs = len(series.get("ranks") or ()) // 2 if series["role"] == "sum" else 1
+    return ways * pairs
+
+
+def arrays(series: Series) -> int:
+    """Return how many arrays of ``bytes`` bytes the results on all ranks hold at most."""
+    if series["direction"] == "collective":
+        return len(series.get("ranks") or ()) ** 2
+    return messages(series)
+
+
+def of_the_ranks(document: ResultDocument) -> Findings:
+    """Yield the place and the reason of each fault of the document's ranks."""
+    ranks = document.get("ranks")
+    known = "mpi" in document["versions"]
+    if ranks is None:
+        if known:
+            yield "$.versions.mpi", "is set, and there are no ranks"
+        return
+    if not known:
+        yield "$.versions.mpi", "is missing, and there are ranks"
+    devices = {device["index"] for device in document["devices"]}
+    for index, rank in enumerate(ranks):
+        for field, reason in _of_a_rank(rank, index, devices, document):
+            yield f"$.ranks[{index}].{field}", reason
+
+
+def _of_a_rank(rank: Rank, index: int, devices: set[int], document: ResultDocument) -> Findings:
+    if rank["rank"] != index:
+        yield "rank", f"is {rank['rank']}, and ranks are in order from 0"
+    for field, numbers in (("cores", rank["cores"]), ("visible_devices", rank["visible_devices"])):
+        if len(set(numbers)) != len(numbers):
+            yield field, "names one twice"
+    for device in rank["visible_devices"]:
+        if device not in devices:
+            yield "visible_devices", f"device {device} is not among the document's devices"
+    if rank["device"] is not None and rank["device"] not in rank["visible_devices"]:
+        yield "device", f"device {rank['device']} is not among those that the rank sees"
+    host = document["host"]
+    if rank["host"] != host["hostname"]:
+        return  # the domains of other machines are not in the document
+    domains = {domain["index"]: set(domain["cores"]) for domain in host["numa_domains"]}
+    if rank["memory_domain"] is not None and rank["memory_domain"] not in domains:
+        domain = rank["memory_domain"]
+        yield "memory_domain", f"NUMA domain {domain} is not among the host's"
+    own = {index for index, cores in domains.items() if cores & set(rank["cores"])}
+    found = own.pop() if len(own) == 1 else None
+    if rank["numa_domain"] != found:
+        said = "null" if rank["numa_domain"] is None else rank["numa_domain"]
+        have = "several domains or none" if found is None else f"domain {found}"
+        yield "numa_domain", f"is {said}, and the cores are of {have}"
+
+
+def contradictions(series: Series, ranks: list[Rank] | None) -> Findings:
+    """Yield the field and the reason of each fault of a series in which ranks take part, or not."""
+    members = series.get("ranks")
+    experiment = series["experiment"]
+    if members is None:
+        needs = experiment in (*MESSAGES, "E6") or series["engine"] == "mpi"
+        if needs or series["direction"] == "collective":
+            yield "ranks", f"is missing in a series of {experiment}"
+        for field in ("datatype", "placement"):
+            if series.get(field) is not None:
+                yield field, "is set, and no ranks take part"
+        return
+    if ranks is None:
+        yield "ranks", "is set, and the document has no ranks"
+        return
+    if len(set(members)) != len(members):
+        yield "ranks", "names a rank twice"
+    strangers = [member for member in members if member >= len(ranks)]
+    if strangers:
+        yield "ranks", f"rank {strangers[0]} is not among the document's ranks"
+        return
+    if (experiment == "E6") != (series.get("placement") is not None):
+        word = "null" if experiment == "E6" else "set"
+        yield "placement", f"is {word}, and the experiment is {experiment}"
+    if (series["engine"] == "mpi") != (series.get("datatype") is not None):
+        yield "datatype", f"does not fit the engine {series['engine']}"
+    if (series["engine"] == "mpi") != (experiment in MESSAGES):
+        yield "engine", f"is {series['engine']}, and the experiment is {experiment}"
+    elif experiment in MESSAGES:
+        yield from _of_messages(series, members, ranks)
+    elif experiment == "E6":
+        yield from _of_placed_copies(series, members, ranks)
+
+
+def _devices(members: list[int], ranks: list[Rank]) -> list[int]:
+    """Return the devices of ranks, each once, in order."""
+    devices = (ranks[member]["device"] for member in members)
+    return list(dict.fromkeys(device for device in devices if device is not None))
+
+
+def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findings:
+    operation = series["operation"]
+    collective = operation in COLLECTIVES
+    if not collective and operation not in PAIRS:
+        yield "operation", f"{operation!r} is none of {series['experiment']}"
+        return
+    direction, unit = ("collective", "us") if collective else PAIRS[operation]
+    if series["direction"] != direction:
+        yield "direction", f"is {series['direction']}, and {operation} is {direction}"
+    if series["unit"] != unit:
+        yield "unit", f"is {series['unit']}, and {operation} is in {unit}"
+    if series["bytes_counted"] != "once":
+        yield "bytes_counted", f"is {series['bytes_counted']}, and messages count once"
+    if series["device"] is not None:
+        yield "device", f"is {series['device']}, and messages have none"
+    if collective and series["role"] != "single":
+        yield "role", f"is {series['role']}, and {operation} is of all its ranks"
+    if not collective and series["role"] != "sum" and len(members) != 2:
+        yield "ranks", f"are {len(members)}, and {operation} is of two"
+    if series["role"] == "sum" and len(members) % 2:
+        yield "ranks", f"are {len(members)}, which is no number of pairs"
+    own = _devices(members, ranks)
+    active = series["device_set"]
+    if series["role"] == "share":
+        if not set(own) <= set(active):
+            yield "device_set", "lacks a device of the ranks that take part"
+    elif active != own:
+        yield "device_set", f"is {active}, and the devices of the ranks are {own}"
+    alone = not collective and series["role"] != "sum"
+    for member, side in zip(members, _SIDES, strict=False):
+        place = series[side]
+        if place["memory"] not in ("device", "host-pageable", "host-pinned"):
+            yield f"{side}.memory", f"is {place['memory']}, which no message has"
+        holder = ranks[member]["device"] if alone and place["memory"] == "device" else None
+        if place["device"] != holder:
+            yield f"{side}.device", f"is {place['device']}, and of rank {member} it is {holder}"
+
+
+def _of_placed_copies(series: Series, members: list[int], ranks: list[Rank]) -> Findings:
+    operation = series["operation"]
+    if operation not in PLACED_COPIES:
+        yield "operation", f"{operation!r} is none of E6"
+        return
+    if series["direction"] != PLACED_COPIES[operation]:
+        yield "direction", f"is {series['direction']}, and {operation} has another"
+    if series["engine"] != "copy-engine":
+        yield "engine", f"is {series['engine']}, and {operation} is by copy-engine"
+    if len(members) != 1:
+        yield "ranks", f"are {len(members)}, and a copy is of one"
+        return
+    device = ranks[members[0]]["device"]
+    if series["role"] == "sum":
+        yield "role", "is sum, and E6 tells each rank apart"
+    if series["device"] is None or series["device"] != device:
+        yield "device", f"is {series['device']}, and that of rank {members[0]} is {device}"
+    if series["device"] not in series["device_set"]:
+        yield "device_set", f"lacks the device of rank {members[0]}"
+    elif series["role"] == "single" and len(series["device_set"]) > 1:
+        yield "device_set", "names several devices, and the series is single"

@@ -1,0 +1,41 @@
+// The ways of messages between ranks, which live on hosts of the simulation: device3, domain1.
+#include <algorithm>
+
+#include "machine.hpp"
+
+namespace fabricheck_sim {
+namespace {
+
+/// Bytes per second of a message that has all of its links for itself.
+double rate_alone(const NodeDescription& node, const Route& route) {
+  double rate = node.links[route.links.front()].bytes_per_second;
+  for (const auto link : route.links) {
+    const auto times = std::count(route.links.begin(), route.links.end(), link);
+    const auto& description = node.links[link];
+    rate = std::min(
+        rate, description.bytes_per_second / static_cast<double>(description.each ? 1 : times));
+  }
+  return rate;
+}
+
+}  // namespace
+
+std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription& node,
+                                                           bool by_engine) {
+  std::map<std::pair<Place, Place>, MessageWay> ways;
+  for (const auto& [ends, routes] : node.messages) {
+    const auto& route = by_engine ? routes.by_engine : routes.by_kernel;
+    const bool host_only = !is_device(ends.first) && !is_device(ends.second);
+    ways[ends] = {route, rate_alone(node, route), host_only};
+  }
+  return ways;
+}
+
+double message_factor(const NodeDescription& node, const MessageWay& way, double bytes) {
+  const bool small = way.host_only || bytes < static_cast<double>(node.small_message_bytes);
+  const double cost = small ? node.small_message_cost : node.message_cost;
+  const double moving = bytes / way.bytes_per_second;
+  return bytes > 0 ? moving / (moving + cost) : 1;
+}
+
+}  // namespace fabricheck_sim
