@@ -59,8 +59,7 @@ int main(int argc, char** argv) {
       "Where the ranks of a launch are: the cores each may use, the NUMA domain of them and of\n"
       "the memory it allocates, the devices it sees, and the one it uses.\n"
       "Example: mpiexec -n 8 affinity --output result.json";
-  program.define_options = [](CLI::App&) {};
-  program.options = [] { return json::object(); };
+  program.define_options = [](CommandLine&) {};
   program.body = [&team](Run&) { team.step("the report", [] {}); };
   program.table = print_map;
   program.launch = &team;

@@ -8,12 +8,9 @@
 
 #include "harness/status.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace fabricheck {
 
+class CommandLine;
 class Document;
 
 /// How a run, or a rank's part of it, ended.
@@ -31,9 +28,8 @@ class Launch {
   virtual ~Launch() = default;
 
   [[nodiscard]] virtual int rank() const = 0;
-  /// Options that every program of ranks has, and their values for the document.
-  virtual void define_options(CLI::App& app) = 0;
-  [[nodiscard]] virtual nlohmann::json options() const = 0;
+  /// Options that every program of ranks has.
+  virtual void define_options(CommandLine& line) = 0;
   /// Takes this rank's place and device, as the options say, and writes ranks and devices into the
   /// document. Collective. Throws Failure, the same on all ranks.
   virtual void describe(Document& document, const std::vector<std::string>& faults) = 0;
@@ -47,7 +43,8 @@ class Launch {
   /// Which ranks the others wait for, to follow a sentence; empty when that is not known.
   [[nodiscard]] virtual std::string waited_for() const = 0;
 
-  /// Leaves the launch, after which nothing more is said to other ranks.
+  /// Leaves the launch, after which nothing more is said to other ranks. Rank 0 comes back when the
+  /// others have ended: launchers kill what is left when a rank ends with an error.
   virtual void leave() = 0;
 };
 

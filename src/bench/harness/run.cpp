@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,51 +24,35 @@ using nlohmann::json;
 constexpr double kSilentSeconds = 3;    // no progress lines in short runs
 constexpr double kProgressSeconds = 2;  // between two progress lines
 
-void add_common_options(CLI::App& app, CommonOptions& options) {
+void add_common_options(CommandLine& line, CommonOptions& options) {
   auto& rules = options.rules;
-  const std::string sampling = "Sampling";
-  app.add_option("--samples", rules.min_samples,
-                 "samples of each series, at least; below six a median has no interval")
-      ->check(CLI::Range(6, 100000))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--max-samples", rules.max_samples, "samples of each series, at most")
-      ->check(CLI::Range(6, 100000))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--precision", rules.precision,
-                 "stop sampling when half the 95 % interval is below this part of the median")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--noise-limit", rules.noise_limit,
-                 "exit with 7 when that part stays above this (arrays beyond the caches only)")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--batch-time", rules.batch_seconds, "seconds a sample should last, at least")
-      ->check(CLI::Range(1e-6, 60.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--warm-up", rules.warm_up_seconds, "seconds before a device set's first series")
-      ->check(CLI::Range(0.0, 600.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--series-time", rules.series_seconds,
-                 "seconds after which a series takes no more samples than --samples")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str()
-      ->group(sampling);
-  app.add_option("--output", options.output,
-                 "file for the result document (JSON); - is standard output")
-      ->capture_default_str();
-  app.add_option("--time-limit", options.time_limit, "seconds after which the run ends with 6")
-      ->check(CLI::Range(0.001, 1e6))
-      ->capture_default_str();
-  app.add_option("--inject-fault", options.faults,
-                 "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into "
-                 "the destination) or unwritten; of memcpy also pages-on:DOMAIN")
-      ->group("Testing");
+  line.add({"--output", "file for the result document (JSON); - is standard output", "", false},
+           options.output);
+  line.add({"--time-limit", "seconds after which the run ends with 6", "s"}, options.time_limit,
+           0.001, 1e6);
+  line.heading("Sampling");
+  line.add({"--samples", "samples of each series, at least; below six a median has no interval"},
+           rules.min_samples, 6, 100000);
+  line.add({"--max-samples", "samples of each series, at most"}, rules.max_samples, 6, 100000);
+  line.add(
+      {"--precision", "stop sampling when half the 95 % interval is below this part of the median"},
+      rules.precision, 0, 1);
+  line.add({"--noise-limit",
+            "exit with 7 when that part stays above this (arrays beyond the caches only)"},
+           rules.noise_limit, 0, 10);
+  line.add({"--batch-time", "seconds a sample should last, at least", "s"}, rules.batch_seconds,
+           1e-6, 60);
+  line.add({"--warm-up", "seconds before a device set's first series", "s"}, rules.warm_up_seconds,
+           0, 600);
+  line.add(
+      {"--series-time", "seconds after which a series takes no more samples than --samples", "s"},
+      rules.series_seconds, 0, 3600);
+  line.heading("Testing");
+  line.add({"--inject-fault",
+            "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into the "
+            "destination) or unwritten; of memcpy also pages-on:DOMAIN",
+            "", false},
+           options.faults);
 }
 
 /// "host-pinned memory of NUMA domain 2"
@@ -119,24 +104,13 @@ std::string place_text(const Series& series) {
   return text;
 }
 
-json head(const Program& program, int argc, char** argv, const CommonOptions& options) {
+json head(const Program& program, int argc, char** argv, const CommandLine& line,
+          const CommonOptions& options) {
   json arguments = json::array();
   for (int i = 0; i < argc; ++i) {
     arguments.push_back(argv[i]);
   }
   arguments[0] = program.name;  // the path says nothing about the measurement
-  auto resolved = program.options();
-  resolved["samples"] = options.rules.min_samples;
-  resolved["max_samples"] = options.rules.max_samples;
-  resolved["precision"] = options.rules.precision;
-  resolved["noise_limit"] = options.rules.noise_limit;
-  resolved["batch_time_s"] = options.rules.batch_seconds;
-  resolved["warm_up_s"] = options.rules.warm_up_seconds;
-  resolved["series_time_s"] = options.rules.series_seconds;
-  resolved["time_limit_s"] = options.time_limit;
-  if (program.launch != nullptr) {
-    resolved.update(program.launch->options());
-  }
   return {{"program",
            {{"name", program.name},
             {"version", FABRICHECK_VERSION},
@@ -150,7 +124,7 @@ json head(const Program& program, int argc, char** argv, const CommonOptions& op
           {"versions", {{"runtime", "unknown"}, {"driver", "unknown"}}},
           {"environment", describe_environment()},
           {"arguments", arguments},
-          {"options", resolved},
+          {"options", line.values()},
           {"faults_injected", options.faults}};
 }
 
@@ -183,16 +157,20 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
   });
 }
 
+/// The exit code of a launch is that of rank 0, the last to end.
+int own_code(int code, bool speaks) { return speaks || is_simulated_rank() ? code : 0; }
+
 /// Measures and writes the document; returns the exit code. The process then has to end, for the
 /// watchdog still refers to what was in use, except on a rank of a simulation.
-int run_to_the_end(const Program& program, const CommonOptions& options, int argc, char** argv) {
+int run_to_the_end(const Program& program, const CommandLine& line, const CommonOptions& options,
+                   int argc, char** argv) {
   auto* launch = program.launch;
   const bool speaks = launch == nullptr || launch->rank() == 0;
   Outcome outcome;
   std::unique_ptr<Document> document;
   const auto opened = outcome_of([&]() -> Outcome {
     document = std::make_unique<Document>(speaks ? options.output : "/dev/null",
-                                          head(program, argc, argv, options));
+                                          head(program, argc, argv, line, options));
     return {};
   });
   std::unique_ptr<Watchdog> watchdog;
@@ -220,30 +198,36 @@ int run_to_the_end(const Program& program, const CommonOptions& options, int arg
     launch->leave();
   }
   std::fflush(nullptr);
-  if (!is_simulated_rank()) {
-    _exit(static_cast<int>(outcome.status));  // a device call may still hang: unwind nothing
+  const int code = own_code(static_cast<int>(outcome.status), speaks);
+  if (launch == nullptr) {
+    _exit(code);  // a device call may still hang: unwind nothing
   }
-  return static_cast<int>(outcome.status);
+  if (!is_simulated_rank()) {
+    std::exit(code);  // MPI has handlers at exit; without them launchers take a rank for dead
+  }
+  return code;
 }
 
 /// Reads the options. Returns an exit code where there is nothing to run.
-std::optional<int> parse(CLI::App& app, CommonOptions& options, const std::string& name, int argc,
-                         char** argv, bool speaks) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help, --version
-      return speaks ? app.exit(error) : 0;
-    }
-    if (speaks) {
-      say(name, std::string(error.what()) + "; see --help");
-    }
-    return static_cast<int>(Status::usage);
+std::optional<int> parse(CommandLine& line, const Program& program, const CommonOptions& options,
+                         int argc, char** argv, bool speaks) {
+  const auto ended = line.parse(
+      argc, argv,
+      "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
+      "5 wrong data, 6 time limit, 7 too noisy to judge, 128 + n ended by signal n.\n"
+      "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
+      "docs/result-document.md.",
+      speaks);
+  if (ended) {
+    return ended;
+  }
+  if (program.resolve) {
+    program.resolve();
   }
   if (options.rules.max_samples < options.rules.min_samples) {
     if (speaks) {
-      say(name, "--max-samples " + std::to_string(options.rules.max_samples) +
-                    " is below --samples " + std::to_string(options.rules.min_samples));
+      say(program.name, "--max-samples " + std::to_string(options.rules.max_samples) +
+                            " is below --samples " + std::to_string(options.rules.min_samples));
     }
     return static_cast<int>(Status::usage);
   }
@@ -306,28 +290,23 @@ void Run::worsen(Status status, const std::string& sentence) {
 }
 
 int run_program(const Program& program, int argc, char** argv) {
-  CLI::App app{program.description, program.name};
-  app.set_version_flag("--version", std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
-                                        ", runtime " + FABRICHECK_RUNTIME + ")");
-  app.footer(
-      "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
-      "5 wrong data, 6 time limit, 7 too noisy to judge, 128 + n ended by signal n.\n"
-      "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
-      "docs/result-document.md.");
+  CommandLine line(program.name, program.description,
+                   std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
+                       ", runtime " FABRICHECK_RUNTIME ")");
   CommonOptions options;
   options.rules = program.rules;
-  program.define_options(app);
+  program.define_options(line);
   auto* launch = program.launch;
   if (launch != nullptr) {
-    launch->define_options(app);
+    launch->define_options(line);
   }
-  add_common_options(app, options);
+  add_common_options(line, options);
   const bool speaks = launch == nullptr || launch->rank() == 0;
-  if (const auto code = parse(app, options, program.name, argc, argv, speaks)) {
+  if (const auto code = parse(line, program, options, argc, argv, speaks)) {
     if (launch != nullptr) {
       launch->leave();
     }
-    return *code;
+    return own_code(*code, speaks);
   }
   options.rules = simulated_rules(options.rules);
 
@@ -338,7 +317,7 @@ int run_program(const Program& program, int argc, char** argv) {
 
   try {
     int code = 0;
-    run_simulated([&] { code = run_to_the_end(program, options, argc, argv); });
+    run_simulated([&] { code = run_to_the_end(program, line, options, argc, argv); });
     return code;
   } catch (const std::exception& error) {
     say(program.name, error.what());  // the simulation itself ended, and the program with it

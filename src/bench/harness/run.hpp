@@ -1,12 +1,12 @@
 // The frame of every program: common options, the document, time limit, signals, exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "harness/command_line.hpp"
 #include "harness/document.hpp"
 #include "harness/launch.hpp"
 #include "harness/sampling.hpp"
@@ -68,10 +68,10 @@ class Run {
 struct Program {
   std::string name;
   std::string description;
-  std::function<void(CLI::App&)> define_options;
-  std::function<nlohmann::json()> options;  ///< as resolved, for the document
+  std::function<void(CommandLine&)> define_options;
   std::function<void(Run&)> body;
-  SamplingRules rules{};  ///< defaults of the common options
+  std::function<void()> resolve{};  ///< what options mean together, once they are parsed
+  SamplingRules rules{};            ///< defaults of the common options
   /// Prints a finished document for people.
   std::function<void(const nlohmann::json&, std::FILE*)> table = print_table;
   /// Of a program of several ranks, all of which run the body: rank 0 alone writes the document and

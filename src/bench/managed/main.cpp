@@ -159,32 +159,20 @@ int main(int argc, char** argv) {
       "pages that migrate. Before each sample the pages are put back and the destination is\n"
       "poisoned; it is compared after the last.\n"
       "Example: HSA_XNACK=1 managed --expect page-migration --devices 0 --output r.json";
-  program.define_options = [&options](CLI::App& app) {
-    app.add_option("--devices", options.devices,
-                   "devices, one after the other: each, or numbers as in 0,2")
-        ->capture_default_str();
-    app.add_option("--memory", options.memory,
-                   "managed (hipMallocManaged), pinned (hipHostMalloc, by zero-copy), or both")
-        ->capture_default_str();
-    app.add_option("--expect", options.expected, "end with 3 when a device would do the other")
-        ->check(CLI::IsMember({"zero-copy", "page-migration"}));
-    app.add_option("--operations", options.operations, "what to measure, in order")
-        ->capture_default_str();
-    app.add_option("--sizes", options.sizes,
-                   "bytes of the array: 1GiB, a list 1MiB,1GiB, or a doubling range 4KiB:1GiB; "
-                   "default: at least 256 MiB and four times the largest cache");
-    app.add_option("--block-size", options.block, "threads per block of the kernels")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-  };
-  program.options = [&options] {
-    return nlohmann::json{{"devices", options.devices},
-                          {"memory", options.memory},
-                          {"expect", options.expected.empty() ? nlohmann::json(nullptr)
-                                                              : nlohmann::json(options.expected)},
-                          {"operations", options.operations},
-                          {"sizes", options.sizes},
-                          {"block_size", options.block}};
+  program.define_options = [&options](CommandLine& line) {
+    line.add({"--devices", "devices, one after the other: each, or numbers as in 0,2"},
+             options.devices);
+    line.add(
+        {"--memory", "managed (hipMallocManaged), pinned (hipHostMalloc, by zero-copy), or both"},
+        options.memory);
+    line.add({"--expect", "end with 3 when a device would do the other"}, options.expected,
+             {"zero-copy", "page-migration"});
+    line.add({"--operations", "what to measure, in order"}, options.operations);
+    line.add({"--sizes",
+              "bytes of the array: 1GiB, a list 1MiB,1GiB, or a doubling range 4KiB:1GiB; "
+              "default: at least 256 MiB and four times the largest cache"},
+             options.sizes);
+    line.add({"--block-size", "threads per block of the kernels"}, options.block, 1, 1024);
   };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);

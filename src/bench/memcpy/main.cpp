@@ -119,28 +119,19 @@ int main(int argc, char** argv) {
       "sample and compared after the last, where it lies.\n"
       "Example: memcpy --domains each --memory pinned --sizes 1GiB --output result.json";
   program.table = print_domains;
-  program.define_options = [&options](CLI::App& app) {
-    app.add_option("--devices", options.devices,
-                   "devices to measure, one after the other: each, or numbers as in 0,2")
-        ->capture_default_str();
-    app.add_option("--domains", options.domains,
-                   "NUMA domains of the host memory: near (the one the device is attached to), "
-                   "each (all usable ones: a matrix of domains and devices), or numbers as in 0,3")
-        ->capture_default_str();
-    app.add_option("--memory", options.memory, "kinds of host memory, in order")
-        ->capture_default_str();
-    app.add_option("--operations", options.operations, "what to measure, in order")
-        ->capture_default_str();
-    app.add_option("--sizes", options.sizes,
-                   "bytes of each copy: 1GiB, a list 1MiB,1GiB, or a doubling range 256:8GiB; "
-                   "default: at least 256 MiB and twice the largest cache");
-  };
-  program.options = [&options] {
-    return nlohmann::json{{"devices", options.devices},
-                          {"domains", options.domains},
-                          {"memory", options.memory},
-                          {"operations", options.operations},
-                          {"sizes", options.sizes}};
+  program.define_options = [&options](CommandLine& line) {
+    line.add({"--devices", "devices to measure, one after the other: each, or numbers as in 0,2"},
+             options.devices);
+    line.add({"--domains",
+              "NUMA domains of the host memory: near (the one the device is attached to), "
+              "each (all usable ones: a matrix of domains and devices), or numbers as in 0,3"},
+             options.domains);
+    line.add({"--memory", "kinds of host memory, in order"}, options.memory);
+    line.add({"--operations", "what to measure, in order"}, options.operations);
+    line.add({"--sizes",
+              "bytes of each copy: 1GiB, a list 1MiB,1GiB, or a doubling range 256:8GiB; "
+              "default: at least 256 MiB and twice the largest cache"},
+             options.sizes);
   };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);

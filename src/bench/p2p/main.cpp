@@ -158,31 +158,26 @@ int main(int argc, char** argv) {
       "Example: p2p --pairs 0-1,0-6 --operations engine,read --sizes 256:8GiB --output r.json";
   program.rules.batch_seconds = 0.003;  // all pairs of eight devices in well under 20 s
   program.table = print_pairs;
-  program.define_options = [&options](CLI::App& app) {
-    app.add_option("--pairs", options.pairs,
-                   "all, or ordered pairs as in 0-1,0-6; default: all, and none with --together");
-    app.add_option("--together", options.together,
-                   "pairs at work at the same time, as in 0-1,2-3: each one's share, and their "
-                   "sum; may be given several times")
-        ->take_all()
-        ->allow_extra_args(false);
-    app.add_option("--operations", options.operations, "what to measure, in order")
-        ->capture_default_str();
-    app.add_option("--sizes", options.sizes,
-                   "bytes of each array: 1GiB, a list 1MiB,1GiB, or a doubling range 256:8GiB; "
-                   "default: at least 256 MiB and four times the devices' largest cache");
-    app.add_option("--chase-size", options.chase_size,
-                   "bytes of the array of a chase, a power of two; default: at least 64 MiB and "
-                   "four times the devices' largest cache");
-    app.add_option("--block-size", options.block, "threads per block of the kernels")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
+  program.define_options = [&options](CommandLine& line) {
+    line.add(
+        {"--pairs", "all, or ordered pairs as in 0-1,0-6; default: all, and none with --together"},
+        options.pairs);
+    line.add({"--together",
+              "pairs at work at the same time, as in 0-1,2-3: each one's share, and their "
+              "sum; may be given several times"},
+             options.together);
+    line.add({"--operations", "what to measure, in order"}, options.operations);
+    line.add({"--sizes",
+              "bytes of each array: 1GiB, a list 1MiB,1GiB, or a doubling range 256:8GiB; "
+              "default: at least 256 MiB and four times the devices' largest cache"},
+             options.sizes);
+    line.add({"--chase-size",
+              "bytes of the array of a chase, a power of two; default: at least 64 MiB and "
+              "four times the devices' largest cache"},
+             options.chase_size);
+    line.add({"--block-size", "threads per block of the kernels"}, options.block, 1, 1024);
   };
-  program.options = [&options] {
-    return nlohmann::json{{"pairs", options.resolved_pairs()}, {"together", options.together},
-                          {"operations", options.operations},  {"sizes", options.sizes},
-                          {"chase_size", options.chase_size},  {"block_size", options.block}};
-  };
+  program.resolve = [&options] { options.pairs = options.resolved_pairs(); };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);
 }

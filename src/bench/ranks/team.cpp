@@ -3,13 +3,13 @@
 #include <hip/hip_runtime.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <mutex>
 #include <new>
 
+#include "harness/command_line.hpp"
 #include "harness/devices.hpp"
 #include "harness/document.hpp"
 #include "harness/host.hpp"
@@ -28,6 +28,16 @@ namespace {
 using nlohmann::json;
 
 constexpr double kGrace = 2;  // seconds in which ranks may still agree on a failure by themselves
+
+/// Waits until processes have ended, for a while.
+void wait_for_end(const std::vector<long>& processes) {
+  const double start = wall_seconds();
+  for (const long process : processes) {
+    while (!is_dead(process) && wall_seconds() - start < kGrace) {
+      (void)usleep(1000);
+    }
+  }
+}
 
 std::string first_line(std::string text) { return text.substr(0, text.find_first_of("\r\n")); }
 
@@ -135,17 +145,16 @@ Team::Team(int argc, char** argv) : state_(std::make_unique<State>()) {
 
 Team::~Team() = default;
 
-void Team::define_options(CLI::App& app) {
-  app.add_option("--map", map_text_,
-                 "the device of each rank, as 3,1,0; default: the only one that a rank sees, else "
-                 "that of its number on its machine, in a simulation the one it was put on")
-      ->group("Ranks");
-  app.add_option("--bind", bind_text_,
-                 "a core for each rank, as 49,57,17; default: as the launcher bound it")
-      ->group("Ranks");
+void Team::define_options(CommandLine& line) {
+  line.heading("Ranks");
+  line.add({"--map",
+            "the device of each rank, as 3,1,0; default: the only one that a rank sees, else that "
+            "of its number on its machine, in a simulation the one it was put on"},
+           map_text_);
+  line.add({"--bind", "a core for each rank, as 49,57,17; default: as the launcher bound it"},
+           bind_text_);
+  line.heading("Options");
 }
-
-json Team::options() const { return {{"map", map_text_}, {"bind", bind_text_}}; }
 
 void Team::take_place() {
   const auto cores = numbers_of(bind_text_, "core");
@@ -371,10 +380,19 @@ void Team::leave() {
     state_->own->gone = true;
   }
   state_->memory.reset();
+  std::vector<long> others;
+  for (const auto* notice : state_->board) {
+    if (notice != nullptr && notice != state_->own && notice->process > 0) {
+      others.push_back(notice->process);
+    }
+  }
   if (state_->window != MPI_WIN_NULL) {
     (void)MPI_Win_free(&state_->window);
   }
   (void)MPI_Finalize();
+  if (rank_ == 0) {
+    wait_for_end(others);
+  }
 }
 
 }  // namespace fabricheck

@@ -49,8 +49,7 @@ class Team : public Launch {
   /// Collective.
   void barrier() const;
 
-  void define_options(CLI::App& app) override;
-  [[nodiscard]] nlohmann::json options() const override;
+  void define_options(CommandLine& line) override;
   void describe(Document& document, const std::vector<std::string>& faults) override;
   Outcome agree(const Outcome& mine) override;
   std::optional<Outcome> trouble() override;

@@ -96,34 +96,23 @@ int main(int argc, char** argv) {
       "in page-locked host memory, or on a peer. Bytes are counted as read plus written. Every\n"
       "destination is poisoned before each sample and compared on the device after the last.\n"
       "Example: stream --devices each --devices all --sizes 1KiB:1GiB --output result.json";
-  program.define_options = [&options](CLI::App& app) {
-    app.add_option("--devices", options.devices,
-                   "devices at work at the same time: each (every one alone, in turn), all, or "
-                   "numbers as in 0,2; may be given several times")
-        ->capture_default_str()
-        ->take_all()
-        ->allow_extra_args(false);
-    app.add_option("--kernels", options.kernels, "kernels, in order")->capture_default_str();
-    app.add_option("--sizes", options.sizes,
-                   "bytes of each array: 1GiB, a list 1MiB,1GiB, or a doubling range 1KiB:8GiB; "
-                   "default: at least four times the largest cache");
-    app.add_option("--block-sizes", options.blocks, "threads per block, 1 to 1024: 64,256,1024")
-        ->capture_default_str();
-    app.add_option("--source", options.source, "where a and b lie: device, host or peer:N")
-        ->capture_default_str();
-    app.add_option("--destination", options.destination, "where c lies: device, host or peer:N")
-        ->capture_default_str();
-    app.add_option("--stores", options.stores,
-                   "plain or streaming (which caches should not keep); auto tries both on a CPU "
-                   "with arrays past its caches, else it is plain")
-        ->check(CLI::IsMember({"auto", "plain", "streaming"}))
-        ->capture_default_str();
-  };
-  program.options = [&options] {
-    return nlohmann::json{{"devices", options.devices}, {"kernels", options.kernels},
-                          {"sizes", options.sizes},     {"block_sizes", options.blocks},
-                          {"source", options.source},   {"destination", options.destination},
-                          {"stores", options.stores}};
+  program.define_options = [&options](CommandLine& line) {
+    line.add({"--devices",
+              "devices at work at the same time: each (every one alone, in turn), all, or "
+              "numbers as in 0,2; may be given several times"},
+             options.devices);
+    line.add({"--kernels", "kernels, in order"}, options.kernels);
+    line.add({"--sizes",
+              "bytes of each array: 1GiB, a list 1MiB,1GiB, or a doubling range 1KiB:8GiB; "
+              "default: at least four times the largest cache"},
+             options.sizes);
+    line.add({"--block-sizes", "threads per block, 1 to 1024: 64,256,1024"}, options.blocks);
+    line.add({"--source", "where a and b lie: device, host or peer:N"}, options.source);
+    line.add({"--destination", "where c lies: device, host or peer:N"}, options.destination);
+    line.add({"--stores",
+              "plain or streaming (which caches should not keep); auto tries both on a CPU "
+              "with arrays past its caches, else it is plain"},
+             options.stores, {"auto", "plain", "streaming"});
   };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);
