@@ -10,6 +10,17 @@ ROOT = Path(__file__).resolve().parents[2]
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
 
+# Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks), built with MPICH and with smpicc.
+HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
+SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
+
+SIM_OSU_CHECKS = [
+    "osu_device_0",
+    "osu_device_0_engine_off",
+    "osu_all_pairs",
+    "osu_collectives",
+]
+
 site_configuration = {
     "systems": [
         {
@@ -25,7 +36,7 @@ site_configuration = {
                     "environs": ["host"],
                     # Measuring checks of one node never overlap.
                     "max_jobs": 1,
-                    "features": ["devices", "several_devices"],
+                    "features": ["devices", "several_devices", "ranks"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": DEVICES}],
                     "extras": {
                         "expected_checks": [
@@ -34,17 +45,30 @@ site_configuration = {
                             "stream_concurrent",
                             "memcpy_near",
                             "memcpy_scan",
+                            "affinity",
+                            "pingpong",
+                            *(["osu_device_0", "osu_collectives"] if HOST_OSU else []),
                         ],
+                        # Programs of one process need no launcher, those of ranks do.
+                        "mpi_launcher": "mpiexec",
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
                         "scan_sizes": f"1KiB:{host.array_bytes(least=256 << 20)}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
+                        "pingpong_bytes": host.array_bytes(),
                         # Nothing is accepted or refused here by a reference, and other work on a
                         # shared machine widens intervals at times: a run ends only when one is
                         # nearly as wide as its median. It is shown with every value.
                         "noise_limit": 0.75,
-                        "physical_bounds": {"GB/s": host.memory_bound()},
+                        "physical_bounds": {
+                            "GB/s": host.memory_bound(),
+                            "us": host.latency_bound(),
+                        },
+                        "osu": {
+                            "sizes": [1 << 20, 16 << 20],
+                            "rounds": {"iterations": 20, "warm_up": 2, "window": 16},
+                        },
                     },
                 },
                 {
@@ -62,6 +86,8 @@ site_configuration = {
                         "sdma",
                         "managed_memory",
                         "xnack",
+                        "ranks",
+                        "placements",
                         "simulated",
                     ],
                     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
@@ -80,14 +106,29 @@ site_configuration = {
                             "p2p_kernel",
                             "node_topology",
                             "best_devices",
+                            "affinity",
+                            "pingpong_right",
+                            "pingpong_in_order",
+                            "pingpong_half_right",
+                            "pingpong_half_rotated",
+                            "pingpong_shared_device",
+                            "pingpong_shared_domain",
+                            *(SIM_OSU_CHECKS if SIM_OSU else []),
                         ],
+                        "mpi_launcher": "smpirun",
                         "node": "mi250x",
                         "array_bytes": 1 << 30,
                         "scan_sizes": "1KiB:8GiB",
                         # A simulated kernel takes the same time with any block.
                         "scan_block_sizes": [256],
                         "copy_sizes": "256:8GiB",
+                        "pingpong_bytes": 256 << 20,
                         "noise_limit": 0.1,
+                        # Nothing varies in a simulation, and every byte of a message is moved.
+                        "osu": {
+                            "sizes": [16 << 20, 64 << 20],
+                            "rounds": {"iterations": 1, "warm_up": 0, "window": 8},
+                        },
                     },
                 },
             ],
@@ -97,25 +138,41 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy"],
+            "features": [
+                "stream",
+                "memcpy",
+                "affinity",
+                "pingpong",
+                *(["osu"] if HOST_OSU else []),
+            ],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
             "extras": {
                 "runtime": "host",
                 "programs": os.environ.get(
                     "FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin")
                 ),
+                "osu_folder": HOST_OSU,
                 "build_command": "make build",
             },
         },
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": ["stream", "memcpy", "managed", "p2p"],
+            "features": [
+                "stream",
+                "memcpy",
+                "managed",
+                "p2p",
+                "affinity",
+                "pingpong",
+                *(["osu"] if SIM_OSU else []),
+            ],
             "extras": {
                 "runtime": "sim",
                 "programs": os.environ.get(
                     "FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin")
                 ),
+                "osu_folder": SIM_OSU,
                 "build_command": "make build",
             },
         },

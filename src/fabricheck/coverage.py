@@ -16,13 +16,24 @@ import yaml
 from fabricheck import partitions
 from fabricheck.errors import InvalidInputError
 from fabricheck.results.folder import Entry
+from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import EXPERIMENT, Case, Session
 
-#: The experiment that compares a node with its model.
-COMPARING = "E13"
+#: The experiments whose results are comparisons, no series: a node with its model, and where ranks
+#: sit with where they should.
+COMPARING, PLACING = "E13", "E15"
 
 #: ReFrame's variable for where checks are looked for; the repository's own folder otherwise.
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Another tool that measures an experiment: program of its documents, name, how to get it."""
+
+    program: str
+    name: str
+    get: str
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,7 @@ class Experiment:
     get: str
     not_on: Mapping[str, str]
     made_of: str | None
+    tool: Tool | None = None
 
 
 @dataclass
@@ -42,7 +54,8 @@ class Ran:
     """What a session has of one experiment in one partition.
 
     ``cases`` are those tagged with the experiment or whose document has series of it; ``series``
-    counts measured series, ``comparisons`` the documents that compare a node with its model,
+    counts measured series, ``comparisons`` the documents that compare a node with its model or
+    tell where ranks sit,
     ``unread`` the cases without a document that can be used.
     """
 
@@ -55,6 +68,7 @@ class Ran:
     unread: int = 0
     clocks: set[str] = field(default_factory=set)
     runtimes: set[str] = field(default_factory=set)
+    programs: set[str] = field(default_factory=set)
 
     @property
     def cases(self) -> int:
@@ -81,6 +95,13 @@ class Coverage:
         return any(ran.series or ran.comparisons for ran in self.ran)
 
     @property
+    def missing_tool(self) -> Tool | None:
+        """The other tool that measures the experiment, where it did not."""
+        tool = self.experiment.tool
+        ran = any(tool and tool.program in ran.programs for ran in self.ran)
+        return None if ran else tool
+
+    @property
     def only_simulated(self) -> bool:
         """Whether all of its results are of a simulated node."""
         clocks = {clock for ran in self.ran for clock in ran.clocks}
@@ -100,6 +121,7 @@ def experiments() -> tuple[Experiment, ...]:
             row["get"],
             row.get("not_on", {}),
             row.get("made_of"),
+            Tool(**row["tool"]) if "tool" in row else None,
         )
         for name, row in table.items()
     )
@@ -206,14 +228,14 @@ def coverage(
 def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -> None:
     document = entry.document if entry is not None else None
     measured = [series["experiment"] for series in document["series"]] if document else []
-    compared = document is not None and document.get("differences") is not None
-    for name in case.experiments | set(measured) | ({COMPARING} if compared else set()):
+    compared = _compared(document)
+    for name in case.experiments | set(measured) | compared:
         ran = tables.setdefault(name, {}).setdefault(case.where, Ran(case.where))
         ran.passed += case.passed
         ran.skipped += case.skipped
         ran.failed += not case.passed and not case.skipped
         series = measured.count(_made_of().get(name, name))
-        comparisons = int(compared and name == COMPARING)
+        comparisons = int(name in compared)
         ran.series += series
         ran.comparisons += comparisons
         if document is None:
@@ -221,6 +243,18 @@ def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -
         elif series or comparisons:
             ran.clocks.add(document["clock"])
             ran.runtimes.add(document["program"]["runtime"])
+            ran.programs.add(document["program"]["name"])
+
+
+def _compared(document: ResultDocument | None) -> set[str]:
+    """Return the experiments of which a document is a comparison."""
+    if document is None:
+        return set()
+    places = document["program"]["name"] == "affinity" and document.get("ranks")
+    return {
+        *([COMPARING] if document.get("differences") is not None else []),
+        *([PLACING] if places else []),
+    }
 
 
 def _made_of() -> dict[str, str]:

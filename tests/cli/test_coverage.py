@@ -178,3 +178,33 @@ def test_numbers(value, text):
 )
 def test_sizes(count, text):
     assert output.size(count) == text
+
+
+def test_a_tool_that_measures_an_experiment_too(results_folder):
+    def pair(program, **more):
+        host = factories.place("host-pageable", None)
+        moved = {"bytes_moved": 1 << 28, "bytes_counted": "once", "block_size": None}
+        kind = {"experiment": "E9", "engine": "mpi", "operation": "bandwidth"}
+        ends = {"ranks": [0, 1], "device_set": [], "device": None, "datatype": "byte"}
+        one = factories.series(
+            [10.0], source=host, destination=host, direction="one-way", **ends, **moved, **kind
+        )
+        one["verification"] |= more.pop("verification", {})
+        name = factories.document()["program"] | {"name": program}
+        return factories.document(series=[one], program=name, **more)
+
+    place = {"cores": [0, 1], "numa_domain": 0, "memory_domain": 0}
+    seen = {"host": "node1", "visible_devices": [], "device": None}
+    ranks = [{"rank": rank, **place, **seen} for rank in (0, 1)]
+    versions = factories.document()["versions"] | {"mpi": "MPICH 5"}
+    assert rows()["E9"]["missing_tool"] == "OSU Micro-Benchmarks"
+    assert "FABRICHECK_HOST_OSU names a build with mpicc" in table()
+    case = factories.case("pairs", tags=["E9"])
+    factories.session(results_folder, [case])
+    path = factories.case_folder(results_folder, "pairs") / "result.json"
+    factories.write(path, pair("mpi", ranks=ranks, versions=versions))
+    assert "; not by OSU Micro-Benchmarks, which are osu-micro-benchmarks@7.4 +rocm" in table()
+    factories.write(path, pair("osu", verification={"by": "tool"}))
+    assert rows()["E9"]["missing_tool"] is None
+    assert rows()["E10"]["missing_tool"] == "OSU Micro-Benchmarks"
+    assert rows()["E1"]["missing_tool"] is None

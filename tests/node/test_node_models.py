@@ -10,6 +10,7 @@ import yaml
 
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
+from fabricheck.node.placement import domain_of_core
 from fabricheck.node.schema import Quantity
 
 NODES = ("a100-booster", "h200", "mi250", "mi250-two-sockets", "mi250x")
@@ -138,17 +139,24 @@ def test_placements_of_the_epicure_case_study_on_lumi_g(mi250x):
     assert not any(found["half_rotated"].local)
     assert set(found["shared_domain"].cores) <= set(range(48, 64))
     assert "far" not in found
+    assert found["shared_device"].devices == (0, 0)
+    assert found["shared_device"].map_cpu == "49,50"
 
 
 def test_placements_on_leonardo_have_a_domain_without_devices():
     found = load("a100-booster").placements()
-    assert set(found) == {"right", "far", "spread"}
+    assert set(found) == {"right", "far", "spread", "shared_device"}
     assert found["far"].map_cpu == "16,17,18,19"
     assert found["spread"].local == (True, True, False, False)
 
 
+def test_a_core_that_no_domain_has(mi250x):
+    with pytest.raises(UsageError, match="mi250x has no core 64"):
+        domain_of_core(mi250x, 64)
+
+
 def test_one_numa_domain_leaves_no_wrong_placement():
-    assert set(load("h200").placements()) == {"right"}
+    assert set(load("h200").placements()) == {"right", "shared_device"}
 
 
 def test_best_subsets_are_those_of_the_hugging_face_page(mi250x):
@@ -157,6 +165,15 @@ def test_best_subsets_are_those_of_the_hugging_face_page(mi250x):
     assert mi250x.best_subsets(4) == ((0, 1, 6, 7), (2, 3, 4, 5))
     assert mi250x.best_subsets(8) == (tuple(range(8)),)
     assert load("mi250").best_subsets(3)[0] == (0, 1, 4)
+
+
+def test_sets_for_collectives_grow_by_one_device_and_are_the_papers(mi250x):
+    sets = mi250x.growing_subsets
+    # As osu_collectives.sh lists them, in its order of devices; its list of eight is faulty.
+    papers = ("01", "016", "0167", "01672", "016723", "0167234", "01234567")
+    assert [set(one) for one in sets] == [set(map(int, text)) for text in papers]
+    assert all(one in mi250x.best_subsets(len(one)) for one in sets)
+    assert load("a100-booster").growing_subsets == ((0, 1), (0, 1, 2), (0, 1, 2, 3))
 
 
 def test_device_sets_of_e5(mi250x):

@@ -53,6 +53,11 @@ GOOD = {
     "bcast": (recorded("osu_bcast"), "osu_bcast", doubled(1, MIB)),
     "allgather -f": (recorded("osu_allgather"), "osu_allgather", doubled(1, MIB)),
     "allreduce -f": (recorded("osu_allreduce_full"), "osu_allreduce", doubled(4, 65536)),
+    "bw, few sizes": (recorded("osu_bw_scan"), "osu_bw", doubled(MIB, 16 * MIB)),
+    "bw, few sizes -c": (recorded("osu_bw_scan_c"), "osu_bw", doubled(MIB, 16 * MIB)),
+    "reduce -f": (recorded("osu_reduce"), "osu_reduce", doubled(1024, MIB)),
+    "reduce -f -c": (recorded("osu_reduce_c"), "osu_reduce", doubled(1024, MIB)),
+    "reduce_scatter -f": (recorded("osu_reduce_scatter"), "osu_reduce_scatter", doubled(1024, MIB)),
     "bw cuda": (
         recorded("osu_bw_gpu0_gpu1", "osu-7.4-cuda-h200"),
         "osu_bw",

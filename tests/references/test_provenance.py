@@ -21,7 +21,7 @@ RECORDS = {
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 NODES = {"local:sim-mi250x": "mi250x"}
 STATISTICS = {"value": lambda values: values[0], "median": statistics.median,
-              "mean": statistics.mean}  # fmt: skip
+              "mean": statistics.mean, "least": min}  # fmt: skip
 
 
 def limited() -> Iterator[tuple[str, str, str, str]]:
@@ -55,7 +55,10 @@ def origin_of(file: str, check: str, partition: str, metric: str) -> dict:
     """Return where a metric's value is from: by its check and stem where checks differ in it."""
     stated = yaml.safe_load((FOLDER / file).read_text())["x-provenance"][partition]
     stem = REDUCED.sub("", metric)
-    return stated.get(f"{check}.{stem}") or stated.get(metric) or stated[stem]
+    for key in (f"{check}.{metric}", f"{check}.{stem}", metric):
+        if key in stated:
+            return stated[key]
+    return stated[stem]
 
 
 def follow(file: str, check: str, partition: str, metric: str) -> float:

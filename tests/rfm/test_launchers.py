@@ -111,3 +111,21 @@ def test_smpirun_starts_the_ranks_where_it_is_told(tmp_path):
 
 def test_mpiexec_starts_that_many_ranks_here():
     assert getlauncher("mpiexec")().run_command(SimpleNamespace(num_tasks=4)) == "mpiexec -n 4"
+
+
+def test_a_launch_has_its_own_number_of_ranks_and_its_own_hosts(tmp_path):
+    launcher, job = smpirun(tmp_path, ranks=8, hostfile="hosts-0-3")
+    said = launchers.line(job, launcher, 2)
+    assert said.startswith("smpirun -np 2 ")
+    assert " -hostfile hosts-0-3 " in said
+    assert (tmp_path / "hosts-0-3").read_text() == "device1\ndevice0\n"
+    assert job.num_tasks == 8
+
+
+def test_a_launch_on_one_node_of_a_job():
+    job = SimpleNamespace(num_tasks=8, num_cpus_per_task=None)
+    srun = getlauncher("srun")()
+    srun.options = ["--mpi=pmi2"]
+    assert launchers.line(job, srun, 2) == "srun --nodes=1 --ntasks=2 --mpi=pmi2"
+    assert launchers.line(job, getlauncher("mpiexec")(), 3) == "mpiexec -n 3"
+    assert launchers.line(job, getlauncher("local")(), 1) == ""

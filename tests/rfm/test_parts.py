@@ -130,6 +130,11 @@ def test_where_names_each_proved_numa_domain_once():
     )
 
 
+def test_where_names_ranks_that_have_no_device():
+    ranks = factories.series(device=None, device_set=[], ranks=[0, 1])
+    assert where_measured(document(), [ranks]) == "ranks 0 and 1 of node nid001"
+
+
 def test_a_cell_that_is_missing_is_named_by_device_and_domain():
     ends = ("device", "source.numa_domain")
     metric = Metric("h2d", {"operation": "h2d"}, ends, among=((1, 2), (1, 3)))

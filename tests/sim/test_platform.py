@@ -100,7 +100,7 @@ def test_bandwidths_are_peaks_times_efficiencies(mi250x):
     assert gbs(mi250x, "link 0-1") == pytest.approx(4 * 50 * 0.7522)
     assert gbs(mi250x, "host link to device5") == pytest.approx(36 * 0.7861)
     assert gbs(mi250x, "copy engine") == 50
-    assert gbs(mi250x, "copy engine of messages 0-1") == 50
+    assert gbs(mi250x, "copy engine of messages device0-device1") == 50
     [shared] = {link["each"] for link in mi250x["links"] if link["name"] != "copy engine"}
     assert not shared
 
@@ -178,7 +178,7 @@ def message(content, source, destination):
 def test_messages_between_devices_take_the_links_of_copies_or_of_kernels(mi250x):
     route = message(mi250x, "device1", "device7")
     copy = copy_route(mi250x, "device1", "device7")["links"]
-    assert route["by_engine"] == [*copy[:-1], "copy engine of messages 1-7"]
+    assert route["by_engine"] == [*copy[:-1], "copy engine of messages device1-device7"]
     read = kernel_route(mi250x, 7, "device1")["read"]
     assert route["by_kernel"] == [*read, "memory of device7"]
     same = message(mi250x, "device2", "device2")
@@ -196,7 +196,9 @@ def test_messages_between_host_buffers_are_copied_twice(mi250x):
 
 def test_messages_between_a_device_and_the_host_go_as_copies_do(mi250x):
     for ends in (("device3", "domain0"), ("domain0", "device3")):
-        assert message(mi250x, *ends)["by_engine"] == copy_route(mi250x, *ends)["links"]
+        copy = copy_route(mi250x, *ends)["links"]
+        queue = "copy engine of messages " + "-".join(ends)
+        assert message(mi250x, *ends)["by_engine"] == [*copy[:-1], queue]
     route = kernel_route(mi250x, 3, "domain0")
     there, back = (
         message(mi250x, *ends) for ends in (("device3", "domain0"), ("domain0", "device3"))
@@ -269,7 +271,7 @@ def test_known_engines_share_their_number(tmp_path):
 
     content = platform(load(str(written(tmp_path, two_engines))))
     assert message(content, "device3", "device2")["by_engine"][-2:] == [
-        "copy engine of messages 3-2",
+        "copy engine of messages device3-device2",
         "copy engines of device3",
     ]
     assert gbs(content, "copy engines of device3") == 100

@@ -58,8 +58,14 @@ def _session(name: str) -> tuple[Session | None, list[Entry]]:
 
 
 def _sentence(row: rules.Coverage) -> str:
+    tool = row.missing_tool
+    lacking = f"; not by {tool.name}, which are {tool.get}" if tool else ""
     if row.ran:
-        return "; ".join(_ran(ran) for ran in row.ran)
+        return "; ".join(_ran(ran) for ran in row.ran) + lacking
+    return _why_not(row) + lacking
+
+
+def _why_not(row: rules.Coverage) -> str:
     needs = f"; needs {row.experiment.needs}"
     if not row.has_check:
         return f"{row.why_not}{needs}"
@@ -96,6 +102,7 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
         "has_check": row.has_check,
         "needs": row.experiment.needs,
         "get": row.experiment.get,
+        "missing_tool": row.missing_tool.name if row.missing_tool else None,
         "why_not": row.why_not,
         "partitions": list(row.partitions) if row.partitions is not None else None,
         "ran": [

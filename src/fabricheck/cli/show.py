@@ -155,6 +155,8 @@ def _what(series: Series) -> tuple[object, ...]:
     """All that tells two series of a table apart but size and block."""
     return (
         series["operation"],
+        series.get("in_place"),
+        tuple(series.get("ranks") or ()),
         series["role"],
         series["device"],
         tuple(series["device_set"]),
@@ -175,7 +177,7 @@ def _table(chosen: Sequence[Series]) -> object:
     for series in chosen:
         interval = series["ci95"]
         table.add_row(
-            output.plain(series["operation"]),
+            output.plain(series["operation"] + (" in place" if series.get("in_place") else "")),
             _devices(series),
             f"{_place(series['source'])} -> {_place(series['destination'])}",
             output.size(series["bytes"]),
@@ -195,6 +197,9 @@ def _domains(chosen: Sequence[Series]) -> list[int]:
 
 def _devices(series: Series) -> str:
     together = ranges(series["device_set"])
+    ranks = series.get("ranks")
+    if series["device"] is None and ranks:
+        return together or f"{len(ranks)} ranks"
     if series["role"] == "single":
         return str(series["device"])
     if series["role"] == "share":

@@ -249,6 +249,11 @@ class NodeModel:
         return subsets.best_subsets(self.direct_peaks_gbs, k, self.name)
 
     @cached_property
+    def growing_subsets(self) -> tuple[tuple[int, ...], ...]:
+        """One of the best sets of 2, 3 ... all devices, each holding the one before if it can."""
+        return subsets.growing_subsets(self.direct_peaks_gbs, self.name)
+
+    @cached_property
     def direct_peaks_gbs(self) -> tuple[tuple[float, ...], ...]:
         """Peak of the direct links of each pair, in GB/s per direction; 0 where there is none."""
         n = len(self.devices)

@@ -32,13 +32,20 @@ class Placement:
         return ",".join(map(str, self.cores))
 
 
-def _domain_of(node: NodeModel, core: int) -> int:
-    return next(domain.index for domain in node.domains if core in domain.cores)
+def domain_of_core(node: NodeModel, core: int) -> int:
+    """Return the NUMA domain of a core.
+
+    :raises UsageError: when the node has no such core.
+    """
+    for domain in node.domains:
+        if core in domain.cores:
+            return domain.index
+    raise UsageError(f"{node.name} has no core {core}.")
 
 
 def _make(node: NodeModel, name: str, devices: tuple[int, ...], cores: list[int]) -> Placement:
     local = tuple(
-        node.device(device).domain == _domain_of(node, core)
+        node.device(device).domain == domain_of_core(node, core)
         for device, core in zip(devices, cores, strict=True)
     )
     return Placement(name, devices, tuple(cores), local)
@@ -79,7 +86,8 @@ def placements(node: NodeModel) -> Mapping[str, Placement]:
     half their number: the wrong placements of the EPICURE case study on LUMI-G. *far* puts all
     ranks on a domain without devices, *spread* every second half there, as that study does on
     Leonardo. *shared_domain* crowds all ranks into the domain of device 0. A wrong placement in
-    which every rank is local after all is left out.
+    which every rank is local after all is left out. *shared_device* has two ranks on device 0,
+    both near it.
     """
     every = tuple(device.index for device in node.devices)
     half = tuple(package[0] for package in node.packages)
@@ -101,4 +109,7 @@ def placements(node: NodeModel) -> Mapping[str, Placement]:
     if len(crowded) == len(every):
         wrong.append(_make(node, "shared_domain", every, crowded))
     found.extend(placement for placement in wrong if not all(placement.local))
+    first = node.devices[0]
+    if len(first.near_cores) > 1:
+        found.append(_make(node, "shared_device", (0, 0), list(first.near_cores[:2])))
     return MappingProxyType({placement.name: placement for placement in found})

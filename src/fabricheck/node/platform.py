@@ -261,10 +261,9 @@ class _Platform:
         else:
             by_kernel = [*ends, *2 * ends[:1], *self._interconnect(source, destination)]
         by_engine = by_kernel
-        if a is not None and b is not None and a is not b:
-            by_engine = [*ends, *self._fabric(self._path(a, b)), *self._message_engine(a, b)]
-        elif (a is None) != (b is None):
-            by_engine = self._copy(source, destination)["links"]
+        if a is not b and (a is not None or b is not None):
+            links = self._copy(source, destination)["links"]
+            by_engine = [self._queue(link, source, destination) for link in links]
         return {
             "source": source,
             "destination": destination,
@@ -272,13 +271,14 @@ class _Platform:
             "by_kernel": by_kernel,
         }
 
-    def _message_engine(self, source: Device, destination: Device) -> list[str]:
-        """Return the limits of engines for messages: those of a pair take one after the other."""
-        engine = self.node.copy_engine
-        if engine.peak_gbs is None:
-            return []
-        name = f"copy engine of messages {source.index}-{destination.index}"
-        return [self._link(name, engine.peak_gbs), *self._engines(source)[1:]]
+    def _queue(self, link: str, source: str, destination: str) -> str:
+        """Return what messages have instead of a link that every flow has for itself.
+
+        Those of a pair go through one queue of an engine, one after the other.
+        """
+        if not self.links[link]["each"]:
+            return link
+        return self._link(f"{link} of messages {source}-{destination}", self.links[link]["gbs"])
 
     def _engines(self, device: Device | None) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all those of the device."""

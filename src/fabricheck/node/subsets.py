@@ -59,6 +59,24 @@ def mean_between(matrix: FloatMatrix, chosen: Sequence[int]) -> float:
     return sum(cells) / len(cells) if cells else 0.0
 
 
+def growing_subsets(direct: FloatMatrix, name: str) -> tuple[tuple[int, ...], ...]:
+    """Return one of the best sets of 2, 3 ... all devices, each with one device more if it can be.
+
+    Of sets of equal mean the first that holds the whole set before it, so that a step from k to
+    k + 1 ranks adds a device and changes nothing else. On MI250X these are the sets of the paper's
+    collectives, as far as its scripts name them without a fault.
+
+    :param direct: as in :func:`filled_matrix`.
+    :param name: what to call the node in an error.
+    """
+    sets: list[tuple[int, ...]] = []
+    for k in range(2, len(direct) + 1):
+        best = best_subsets(direct, k, name)
+        before = set(sets[-1]) if sets else set()
+        sets.append(next((chosen for chosen in best if before <= set(chosen)), best[0]))
+    return tuple(sets)
+
+
 def device_sets(packages: Sequence[tuple[int, ...]], devices: int) -> Mapping[str, tuple[int, ...]]:
     """Return the device sets of E5: one, two of one package, two and four spread, all.
 

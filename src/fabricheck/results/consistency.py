@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from fabricheck.results import host_copies, launches, statistics
+from fabricheck.results import host_copies, launches, other_tools, statistics
 from fabricheck.results.model import Place, ResultDocument, Series
+from fabricheck.results.other_tools import TOOLS
 
 #: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
 TOLERANCE = 1e-6
@@ -51,7 +52,9 @@ Findings = Iterator[tuple[str, str]]
 def _contradictions(document: ResultDocument) -> Findings:
     yield from _of_the_run(document)
     yield from _of_the_times(document)
-    yield from launches.of_the_ranks(document)
+    of_tool = document["program"]["name"] in TOOLS
+    if not of_tool:
+        yield from launches.of_the_ranks(document)
     devices = {device["index"] for device in document["devices"]}
     if len(devices) != len(document["devices"]):
         yield "$.devices", "two devices have the same index"
@@ -64,7 +67,8 @@ def _contradictions(document: ResultDocument) -> Findings:
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
-            *launches.contradictions(series, document.get("ranks")),
+            *other_tools.contradictions(series, of_tool),
+            *(() if of_tool else launches.contradictions(series, document.get("ranks"))),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):
@@ -92,7 +96,8 @@ def _of_the_run(document: ResultDocument) -> Findings:
     if compared and not document["complete"]:
         yield "$.differences", f"is set, and the outcome's status is {status}"
     errors = any(series["verification"]["errors"] for series in document["series"])
-    if status == "wrong-data" and not errors:
+    # Another tool does not tell its series apart from its verdict: the outcome alone names them.
+    if status == "wrong-data" and not errors and document["program"]["name"] not in TOOLS:
         yield "$.outcome.status", "is wrong-data, and no series has a verification error"
 
 

@@ -83,6 +83,7 @@ class Versions(TypedDict):
     runtime: str
     driver: str
     mpi: NotRequired[str]
+    rccl: NotRequired[str]
 
 
 class Outcome(TypedDict):
@@ -126,6 +127,7 @@ class Verification(TypedDict):
     bytes_checked: int
     errors: int
     first_mismatch: Mismatch | None
+    by: NotRequired[Literal["program", "tool"]]
 
 
 class Series(TypedDict):
@@ -138,16 +140,17 @@ class Series(TypedDict):
     device_set: list[int]
     source: Place
     destination: Place
-    engine: Literal["kernel", "copy-engine", "cpu", "mpi"]
+    engine: Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
     stores: NotRequired[Literal["plain", "streaming"] | None]
     movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
     direction: Literal["local", "one-way", "both-ways", "collective"]
     ranks: NotRequired[list[int] | None]
     datatype: NotRequired[Literal["byte", "int32", "float", "double"] | None]
     placement: NotRequired[str | None]
+    in_place: NotRequired[bool | None]
     bytes: int
     bytes_moved: int
-    bytes_counted: Literal["once", "read+write"]
+    bytes_counted: Literal["once", "read+write", "bus"]
     regime: Literal["memory", "cache"]
     block_size: int | None
     batch: int

@@ -80,6 +80,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     else:
         _require_judgement(session)
     _one_at_a_time(runner, testcases)
+    # How ranks are placed decides what everything after it measures.
+    testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
     # Elsewhere Slurm gives a check its node alone: each job (exclusive_access), or the allocation
     # around the session, in which a step has it while it runs.

@@ -73,6 +73,16 @@ def memory_bound(cpus: Path = CPUS) -> dict[str, object]:
     }
 
 
+def latency_bound(cpus: Path = CPUS) -> dict[str, object]:
+    """Return a lower bound of any time between two cores in us, as a site file states it.
+
+    Derived: one cycle. A message takes hundreds of them: it catches nonsense, as `memory_bound`.
+    """
+    hertz = maximum_hertz(cpus) or ASSUMED_HZ
+    how = f"one cycle at {hertz / 1e9:g} GHz"
+    return {"value": 1e6 / hertz, "origin": "derived", "how": how}
+
+
 def maximum_hertz(cpus: Path = CPUS) -> float | None:
     """Return the highest maximum frequency of any core in Hz, None where the system states none."""
     rates = []

@@ -13,8 +13,13 @@ from reframe.core.builtins import variable
 from reframe.core.exceptions import PipelineError
 from reframe.core.launchers import JobLauncher
 
+from fabricheck.rfm import slurm
+
 #: The simulated host of each rank, a line each, in the stage folder.
 HOSTFILE = "smpi-hosts"
+
+#: The platform of a simulated node for smpirun, among the programs of a simulated environment.
+NODE_PLUGIN = "libfabricheck_node.so"
 
 #: Only the node is simulated, not the time that ranks compute; flows share links as in the
 #: simulated runtime (docs/simulated-node.md).
@@ -30,6 +35,7 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
 
     platform: the platform as a plug-in (.so) or an XML file.
     hosts: the simulated host of each rank, in the order of ranks.
+    hostfile: the name of the file that tells them, in the folder of the job.
     settings: settings of SimGrid (``--cfg``) beside or instead of `SETTINGS`.
 
     MPI_Abort ends smpirun with status 0: only a complete document says that a run was good. And
@@ -38,6 +44,7 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
 
     platform = variable(str, value="")
     hosts = variable(typ.List[str], value=[])
+    hostfile = variable(str, value=HOSTFILE)
     settings = variable(typ.Dict[str, str], value={})
 
     def command(self, job: Any) -> list[str]:
@@ -52,15 +59,33 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
                 f"smpirun starts {job.num_tasks} ranks, and has hosts for {len(self.hosts)}."
             )
         hosts = "".join(f"{host}\n" for host in self.hosts)
-        (Path(job.workdir) / HOSTFILE).write_text(hosts)
+        (Path(job.workdir) / self.hostfile).write_text(hosts)
         settings = {**SETTINGS, **self.settings}
         return [
             *("smpirun", "-np", str(job.num_tasks)),
             *("-platform", shlex.quote(str(self.platform))),
-            *("-hostfile", HOSTFILE),
+            *("-hostfile", self.hostfile),
             *(shlex.quote(f"--cfg={name}:{value}") for name, value in settings.items()),
             "--log=root.thresh:error",
         ]
+
+
+def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
+    """Return the command by which a launcher starts so many ranks on the one node of a job.
+
+    Empty for a launcher that starts nothing else (``local``).
+    """
+    asked = job.num_tasks
+    job.num_tasks = tasks
+    try:
+        command = str(launcher.run_command(job))
+    finally:
+        job.num_tasks = asked
+    if launcher.registered_name != slurm.STEP_LAUNCHER:
+        return command
+    # srun takes both from the job, which may have been given more.
+    first, *rest = command.split(" ", 1)
+    return " ".join([first, "--nodes=1", f"--ntasks={tasks}", *rest])
 
 
 @functools.cache

@@ -20,6 +20,8 @@ from fabricheck.results.model import ResultDocument, Series
 LARGEST = "largest"
 
 Population = Mapping[str, Sequence[Any]]
+Reduction = Literal["worst", "best", "median"]
+Unit = Literal["GB/s", "us", "count", "%"]
 
 
 class MetricError(Exception):
@@ -43,8 +45,8 @@ class Metric:
     name: str
     where: Mapping[str, Any] = field(default_factory=dict)
     over: tuple[str, ...] = ("device",)
-    reduce: Literal["worst", "best", "median"] = "worst"
-    unit: Literal["GB/s", "us", "count", "%"] = "GB/s"
+    reduce: Reduction = "worst"
+    unit: Unit = "GB/s"
     among: tuple[tuple[Any, ...], ...] | None = None
 
     def __str__(self) -> str:
@@ -114,13 +116,15 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
         # Of a share or a single the device that executed; of a sum all that took part.
         members = one["device_set"] if one["device"] is None else [one["device"]]
         places = (one["source"]["memory"], one["destination"]["memory"])
-        if "peer" in places and len(one["device_set"]) == 2:
+        message = one["engine"] == "mpi" and one["direction"] != "collective"
+        if ("peer" in places or message) and len(one["device_set"]) == 2:
             members = one["device_set"]
             pairs += [name for name in ["-".join(map(str, members))] if name not in pairs]
         active += [device for device in members if device not in active]
     node = f"node {document['host']['hostname']}"
     if not active:
-        return node
+        ranks = sorted({rank for one in series for rank in one.get("ranks") or ()})
+        return f"{_listed('rank', list(map(str, ranks)))} of {node}" if ranks else node
     domains = sorted({domain for one in series for domain in host_domains(one)})
     named = f"{_ends(document, sorted(active), domains)} of {node}"
     if not pairs:

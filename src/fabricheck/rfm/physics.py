@@ -29,9 +29,11 @@ def node_bound(node: NodeModel, series: Series) -> Bound | None:
     """
     if series["unit"] == "us":
         return Bound(0.0, "derived", "a time is positive")
+    if series["bytes_counted"] == "bus":
+        return _of_a_bus(node, series["device_set"])
     active = series["device_set"]
     places = {series["source"]["memory"], series["destination"]["memory"]}
-    if "peer" in places:
+    if "peer" in places or (series["engine"] == "mpi" and places == {"device"}):
         return _between_devices(node, series)
     executing = active if series["device"] is None else [series["device"]]
     if places == {"device"}:
@@ -44,11 +46,28 @@ def node_bound(node: NodeModel, series: Series) -> Bound | None:
 def _between_devices(node: NodeModel, series: Series) -> Bound:
     active = series["device_set"]
     ways = 2 if series["bytes_counted"] == "read+write" else 1
+    ends = (series["source"]["device"], series["destination"]["device"])
+    if None not in ends and series["engine"] == "mpi":
+        active = list(ends)  # of a share device_set has all that work at the same time
     pairs = list(zip(active[::2], active[1::2], strict=True))
     peak = sum(node.peer_peak_gbs(*pair) for pair in pairs)
     if series["role"] == "sum" and len(pairs) == 1:
         ways = 2  # both directions of the one pair
     how = f"{ways} x {peak:g} GB/s of the widest path"
+    return Bound(ways * peak, "derived", f"{node.name}: {how}")
+
+
+def _of_a_bus(node: NodeModel, devices: Sequence[int]) -> Bound:
+    """Bound a bus bandwidth, which is what a device sends and receives where others only pass on.
+
+    A switch that reduces and copies by itself (NVLink SHARP) halves what devices send.
+    """
+    peaks = node.direct_peaks_gbs
+    if node.switch is not None:
+        peak, ways = max(max(row) for row in peaks), 2
+    else:
+        peak, ways = max(sum(peaks[device]) for device in devices), 1
+    how = f"{ways} x {peak:g} GB/s of all links of a device"
     return Bound(ways * peak, "derived", f"{node.name}: {how}")
 
 

@@ -14,6 +14,7 @@ Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Name], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0)]
+Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
 class _Section(BaseModel):
@@ -30,6 +31,26 @@ class _Bound(_Section):
     bytes_counted: Literal["once", "read+write"] = "once"
 
 
+class _Rounds(_Section):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    iterations: Count = 1
+    warm_up: Annotated[int, Field(ge=0)] = 0
+    window: Count = 1
+
+
+class _Osu(_Section):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    sizes: Sizes | None = None
+    pair_sizes: Sizes | None = None
+    collective_sizes: Sizes | None = None
+    rounds: _Rounds | None = None
+
+
+class _Rccl(_Section):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    scan_sizes: Sizes | None = None
+
+
 class _PartitionExtras(_Section):
     expected_checks: Names
     physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
@@ -39,6 +60,10 @@ class _PartitionExtras(_Section):
     scan_sizes: Name | None = None
     copy_sizes: Name | None = None
     scan_block_sizes: Annotated[list[Count], Field(min_length=1)] | None = None
+    pingpong_bytes: Count | None = None
+    mpi_launcher: Name | None = None
+    osu: _Osu | None = None
+    rccl: _Rccl | None = None
 
     @model_validator(mode="after")
     def _is_bounded(self) -> _PartitionExtras:
@@ -70,6 +95,10 @@ class _EnvironmentExtras(_Section):
     runtime: Literal["rocm", "cuda", "host", "sim"]
     programs: Name
     build_command: Name
+    osu_folder: str | None = None
+    rccl_folder: Name | None = None
+    rccl_version: Name | None = None
+    rccl_network: Name | None = None
 
 
 class _Environment(_Section):

@@ -1,0 +1,35 @@
+"""Collectives of RCCL or NCCL, by rccl-tests or nccl-tests (E11)."""
+
+import reframe as rfm
+
+from fabricheck.rfm.rccl import RcclCheck
+
+
+@rfm.simple_test
+class rccl_collectives(RcclCheck):
+    """Five collectives on 2 to all devices, at the size of the paper's figures."""
+
+    descr = "Collectives of RCCL or NCCL on 2 to all devices, 1 MiB (E11)"
+    tags = {"E11", "node", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
+    reference = {"$ref": "rccl.yaml"}
+    sizes = (1 << 20, 1 << 20)
+
+
+@rfm.simple_test
+class rccl_scan(RcclCheck):
+    """Message sizes on all devices; the document keeps both placements of every size."""
+
+    descr = "Collectives of RCCL or NCCL over message sizes, all devices (E11)"
+    tags = {"E11", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
+    reference = {"$ref": "rccl.yaml"}
+    sizes = (8, 1 << 30)
+    stated_sizes = "scan_sizes"
+    values = {"GB/s": "busbw"}
+
+    def device_sets(self):
+        """Return the set of all devices."""
+        return [tuple(range(self.device_count))]

@@ -1,0 +1,63 @@
+"""What a series must satisfy that another tool measured: OSU, rccl-tests, nccl-tests.
+
+Each launch of a document has ranks of its own, so a series names its ranks and its devices, and the
+document has no list of ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricheck.results.model import Series
+
+#: Names of programs in documents that are made of another tool's output.
+TOOLS = ("osu", "rccl-tests", "nccl-tests")
+
+Findings = Iterator[tuple[str, str]]
+
+
+def by_tool(series: Series) -> bool:
+    """Whether another tool measured the series, and compared the data."""
+    return series["verification"].get("by") == "tool"
+
+
+def contradictions(series: Series, of_tool: bool) -> Findings:
+    """Yield the field and the reason of each fault.
+
+    :param of_tool: whether the document is one of another tool.
+    """
+    if by_tool(series) != of_tool:
+        word = "another tool" if of_tool else "a program of this suite"
+        yield "verification.by", f"contradicts the document, which is of {word}"
+    rccl = series["engine"] == "rccl"
+    if rccl != (series["experiment"] == "E11"):
+        yield "engine", f"is {series['engine']}, and the experiment is {series['experiment']}"
+    if rccl != (series.get("in_place") is not None):
+        yield "in_place", f"must be set exactly when RCCL moves the data, not {series['engine']}"
+    bandwidth = rccl and series["unit"] == "GB/s"
+    if (series["bytes_counted"] == "bus") != bandwidth:
+        yield "bytes_counted", f"is {series['bytes_counted']}, and bus is of RCCL's bandwidths"
+    if of_tool:
+        yield from _of_the_ranks(series)
+        if len(series["samples"]) != 1:
+            yield (
+                "samples",
+                f"has {len(series['samples'])} samples, and another tool tells one mean",
+            )
+
+
+def _of_the_ranks(series: Series) -> Findings:
+    ranks, devices = series.get("ranks"), series["device_set"]
+    if not ranks:
+        yield "ranks", "is missing, and another tool measures between ranks"
+        return
+    if series["device"] is not None:
+        yield "device", f"is {series['device']}, and messages have none"
+    if devices and len(devices) != len(ranks):
+        yield "device_set", f"has {len(devices)} devices, and there are {len(ranks)} ranks"
+    ends = [series["source"], series["destination"]]
+    if any((place["memory"] == "device") != bool(devices) for place in ends):
+        yield "device_set", f"is {devices}, which does not fit the kinds of memory"
+    pair = series["direction"] == "one-way"
+    if pair and devices and [place["device"] for place in ends] != devices:
+        yield "device_set", f"is {devices}, and the ends are of other devices"

@@ -1,0 +1,96 @@
+"""The base of checks whose program has several ranks: how many, and where each of them sits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import run_after
+from reframe.core.exceptions import PipelineError
+
+from fabricheck.node.placement import Placement
+from fabricheck.rfm import launchers
+from fabricheck.rfm.base import MeasuringCheck
+
+#: How a launcher is asked to bind rank i to the i-th of these cores, and to that one only.
+BINDING = {"srun": "--cpu-bind=map_cpu:{}", "mpiexec": "-bind-to user:{}"}
+
+
+class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
+    """Runs a program of several ranks, by default one on each device.
+
+    placement: one of the node model (docs/node-models.md); empty: as the launcher puts them.
+    """
+
+    placement = ""
+    valid_systems = ["+devices +several_devices +ranks"]
+
+    @property
+    def placed(self) -> Placement | None:
+        """The placement on this partition's node; ``None`` as the launcher puts the ranks.
+
+        :raises PipelineError: when the partition has no node model, or that no such placement.
+        """
+        if not self.placement:
+            return None
+        where = f"Partition {self.current_partition.fullname}"
+        if self.node is None:
+            raise PipelineError(
+                f"{where} names no node model, and so no placement {self.placement}."
+            )
+        try:
+            return self.node.placements()[self.placement]
+        except KeyError:
+            known = ", ".join(self.node.placements())
+            raise PipelineError(
+                f"{where}: its node {self.node.name} has no placement {self.placement}; it has "
+                f"{known}."
+            ) from None
+
+    @property
+    def rank_devices(self) -> Sequence[int]:
+        """The device of each rank."""
+        placed = self.placed
+        return placed.devices if placed else range(self.device_count)
+
+    @run_after("setup")  # type: ignore[untyped-decorator]
+    def _start_ranks(self) -> None:
+        self.num_tasks = len(self.rank_devices)
+        # A partition whose programs of one process need no launcher names one for ranks.
+        named = self.current_partition.extras.get("mpi_launcher")
+        if named:
+            self.job.launcher = getlauncher(named)()
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the arguments of the class, and where the ranks are if a placement says it."""
+        placed = self.placed
+        if placed is None:
+            return self.arguments
+        cores = ",".join(map(str, placed.cores))
+        return (*self.arguments, "--map", ",".join(map(str, placed.devices)), "--bind", cores)
+
+    def _keep_to_one_node(self) -> None:
+        super()._keep_to_one_node()
+        launcher = self.job.launcher
+        if isinstance(launcher, launchers.SmpirunLauncher):
+            launcher.platform = str(
+                Path(self.current_environ.extras["programs"]) / launchers.NODE_PLUGIN
+            )
+            launcher.hosts = [self.simulated_host(device) for device in self.rank_devices]
+        elif self.placed is not None:
+            launcher.options = [*launcher.options, self._binding(self.placed)]
+
+    def simulated_host(self, device: int) -> str:
+        """Return the host of the simulated node that a rank sits on: a device's messages."""
+        return f"device{device}"
+
+    def _binding(self, placed: Placement) -> str:
+        name = self.job.launcher.registered_name
+        try:
+            return BINDING[name].format(placed.map_cpu)
+        except KeyError:
+            raise PipelineError(
+                f"The launcher {name} of partition {self.current_partition.fullname} is not known "
+                f"to bind ranks to cores; known are {', '.join(BINDING)}."
+            ) from None

@@ -1,0 +1,139 @@
+"""What a series must satisfy that another tool measured, and what bounds it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import factories
+from fabricheck.errors import InvalidDocument
+from fabricheck.node import load as load_node
+from fabricheck.results import document
+from fabricheck.rfm.physics import node_bound
+
+BY_TOOL = {"bytes_checked": 1 << 20, "errors": 0, "first_mismatch": None, "by": "tool"}
+ON_HOST = factories.place("host-pageable", None)
+
+
+def of_ranks(**changes):
+    """Build an allreduce of OSU on two devices."""
+    nowhere = factories.place(device=None)
+    return (
+        factories.series(
+            [12.5],
+            experiment="E10",
+            operation="allreduce",
+            device=None,
+            device_set=[0, 1],
+            ranks=[0, 1],
+            source=nowhere,
+            destination=nowhere,
+            engine="mpi",
+            direction="collective",
+            bytes=1 << 20,
+            bytes_moved=1 << 20,
+            bytes_counted="once",
+            block_size=None,
+            unit="us",
+            better="lower",
+            host_clock=None,
+            verification=BY_TOOL,
+        )
+        | changes
+    )
+
+
+def of_pair(**changes):
+    ends = {"source": factories.place(device=0), "destination": factories.place(device=1)}
+    kind = {"experiment": "E9", "operation": "latency", "direction": "one-way"}
+    return of_ranks(**kind) | ends | changes
+
+
+def of_rccl(unit="GB/s", **changes):
+    bus = {"unit": unit, "better": "higher", "bytes_counted": "bus"} if unit == "GB/s" else {}
+    return of_ranks(experiment="E11", engine="rccl", in_place=False) | bus | changes
+
+
+def read(series, name="osu"):
+    program = factories.document()["program"] | {"name": name}
+    return document.parse(json.dumps(factories.document(series=[series], program=program)))
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        of_ranks(),
+        of_ranks(device_set=[], source=ON_HOST, destination=ON_HOST),
+        of_ranks(datatype="float"),
+        of_pair(),
+        of_rccl(),
+        of_rccl("us"),
+        of_rccl(in_place=True),
+    ],
+)
+def test_series_of_other_tools_load(series):
+    read(series)
+
+
+@pytest.mark.parametrize(
+    ("series", "said"),
+    [
+        (of_rccl(engine="mpi"), "engine: is mpi, and the experiment is E11"),
+        (of_ranks(engine="rccl"), "engine: is rccl, and the experiment is E10"),
+        (of_rccl(in_place=None), "in_place: must be set exactly when RCCL moves the data"),
+        (of_ranks(in_place=True), "in_place: must be set exactly when RCCL moves the data"),
+        (of_rccl(bytes_counted="once"), "bytes_counted: is once, and bus is of RCCL's bandwidths"),
+        (of_ranks(bytes_counted="bus"), "bytes_counted: is bus, and bus is of RCCL's bandwidths"),
+        (of_rccl("us", bytes_counted="bus"), "bytes_counted: is bus, and"),
+        (of_ranks(ranks=None), "device: is null, and the role is single"),
+        (
+            of_pair(ranks=None, device=0),
+            "ranks: is missing, and another tool measures between ranks",
+        ),
+        (of_ranks(device=0), "device: is 0, and messages have none"),
+        (of_ranks(ranks=[0, 1, 2]), "device_set: has 2 devices, and there are 3 ranks"),
+        (of_ranks(device_set=[]), "device_set: is [], which does not fit the kinds of memory"),
+        (of_ranks(source=ON_HOST), "device_set: is [0, 1], which does not fit the kinds of"),
+        (of_pair(destination=factories.place(device=0)), "device_set: is [0, 1], and the ends are"),
+        (
+            of_ranks(verification=BY_TOOL | {"by": "program"}),
+            "verification.by: contradicts the document, which is of another tool",
+        ),
+        (
+            of_ranks() | {"samples": [12.5, 12.5]},
+            "samples: has 2 samples, and another tool tells one mean",
+        ),
+    ],
+)
+def test_contradictions_of_other_tools(series, said):
+    with pytest.raises(InvalidDocument) as caught:
+        read(series)
+    assert said in str(caught.value)
+
+
+def test_a_program_of_the_suite_compares_by_itself():
+    content = factories.document(series=[factories.series()])
+    content["series"][0]["verification"]["by"] = "tool"
+    with pytest.raises(InvalidDocument, match=r"verification\.by: contradicts the document"):
+        document.parse(json.dumps(content))
+
+
+def test_wrong_data_of_a_tool_is_told_by_the_outcome_alone():
+    wrong = {"exit_code": 5, "status": "wrong-data", "message": "osu_bw: wrong data"}
+    content = factories.document(series=[], outcome=wrong)
+    content["program"]["name"] = "osu"
+    document.parse(json.dumps(content))
+    content["program"]["name"] = "stream"
+    with pytest.raises(InvalidDocument, match="no series has a verification error"):
+        document.parse(json.dumps(content))
+
+
+def test_a_bus_bandwidth_is_bounded_by_all_links_of_a_device():
+    mi250x, h200 = load_node("mi250x"), load_node("h200")
+    bound = node_bound(mi250x, of_rccl())
+    links = mi250x.direct_peaks_gbs
+    assert bound.value == max(sum(links[0]), sum(links[1]))
+    # Recorded on eight H200 with NVLink SHARP: 473 GB/s, more than the links of a device have.
+    assert h200.direct_peaks_gbs[0][1] < 473 < node_bound(h200, of_rccl()).value
+    assert node_bound(mi250x, of_rccl("us")).value == 0

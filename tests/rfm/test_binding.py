@@ -1,0 +1,129 @@
+"""What the check of binding says of ranks that do not sit where they should."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from fabricheck.node import load
+from fabricheck.rfm.binding import Misplaced, Wanted, misplaced, shown
+from fabricheck.rfm.metrics import MetricError
+
+MI250X = load("mi250x")
+RIGHT = MI250X.placements()["right"]
+WANTED = Wanted(8, RIGHT, MI250X)
+
+
+def rank_of(rank: int) -> dict:
+    core, device = RIGHT.cores[rank], RIGHT.devices[rank]
+    domain = MI250X.device(device).domain
+    return {
+        "rank": rank,
+        "host": "nid1",
+        "cores": [core],
+        "numa_domain": domain,
+        "memory_domain": domain,
+        "visible_devices": list(range(8)),
+        "device": device,
+    }
+
+
+@pytest.fixture
+def document() -> dict:
+    """Return as much of a document as the check reads, of ranks that sit right."""
+    addresses = {0: "0000:c1:00.0"}
+    return {
+        "host": {"hostname": "nid1"},
+        "devices": [{"index": i, "pci_address": addresses.get(i)} for i in range(8)],
+        "ranks": [rank_of(rank) for rank in range(8)],
+    }
+
+
+def test_ranks_that_sit_right(document):
+    assert list(misplaced(document, WANTED)) == []
+    metric = Misplaced("misplaced", over=(), unit="count")
+    assert metric.figure(document, {"wanted": [WANTED]}).value == 0
+
+
+@pytest.mark.parametrize(
+    ("rank", "changed", "said"),
+    [
+        (3, {"cores": []}, "Rank 3 may use no core."),
+        (3, {"cores": [24]}, "Rank 3 may use core 24, and core 25 was asked for."),
+        (
+            3,
+            {"cores": [25, 26]},
+            "Rank 3 may use 2 cores from 25 on, and core 25 was asked for.",
+        ),
+        (
+            3,
+            {"numa_domain": 0},
+            "Rank 3 has its cores in NUMA domain 0, and core 25 is in domain 1.",
+        ),
+        (
+            3,
+            {"memory_domain": None},
+            "Rank 3 has its memory in NUMA domain None, and core 25 is in domain 1.",
+        ),
+        (3, {"device": None}, "Rank 3 has no device."),
+        (3, {"host": "nid2"}, "The ranks are on several nodes: nid1, nid2."),
+    ],
+)
+def test_a_rank_that_sits_elsewhere(document, rank, changed, said):
+    document["ranks"][rank].update(changed)
+    assert list(misplaced(document, WANTED)) == [said]
+
+
+def test_a_rank_on_the_device_of_another(document):
+    document["ranks"][3]["device"] = 2
+    assert list(misplaced(document, WANTED)) == [
+        "Rank 3 has device 2, which rank 2 has already.",
+        "Rank 3 has device 2, and device 3 was asked for.",
+    ]
+
+
+def test_a_rank_on_the_core_of_another(document):
+    document["ranks"][3]["cores"] = [17]
+    assert list(misplaced(document, WANTED)) == [
+        "Rank 3 may use core 17, and core 25 was asked for.",
+        "Rank 3 shares core 17 with rank 2.",
+    ]
+
+
+def test_two_ranks_on_a_device_where_that_was_asked_for(document):
+    shared = MI250X.placements()["shared_device"]
+    ranks = [copy.deepcopy(document["ranks"][0]) for _ in range(2)]
+    ranks[1] |= {"rank": 1, "cores": [shared.cores[1]]}
+    document["ranks"] = ranks
+    assert list(misplaced(document, Wanted(2, shared, MI250X))) == []
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_rank_that_is_missing(document, number):
+    document["ranks"] = document["ranks"][:number]
+    said = f"Node nid1 has {number} rank(s), and 8 were started."
+    assert list(misplaced(document, WANTED)) == [said]
+
+
+def test_without_a_placement_each_rank_needs_a_core_and_a_device_of_its_own(document):
+    document["ranks"] = document["ranks"][:2]
+    document["ranks"][1] |= {"cores": list(range(64)), "numa_domain": None}
+    assert list(misplaced(document, Wanted(2))) == []
+    document["ranks"][1]["device"] = 0
+    assert list(misplaced(document, Wanted(2))) == [
+        "Rank 1 has device 0, which rank 0 has already."
+    ]
+
+
+def test_a_document_without_ranks_is_no_proof(document):
+    document["ranks"] = None
+    metric = Misplaced("misplaced", over=(), unit="count")
+    with pytest.raises(MetricError, match="the result of node nid1 tells of no ranks"):
+        metric.figure(document, {"wanted": [WANTED]})
+
+
+def test_the_map(document):
+    lines = list(shown(document))
+    assert lines[0] == "rank 0 on nid1: core 49, NUMA domain 3, device 0 (0000:c1:00.0)"
+    assert lines[7] == "rank 7 on nid1: core 41, NUMA domain 2, device 7"

@@ -1,0 +1,225 @@
+"""The checks of OSU and nccl-tests through ReFrame, with stand-ins for the tools."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import factories
+from fabricheck.results.document import load
+from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+SIZES = {"osu_device_0": ("16MiB", "1GiB"), "osu_all_pairs": ("4MiB", "64MiB")}
+
+
+def script(path: Path, body: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def fake_tools(folder: Path) -> None:
+    run = f'exec "{sys.executable}" -S -E "{HERE / "fake_tools.py"}"'
+    for name in OSU_OPERATIONS:
+        kind = "pt2pt" if name in PAIRS else "collective"
+        script(folder / "osu" / "mpi" / kind / name, f'{run} {name} "$@"')
+    for name in NCCL_OPERATIONS:
+        script(folder / "nccl" / f"{name}_perf", f'{run} {name} "$@"')
+    # Prints for all ranks, as rank 0 does.
+    script(folder / "launchers" / "mpiexec", 'shift 2\nexec "$@"')
+
+
+@pytest.fixture
+def node(suite, monkeypatch):
+    """The suite on a node with four GPUs; its program stream tells what a document says."""
+    fake_tools(suite.folder)
+    suite.own_site(HERE / "device_site.py")
+    path = f"{suite.folder / 'launchers'}:"
+    monkeypatch.setenv("PATH", path, prepend=":")
+    gpu = {"arch": "sm_80", "last_level_cache_bytes": 40 << 20}
+    devices = [factories.device(index, pci_address=f"0000:c{index}:00.0", **gpu)
+               for index in range(4)]  # fmt: skip
+    program = factories.document()["program"] | {"runtime": "cuda"}
+    facts = factories.write(
+        suite.folder / "facts.json", factories.document(devices=devices, program=program)
+    )
+    script(suite.programs / "stream", f'cp "{facts}" facts.json')
+    references = suite.own_references().parent
+    write_references(references)
+    suite.variables |= {
+        "RFM_SYSTEM": "node",
+        "FAKE_OSU": str(suite.folder / "osu"),
+        "FAKE_NCCL": str(suite.folder / "nccl"),
+    }
+    return suite
+
+
+def write_references(folder: Path) -> None:
+    """Let every metric of the node be report only."""
+    pairs = {
+        check: [f"bandwidth_quad_{size}_{reduce}" for size in sizes
+                for reduce in ("worst", "median")]
+        for check, sizes in SIZES.items()
+    }  # fmt: skip
+    pairs["osu_device_0"] += ["latency_quad_worst", "latency_quad_median"]
+    collectives = list(NCCL_OPERATIONS.values())
+    osu = pairs | {"osu_collectives": [f"{one}_{k}_ranks" for one in collectives
+                                       for k in (2, 3, 4)]}  # fmt: skip
+    rccl = {
+        "rccl_collectives": [f"{one}_{k}_devices_{value}" for one in collectives
+                             for k in (2, 3, 4) for value in ("latency", "busbw")],
+        "rccl_scan": [f"{one}_4_devices_busbw" for one in collectives],
+    }  # fmt: skip
+    for file, checks in (("osu", osu), ("rccl", rccl)):
+        content = {
+            check: {"$index": ["$partition"],
+                    "node:gpu": {name: [0, None, None, unit_of(name)] for name in metrics}}
+            for check, metrics in checks.items()
+        }  # fmt: skip
+        (folder / f"{file}.yaml").write_text(yaml.safe_dump(content))
+
+
+def unit_of(metric: str) -> str:
+    return "GB/s" if "bandwidth" in metric or "busbw" in metric else "us"
+
+
+def document_of(suite, check, kind="output"):
+    (path,) = (suite.results / kind).rglob(f"{check}/result.json")
+    return load(path)
+
+
+def values(suite, check):
+    cases = suite.report()["runs"][0]["testcases"]
+    (case,) = [case for case in cases if case["name"] == check]
+    return {key.rsplit(":", 1)[-1]: value[0] for key, value in case["perfvalues"].items()}
+
+
+def test_pairs_and_collectives_of_osu(node):
+    outcome = node("-r", "-n", "osu_device_0|osu_all_pairs|osu_collectives")
+    assert outcome.status == 0
+    found = values(node, "osu_device_0")
+    # From device 0 to 1, 2 and 3: 50.1 to 50.3 GB/s, at small sizes half of it.
+    assert found["bandwidth_quad_1GiB_worst"] == pytest.approx(50.1)
+    assert found["bandwidth_quad_1GiB_median"] == pytest.approx(50.2)
+    assert found["latency_quad_worst"] == pytest.approx(12.1)
+    assert values(node, "osu_all_pairs")["bandwidth_quad_4MiB_worst"] == pytest.approx(25.05)
+    assert values(node, "osu_collectives")["allgather_4_ranks"] == pytest.approx(15.65, abs=0.01)
+    document = document_of(node, "osu_device_0")
+    assert (document["program"]["name"], document["program"]["version"]) == ("osu", "7.4")
+    assert document["options"]["buffers"] == "device"
+    one = next(one for one in document["series"] if one["device_set"] == [0, 2])
+    assert (one["engine"], one["ranks"], one["batch"]) == ("mpi", [0, 1], 320)
+    assert one["verification"] == {"bytes_checked": 16 << 20, "errors": 0,
+                                   "first_mismatch": None, "by": "tool"}  # fmt: skip
+    commands = [launch["command"] for launch in document["options"]["launches"]]
+    assert len(commands) == 12
+    assert commands[0].startswith(
+        "mpiexec -n 2 env -u SLURM_PROCID CUDA_VISIBLE_DEVICES=0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID /"
+    )
+    assert commands[0].endswith("osu_bw -m 16777216:1073741824 -i 5 -x 1 -W 64 -d cuda D D")
+    assert commands[1].endswith("osu_bw -m 16777216:1073741824 -i 1 -x 0 -W 1 -c -u 0 -d cuda D D")
+    # All pairs in one document, and every set of devices once.
+    pairs = {tuple(one["device_set"]) for one in document_of(node, "osu_all_pairs")["series"]}
+    assert len(pairs) == 12
+    sets = {tuple(one["device_set"]) for one in document_of(node, "osu_collectives")["series"]}
+    assert sets == {(0, 1), (0, 1, 2), (0, 1, 2, 3)}
+
+
+def test_collectives_of_nccl(node):
+    outcome = node("-r", "-n", "rccl_collectives|rccl_scan")
+    assert outcome.status == 0
+    found = values(node, "rccl_collectives")
+    assert found["allreduce_4_devices_latency"] == pytest.approx(24.49)
+    assert found["allreduce_4_devices_busbw"] == pytest.approx(64.24)
+    document = document_of(node, "rccl_scan")
+    assert document["program"]["name"] == "nccl-tests"
+    assert document["program"]["version"] == "2.19.6"
+    assert document["versions"]["rccl"] == "2.28.9"
+    rows = [one for one in document["series"] if one["operation"] == "allreduce"]
+    assert {one["in_place"] for one in rows} == {False, True}
+    # 28 sizes from 8 B to 1 GiB in two placements: a time each, and the bandwidths above 0.00.
+    assert len([one for one in rows if one["unit"] == "us"]) == 56
+    assert all(one["bytes_counted"] == "bus" for one in rows if one["unit"] == "GB/s")
+
+
+@pytest.mark.parametrize(
+    ("check", "fault", "at", "sentence"),
+    [
+        (
+            "osu_device_0",
+            "host-memory",
+            None,
+            "osu ended with exit code 3 (no such device, or not supported): Node node1: "
+            "osu_bw-0-1.out (osu_bw on devices 0 and 1): the banner says 'MPI', not 'MPI-CUDA', so "
+            "osu_bw did not measure device buffers of cuda.",
+        ),
+        (
+            "osu_device_0",
+            "crash",
+            "0,2",
+            "osu ended with exit code 4 (a runtime error): Node node1: osu_bw-0-2.out "
+            "(osu_bw on devices 0 and 2): it was ended by signal 11: mpiexec: a process ended by "
+            "signal 11",
+        ),
+        (
+            "osu_device_0",
+            "wrong",
+            "0,3",
+            "osu ended with exit code 5 (wrong data): Node node1: osu_bw-0-3-c.out (osu_bw on "
+            "devices 0 and 3), line 12: OSU says 'DATA VALIDATION ERROR: osu_bw exited with status "
+            "1 on message size 1073741824.'.",
+        ),
+        (
+            "rccl_collectives",
+            "other-device",
+            "0,1",
+            "nccl-tests ended with exit code 4 (a runtime error): Node node1: reduce-0-1.out "
+            "(reduce on devices 0 and 1): rank 0 is on 0000:c7:00, and device 0 is 0000:c0:00.0.",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(node, check, fault, at, sentence):
+    node.variables |= {"FAKE_TOOL": fault} | ({"FAKE_AT": at} if at else {})
+    outcome = node("-r", "-n", f"{check}$")
+    assert outcome.status == 1
+    assert sentence in outcome
+    document = document_of(node, check, "stage")
+    assert document["outcome"]["status"] != "good"
+
+
+def test_a_missing_program_is_named(node):
+    missing = node.folder / "osu" / "mpi" / "collective" / "osu_bcast"
+    missing.unlink()
+    outcome = node("-r", "-n", "osu_collectives")
+    assert outcome.status == 1
+    assert f"There is no program {missing} for the environment cuda" in outcome
+
+
+def test_host_memory_is_measured_where_a_machine_has_an_osu(suite, monkeypatch):
+    fake_tools(suite.folder)
+    monkeypatch.setenv("PATH", f"{suite.folder / 'launchers'}:", prepend=":")
+    facts = factories.write(suite.folder / "facts.json")
+    script(suite.programs / "stream", f'cp "{facts}" facts.json')
+    listed = suite("-l")
+    assert listed.status == 0
+    assert "osu" not in listed.text
+    suite.variables["FABRICHECK_HOST_OSU"] = str(suite.folder / "osu")
+    outcome = suite("-r", "-n", "osu_.*")
+    assert outcome.status == 0
+    assert "Ran 2/2 test case(s)" in outcome
+    document = document_of(suite, "osu_device_0")
+    assert document["options"]["buffers"] == "host"
+    assert "the messages lie in host memory, and no device has a part in them" in document["notes"]
+    (command, *_) = [launch["command"] for launch in document["options"]["launches"]]
+    assert command.startswith(f"mpiexec -n 2 {suite.folder}/osu/mpi/pt2pt/osu_bw -m 1048576:")
+    plan = json.loads(
+        next((suite.results / "output").rglob("osu_collectives/plan.json")).read_text()
+    )
+    assert {launch["ranks"] for launch in plan["launches"]} == {2}

@@ -1,0 +1,387 @@
+"""Outputs of other tools as result documents: launches that replay what was recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import factories
+from fabricheck.errors import FabricheckError, UsageError
+from fabricheck.outputs.text import doubled
+from fabricheck.results.document import load
+from fabricheck.tools import plan as plans
+from fabricheck.tools.mpi_version import mpi_version
+from fabricheck.tools.plan import NCCL_OPERATIONS, Plan
+from fabricheck.tools.recording import record
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+OSU = OUTPUTS / "osu-7.4-host"
+NCCL = OUTPUTS / "nccl-tests-h200"
+MIB = 1 << 20
+ALL_REDUCE = "Node node1: all_reduce.out (all_reduce on devices 0 and 1): "
+BW = "Node node1: osu_bw.out (osu_bw of 2 ranks): "
+
+
+def launch(program: str, file: Path | None, sizes: tuple[int, ...], **changes) -> dict:
+    """Describe a launch that prints a file."""
+    verifies = changes.get("verifies", False)
+    return {
+        "name": f"{program}-c" if verifies else program,
+        "program": program,
+        "command": f"cat '{file}'",
+        "ranks": 2,
+        "devices": [],
+        "sizes": list(sizes),
+        "batch": 320,
+    } | changes
+
+
+def bandwidth(**changes) -> list[dict]:
+    sizes = doubled(MIB, 16 * MIB)
+    return [
+        launch("osu_bw", OSU / "osu_bw_scan.txt", sizes) | changes,
+        launch("osu_bw", OSU / "osu_bw_scan_c.txt", sizes, verifies=True, batch=1),
+    ]
+
+
+def reduction() -> list[dict]:
+    sizes = doubled(1024, MIB)
+    return [
+        launch("osu_reduce", OSU / "osu_reduce.txt", sizes, batch=100),
+        launch("osu_reduce", OSU / "osu_reduce_c.txt", sizes, verifies=True, batch=1),
+    ]
+
+
+def a_plan(*launches: dict, tmp_path: Path, **changes) -> Plan:
+    facts = factories.write(tmp_path / "told.json", changes.pop("facts_document", None))
+    return Plan.model_validate(
+        {
+            "tool": "osu",
+            "buffers": "host",
+            "facts": f"cp '{facts}' '{tmp_path}/facts.json'",
+            "launches": list(launches) or bandwidth(),
+        }
+        | changes
+    )
+
+
+def recorded(*launches: dict, tmp_path: Path, **changes) -> dict:
+    return record(a_plan(*launches, tmp_path=tmp_path, **changes), tmp_path / "result.json", 60)
+
+
+def failure(*launches: dict, tmp_path: Path, **changes) -> tuple[int, str]:
+    document = recorded(*launches, tmp_path=tmp_path, **changes)
+    assert load(tmp_path / "result.json") == document
+    assert document["outcome"]["status"] != "good"
+    assert not (tmp_path / "result.json.partial").exists()
+    return document["outcome"]["exit_code"], document["outcome"]["message"]
+
+
+def test_a_good_run_of_osu(tmp_path):
+    document = recorded(*bandwidth(), *reduction(), tmp_path=tmp_path)
+    assert document["outcome"]["status"] == "good"
+    assert document["complete"]
+    assert document["program"]["name"] == "osu"
+    assert document["program"]["version"] == "7.4"
+    pairs = [one for one in document["series"] if one["experiment"] == "E9"]
+    assert [one["bytes"] for one in pairs] == [MIB << step for step in range(5)]
+    told = re.findall(r"^(\d+) +([\d.]+)$", (OSU / "osu_bw_scan.txt").read_text(), re.MULTILINE)
+    for one, (size, rate) in zip(pairs, told, strict=True):
+        assert (one["bytes"], one["median"]) == (int(size), pytest.approx(float(rate) / 1000))
+        assert (one["operation"], one["datatype"], one["ranks"]) == ("bandwidth", "byte", [0, 1])
+        assert (one["device"], one["device_set"]) == (None, [])
+        assert one["verification"]["by"] == "tool"
+    reduced = [one for one in document["series"] if one["experiment"] == "E10"]
+    assert {one["direction"] for one in reduced} == {"collective"}
+    assert {one["unit"] for one in reduced} == {"us"}
+    ran = document["options"]["launches"]
+    assert [one["name"] for one in ran] == ["osu_bw", "osu_bw-c", "osu_reduce", "osu_reduce-c"]
+    assert all(one["exit_code"] == 0 for one in ran)
+
+
+@pytest.mark.parametrize("program", NCCL_OPERATIONS)
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_every_recorded_output_of_nccl_tests(tmp_path, program, count):
+    file = NCCL / f"{program}_perf_{count}gpus_1MiB.txt"
+    addresses = re.findall(r"device +\d+ \[(\S+)\]", file.read_text())
+    devices = [factories.device(index, arch="sm_90", pci_address=f"{address}.0")
+               for index, address in enumerate(addresses)]  # fmt: skip
+    facts = factories.document(
+        devices=devices, program=factories.document()["program"] | {"runtime": "cuda"}
+    )
+    one = launch(program, file, (MIB,), ranks=count, devices=list(range(count)), batch=50)
+    more = {"tool": "nccl-tests", "buffers": "device", "facts_document": facts, "library": "2.28"}
+    document = recorded(one, tmp_path=tmp_path, **more)
+    assert document["outcome"]["message"] is None
+    assert document["versions"]["rccl"] == "2.28.9"
+    assert document["program"]["version"] == "2.19.6"
+    (row,) = [line.split() for line in file.read_text().splitlines() if line.startswith("     1")]
+    times, buses = [row[-8], row[-4]], [row[-6], row[-2]]
+    found = {(s["unit"], s["in_place"]): s["median"] for s in document["series"]}
+    for in_place, time_us, bus in zip((False, True), times, buses, strict=True):
+        assert found["us", in_place] == float(time_us)
+        assert found["GB/s", in_place] == float(bus)
+
+
+NCCL_2 = {"ranks": 2, "devices": [0, 1], "batch": 50}
+
+
+def nccl(tmp_path, text=None, **changes):
+    """Return the failure of one launch of all_reduce on two devices."""
+    file = tmp_path / "printed.txt"
+    file.write_text(text or (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text())
+    devices = [factories.device(index, pci_address=f"0000:00:0{index + 6}.0") for index in (0, 1)]
+    plan = {"tool": "nccl-tests", "buffers": "device",
+            "facts_document": factories.document(devices=devices)}  # fmt: skip
+    one = launch("all_reduce", file, (MIB,), **NCCL_2 | changes.pop("launch", {}))
+    return failure(one, tmp_path=tmp_path, **plan | changes)
+
+
+def test_what_a_library_must_be(tmp_path):
+    assert nccl(tmp_path, library="2.27") == (
+        4,
+        f"{ALL_REDUCE}the library is of version 2.28.9, and 2.27 is required.",
+    )
+    # 2.2 is no beginning of 2.28: parts of a version are whole.
+    assert "and 2.2 is required" in nccl(tmp_path, library="2.2")[1]
+    assert nccl(tmp_path, tool="rccl-tests") == (
+        4,
+        f"{ALL_REDUCE}this is nccl-tests 2.19.6, not rccl-tests.",
+    )
+
+
+def test_what_carries_the_data_between_nodes(tmp_path):
+    text = (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text()
+    across = text.replace("on         vm device  1", "on      other device  1")
+    assert across != text
+    assert nccl(tmp_path, across)[1] == (
+        f"{ALL_REDUCE}the ranks are on 2 nodes, and no network is named to be required."
+    )
+    told = "vm:1:2 [0] NCCL INFO Using network Socket\n"
+    code, message = nccl(tmp_path, told + across, network="AWS Libfabric")
+    assert (code, message) == (
+        4,
+        f"{ALL_REDUCE}the network is AWS Libfabric where required, and the library tells Socket.",
+    )
+    assert "tells none." in nccl(tmp_path, across, network="Socket")[1]
+
+
+def test_other_devices_and_wrong_data_of_nccl(tmp_path):
+    text = (NCCL / "all_reduce_perf_2gpus_1MiB.txt").read_text()
+    assert nccl(tmp_path, text.replace("0000:00:07", "0000:00:09"))[1] == (
+        f"{ALL_REDUCE}rank 1 is on 0000:00:09, and device 1 is 0000:00:07.0."
+    )
+    code, message = nccl(tmp_path, text.replace("72.01       0 ", "72.01       5 "))
+    assert code == 5
+    assert "5" in message
+    assert nccl(tmp_path, launch={"batch": 20})[1] == (
+        f"{ALL_REDUCE}50 operations are in a mean, and 20 were asked for."
+    )
+    assert nccl(tmp_path, launch={"devices": [0, 5]})[1] == (
+        f"{ALL_REDUCE.replace('1)', '5)')}device 5 is none of the node's."
+    )
+
+
+DEVICES = {"buffers": "device", "accelerator": "rocm"}
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "sentence"),
+    [
+        ("cat OSU/osu_bw_scan.txt", 3, ": the banner says 'MPI', not 'MPI-ROCM', so"),
+        (
+            "cat OSU/osu_bw_rocm_not_built.err >&2; cat OSU/osu_bw_rocm_not_built.txt; exit 1",
+            3,
+            ": osu_bw was built without support for rocm.",
+        ),
+        (
+            "cat OSU/osu_bw_one_rank.err >&2; exit 1",
+            4,
+            ": it ended with exit code 1: This test requires exactly two processes",
+        ),
+        (
+            "cat CUDA/osu_allreduce_8ranks_crashed.txt; kill -SEGV $$",
+            4,
+            ": it was ended by signal 11: ",
+        ),
+        (
+            "sed 's/MPI /MPI-ROCM /' OSU/osu_bw_scan.txt | head -n 4",
+            4,
+            ", line 4: the text ends here, the row of 1048576 B is missing.",
+        ),
+        (
+            "sed 's/MPI /MPI-ROCM /' OSU/osu_bw_scan.txt;"
+            "echo 'Warning: OMB could not identify the local rank of the process.' >&2",
+            3,
+            ": osu_bw found no local rank, so that all ranks took one device.",
+        ),
+        ("/no/such/program", 4, ": it ended with exit code 127: "),
+    ],
+    ids=["no devices", "not built", "one rank", "crashed", "header", "one device", "no program"],
+)
+def test_runs_of_osu_that_are_not_good(tmp_path, command, code, sentence):
+    command = command.replace("OSU/", f"{OSU}/").replace("CUDA", f"{OUTPUTS}/osu-7.4-cuda-h200")
+    launches = [one | {"devices": [0, 3]} for one in bandwidth()]
+    launches[0]["command"] = command
+    launches[1]["command"] = f"sed 's/MPI /MPI-ROCM /' '{OSU}/osu_bw_scan_c.txt'"
+    found, message = failure(*launches, tmp_path=tmp_path, **DEVICES)
+    start = "Node node1: osu_bw.out (osu_bw on devices 0 and 3)"
+    assert (found, message[: len(start + sentence)]) == (code, start + sentence)
+
+
+def test_a_crashed_run_that_ends_well_is_none(tmp_path):
+    header = (OUTPUTS / "osu-7.4-cuda-h200" / "osu_allreduce_8ranks_crashed.txt").read_text()
+    (tmp_path / "crashed.txt").write_text(header.replace("MPI-CUDA", "MPI"))
+    launches = [launch("osu_allreduce", tmp_path / "crashed.txt", (MIB,), verifies=verifies)
+                for verifies in (False, True)]  # fmt: skip
+    code, message = failure(*launches, tmp_path=tmp_path)
+    assert code == 4
+    assert "the row of 1048576 B is missing" in message
+
+
+def test_wrong_data_outweighs_and_the_other_launches_still_run(tmp_path):
+    verified = bandwidth()[1]
+    text = (OSU / "osu_bw_scan_c.txt").read_text()
+    (tmp_path / "wrong.txt").write_text(re.sub("Pass$", "Fail", text.rstrip()) + "\n")
+    launches = [
+        bandwidth()[0] | {"command": "exit 1"},
+        verified | {"command": f"cat {tmp_path}/wrong.txt; exit 1"},
+        *reduction(),
+    ]
+    code, message = failure(*launches, tmp_path=tmp_path)
+    assert code == 5
+    assert message == (
+        "Node node1: osu_bw-c.out (osu_bw of 2 ranks), line 9: OSU found wrong data in messages of "
+        "16777216 B. osu_bw.out (osu_bw of 2 ranks): it ended with exit code 1: it said nothing."
+    )
+    document = load(tmp_path / "result.json")
+    assert document["complete"]
+    assert {one["operation"] for one in document["series"]} == {"reduce"}
+
+
+def test_other_iterations_than_asked_for(tmp_path):
+    launches = reduction()
+    launches[0]["batch"] = 50
+    assert failure(*launches, tmp_path=tmp_path)[1] == (
+        "Node node1: osu_reduce.out (osu_reduce of 2 ranks): 100 iterations of 1024 B, and 50 "
+        "asked for."
+    )
+
+
+def test_a_device_build_where_host_memory_was_asked_for(tmp_path):
+    launches = [one | {"command": one["command"] + " | sed 's/OSU MPI /OSU MPI-CUDA /'"}
+                for one in bandwidth()]  # fmt: skip
+    message = failure(*launches, tmp_path=tmp_path)[1]
+    assert message.startswith(f"{BW}the banner names cuda, which was not asked for.")
+
+
+def test_two_versions_of_osu(tmp_path):
+    launches = bandwidth()
+    launches[1]["command"] += " | sed 's/v7.4/v7.5/'"
+    assert failure(*launches, tmp_path=tmp_path)[1] == (
+        "Node node1: osu_bw-c.out (osu_bw of 2 ranks): osu is of version 7.5, and of 7.4 in other "
+        "launches."
+    )
+
+
+def test_a_launch_that_does_not_end(tmp_path):
+    launches = bandwidth()
+    launches[0] |= {"command": "sleep 600 & wait", "limit_s": 0.2}
+    code, message = failure(*launches, tmp_path=tmp_path)
+    assert code == 6
+    assert message == (f"{BW}it did not end within 0.2 s.")
+
+
+def test_the_time_of_all_launches(tmp_path):
+    launches = bandwidth()
+    launches[0] |= {"command": "sleep 600"}
+    document = record(a_plan(*launches, tmp_path=tmp_path), tmp_path / "result.json", 0.5)
+    assert document["outcome"]["exit_code"] == 6
+    assert "The time limit of 0.5 s was over before osu_bw of 2 ranks." in str(
+        document["outcome"]["message"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("echo no GPU >&2; exit 3", "ended with exit code 3: no GPU"),
+        ("true", "There is no result document"),
+        ("echo '{}' > FACTS", "is not a fabricheck result document"),
+    ],
+)
+def test_a_node_that_is_not_told(tmp_path, command, sentence):
+    command = command.replace("FACTS", str(tmp_path / "facts.json"))
+    code, message = failure(*bandwidth(), tmp_path=tmp_path, facts=command)
+    assert code in (3, 4)
+    assert sentence in message
+    assert load(tmp_path / "result.json")["devices"] == []
+
+
+@pytest.mark.slow
+def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path):
+    mark = tmp_path / "started"
+    launches = bandwidth()
+    launches[0]["command"] = f"echo $$ > {mark}; exec sleep 600"
+    (tmp_path / "plan.json").write_text(a_plan(*launches, tmp_path=tmp_path).model_dump_json())
+    fabricheck = Path(sys.executable).with_name("fabricheck")
+    run = subprocess.Popen(
+        [fabricheck, "tools", "run", "plan.json", "--output", "result.json"], cwd=tmp_path
+    )
+    while not (mark.exists() and mark.read_text().endswith("\n")):
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(timeout=60) == 143
+    assert load(tmp_path / "result.json")["outcome"] == {
+        "exit_code": 143,
+        "status": "interrupted",
+        "message": "The run was ended by signal 15.",
+    }
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda plan: plan["launches"].pop(), "no launch verifies what osu_bw measures"),
+        (lambda plan: plan["launches"][0].update(program="osu_hello"), "osu_hello is no program"),
+        (lambda plan: plan["launches"][0].update(ranks=3), "has 3 ranks, and osu_bw is of two"),
+        (lambda plan: plan["launches"][0].update(devices=[0, 1]), "are not those of its ranks"),
+        (lambda plan: plan.update(buffers="device"), "osu_bw names no devices"),
+        (lambda plan: plan["launches"][1].update(name="osu_bw"), "have the same name"),
+        (lambda plan: plan.update(tool="other"), "tool: "),
+        (lambda plan: plan["launches"][0].update(name="../x"), "launches.0.name: "),
+        (lambda plan: plan.update(launches=[]), "launches: "),
+    ],
+)
+def test_plans_that_are_refused(tmp_path, change, sentence):
+    content = json.loads(a_plan(tmp_path=tmp_path).model_dump_json())
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(content))
+    assert plans.read(path).launches[0].name == "osu_bw"
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UsageError) as caught:
+        plans.read(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert sentence in str(caught.value)
+
+
+def test_a_plan_that_is_not_there(tmp_path):
+    with pytest.raises(FabricheckError, match=r"There is no file .*plan.json\."):
+        plans.read(tmp_path / "plan.json")
+
+
+def test_a_program_without_mpi():
+    assert mpi_version(Path("/bin/sh")) is None
+    assert mpi_version(Path("/no/such/program")) is None
