@@ -183,7 +183,8 @@ def test_ranks_are_put_on_their_devices_and_bound_to_their_cores(node, tmp_path)
     run = ProgramRun(program="pingpong", arguments="--sizes 1KiB", placement="half_rotated")
     line = command(run, node, tmp_path / "bin", tmp_path)
     assert line[:3] == ["smpirun", "-np", "4"]
-    assert line[-5:] == ["1KiB", "--map", "0,2,4,6", "--bind", "1,33,49,17"]
+    places = ["--placement", "half_rotated", "--map", "0,2,4,6", "--bind", "1,33,49,17"]
+    assert line[-7:] == ["1KiB", *places]
     assert (tmp_path / "hosts").read_text() == "device0\ndevice2\ndevice4\ndevice6\n"
     plain = ProgramRun(program="mpi", arguments="--pairs all", ranks=3)
     line = command(plain, node, tmp_path / "bin", tmp_path)

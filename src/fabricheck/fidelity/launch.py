@@ -28,6 +28,7 @@ def command(run: ProgramRun, node: NodeModel, folder: Path, temporary: Path) -> 
         if placement is None:
             raise InvalidInputError(f"{node.name} has no placement '{run.placement}'.")
         devices = placement.devices
+        program += ["--placement", placement.name]
         program += ["--map", ",".join(map(str, devices)), "--bind", placement.map_cpu]
     elif run.ranks is not None:
         devices = tuple(range(run.ranks))

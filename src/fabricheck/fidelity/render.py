@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from fabricheck.fidelity.plan import Place
@@ -137,8 +138,7 @@ def tables(found: Fidelity) -> list[str]:
 
 def _section(table: Table, good: str, bad: str) -> list[str]:
     out = [f"### {table.title[:1].upper()}{table.title[1:]}", ""]
-    places = list(dict.fromkeys(_where(row) for row in table.rows))
-    out += [f"Published: {place}." for place in places]
+    out += [f"Published: {place}." for place in _places(table)]
     if table.remark:
         out.append(f"Remark: {table.remark}.")
     rows = [["record", "unit", "published", "simulated", "deviation", "verdict"]]
@@ -155,6 +155,16 @@ def _section(table: Table, good: str, bad: str) -> list[str]:
             ]
         )
     return [*out, "", *_table(rows, left={0, 1, 5}), ""]
+
+
+def _places(table: Table) -> list[str]:
+    """Return where the rows are published; of many places, what they have in common."""
+    places = list(dict.fromkeys(_where(row) for row in table.rows))
+    if len(places) <= 3:
+        return places
+    parts = zip(*(place.split(", ") for place in places), strict=False)
+    common = ", ".join(same[0] for same in takewhile(lambda part: len(set(part)) == 1, parts))
+    return [f"{common}, {len(places)} places"] if common else places
 
 
 def _where(row: Row) -> str:
@@ -187,7 +197,7 @@ def _percent(part: float) -> str:
 def _statements(statements: Iterable[Judged]) -> list[str]:
     rows = [["statement", "records", "published", "simulated", "n", "fitted", "verdict"]]
     for judged in statements:
-        low, high = f"{judged.low:.2f}", f"{judged.high:.2f}"
+        low, high = (f"{round(value, 2) + 0.0:.2f}" for value in (judged.low, judged.high))
         unit = "" if judged.unit == "ratio" else f" {_UNITS[judged.unit]}"
         rows.append(
             [

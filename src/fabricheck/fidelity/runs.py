@@ -38,6 +38,14 @@ def default_folder() -> Path:
     return Path(__file__).resolve().parents[3] / "build" / "sim" / "bin"
 
 
+def programs_of(plan: PlanFile) -> list[str]:
+    """Return the files of a folder of programs that the runs of a plan need."""
+    needed: set[str] = {run.program for run in plan.runs.values()}
+    if any(run.placement or run.ranks for run in plan.runs.values()):
+        needed.add(PLATFORM)
+    return sorted(needed)
+
+
 def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str, Any]]:
     """Run every run of a plan once, and return the documents by the run's name.
 
@@ -46,15 +54,12 @@ def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str
     :raises ProgramFailed: when one fails, with its own last sentence.
     :raises InvalidInputError: when a document is not of a simulation of this node.
     """
-    needed: set[str] = {run.program for run in plan.runs.values()}
-    if any(run.placement or run.ranks for run in plan.runs.values()):
-        needed.add(PLATFORM)
-    for program in sorted(needed):
+    for program in programs_of(plan):
         if not (folder / program).is_file():
             raise NotFoundError(
                 f"There is no simulated program {folder / program}: build it with 'cmake -G Ninja "
-                "-S . -B build/sim -DFABRICHECK_RUNTIME=sim && cmake --build build/sim', or name "
-                "its folder with --programs."
+                "-S . -B build/sim -DFABRICHECK_RUNTIME=sim -DFABRICHECK_MPI=ON && cmake --build "
+                "build/sim', or name its folder with --programs."
             )
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as name:
         temporary = Path(name)
