@@ -297,6 +297,12 @@ def test_separated_devices_have_no_route(tmp_path):
         {r["source"], r["destination"]} == {"device3", "device2"} for r in content["copy"]
     )
     assert copy_route(content, "device3", "domain1")
+    # Messages of ranks go through the host: device 3 is on domain 1, device 2 too.
+    route = message(content, "device3", "device2")
+    for way in ("by_engine", "by_kernel"):
+        assert route[way].count("memory of domain1") == 2
+        assert "host link from device3" in route[way] and "host link to device2" in route[way]
+    assert message(content, "device2", "device0")["by_engine"][2:-1] == ["link 2-0"]
 
 
 def refused(node) -> str:

@@ -77,7 +77,6 @@ class _Platform:
             self._message(source, destination)
             for source in self._places()
             for destination in self._places()
-            if self._messages_pass(source, destination)
         ]
         identity = node.identity
         overlay = identity["overlay"]
@@ -142,10 +141,6 @@ class _Platform:
         if a is None and b is None:
             return False  # no device takes part
         return a is None or b is None or bool(self._path(a, b))
-
-    def _messages_pass(self, source: str, destination: str) -> bool:
-        a, b = self._device(source), self._device(destination)
-        return a is b or a is None or b is None or bool(self._path(a, b))
 
     def _path(self, source: Device, destination: Device) -> Path:
         return self.node.widest_path(source.index, destination.index)
@@ -250,9 +245,15 @@ class _Platform:
 
         Between host buffers it goes through memory that both ranks share, on the sender's domain:
         it is read and written there, read once more, and written on the receiver's. By kernel, a
-        device that receives reads it, and one that sends to the host writes it.
+        device that receives reads it, and one that sends to the host writes it. Devices without a
+        path go through the sender's domain, there and on.
         """
         a, b = self._device(source), self._device(destination)
+        if a is not None and b is not None and not self._joined(a, destination):
+            host = f"domain{a.domain}"
+            there, on = self._message(source, host), self._message(host, destination)
+            ways = {way: [*there[way], *on[way]] for way in ("by_engine", "by_kernel")}
+            return {"source": source, "destination": destination, **ways}
         ends = [self._memory(source), self._memory(destination)]
         if b is not None:
             by_kernel = [*self._kernel(b, source)["read"], ends[1]]

@@ -128,6 +128,7 @@ std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription
                                                            bool by_engine);
 /// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
 /// part, and not a time before it flows: of messages under way together each costs that much.
+/// `bytes` are those that SMPI moves, 16 more than the message has.
 double message_factor(const NodeDescription& node, const MessageWay& way, double bytes);
 
 /// Makes the platform of the node in the engine that is there, with a host for ranks on each

@@ -6,6 +6,9 @@
 namespace fabricheck_sim {
 namespace {
 
+/// Bytes that SMPI adds to every message.
+constexpr double kEnvelope = 16;
+
 /// Bytes per second of a message that has all of its links for itself.
 double rate_alone(const NodeDescription& node, const Route& route) {
   double rate = node.links[route.links.front()].bytes_per_second;
@@ -32,7 +35,8 @@ std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription
 }
 
 double message_factor(const NodeDescription& node, const MessageWay& way, double bytes) {
-  const bool small = way.host_only || bytes < static_cast<double>(node.small_message_bytes);
+  const double data = bytes - kEnvelope;
+  const bool small = way.host_only || data < static_cast<double>(node.small_message_bytes);
   const double cost = small ? node.small_message_cost : node.message_cost;
   const double moving = bytes / way.bytes_per_second;
   return bytes > 0 ? moving / (moving + cost) : 1;
