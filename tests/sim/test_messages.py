@@ -1,97 +1,92 @@
-"""Messages of ranks on the simulated MI250X node take what its model says: ways and costs."""
+"""Messages between ranks on a simulated node: MPI under SMPI, with the node as its platform."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from fabricheck.node import load
-from fabricheck.node.platform import platform, platform_json
-from fabricheck.results.document import load as load_document
+from fabricheck.node.platform import platform_json
 
-NOTHING_ELSE = ("--together", "none", "--collectives", "none", "--types", "none")
+pytestmark = pytest.mark.slow
+
+#: Rank 0 sends a window of messages to rank 1 and waits for its answer, as osu_bw does.
+PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { bytes = 16 << 20, most = 8 };
+int main(int argc, char **argv) {
+  MPI_Request requests[most];
+  const int window = atoi(argv[1]);
+  char *data = malloc(bytes), answer = 0;
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const double start = MPI_Wtime();
+  for (int i = 0; i < window; i++) {
+    if (rank == 0) MPI_Isend(data, bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD, requests + i);
+    else MPI_Irecv(data, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, requests + i);
+  }
+  MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
+  if (rank == 0) {
+    MPI_Recv(&answer, 1, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("%.3f GB/s\n", 1e-9 * window * bytes / (MPI_Wtime() - start));
+  } else {
+    MPI_Send(&answer, 1, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+  return 0;
+}
+"""
 
 
 @pytest.fixture(scope="module")
-def medians(programs, tmp_path_factory):
-    """Run `mpi` on two simulated hosts; return GB/s or us of rank 0 to 1 by operation and bytes."""
+def window_of(tmp_path_factory, programs: Path):
+    """Return the bandwidth in GB/s of a window of messages between two devices."""
+    folder = tmp_path_factory.mktemp("messages")
+    (folder / "program.c").write_text(PROGRAM)
+    (folder / "node.json").write_text(platform_json(load("mi250x")))
+    subprocess.run(["smpicc", "-o", "program", "program.c"], cwd=folder, check=True)
 
-    def medians(hosts, *arguments, **variables):
-        folder = tmp_path_factory.mktemp("messages")
-        (folder / "node.json").write_text(platform_json(load("mi250x")))
-        (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
-        launcher = ["smpirun", "-np", "2", "-platform", str(programs / "libfabricheck_node.so")]
-        settings = ["-hostfile", "hosts", "--log=root.thresh:error"]
-        program = [str(programs / "mpi"), "--pairs", "0-1", *NOTHING_ELSE, *arguments]
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("FABRICHECK_", "HSA_"))}
+    def window_of(messages: int, destination: int, engines: bool) -> float:
+        (folder / "hosts").write_text(f"device0\ndevice{destination}\n")
+        plugin = programs / "libfabricheck_node.so"
+        command = ["smpirun", "-np", "2", "-platform", plugin, "-hostfile", "hosts",
+                   "--log=root.thresh:error", "./program", str(messages)]  # fmt: skip
+        variables = {"FABRICHECK_NODE": "node.json", "HSA_ENABLE_SDMA": str(int(engines))}
         done = subprocess.run(
-            [*launcher, *settings, *program, "--output", "result.json"],
+            command,
             cwd=folder,
-            env=kept | {"FABRICHECK_NODE": "node.json"} | variables,
+            env=os.environ | variables,
             capture_output=True,
             text=True,
-            timeout=600,
-            check=False,
+            timeout=300,
+            check=True,
         )
-        assert done.returncode == 0, done.stderr
-        series = load_document(folder / "result.json")["series"]
-        return {(one["operation"], one["bytes"]): one["median"] for one in series}
+        match = re.search(r"([\d.]+) GB/s", done.stdout)
+        assert match, done.stdout + done.stderr
+        return float(match[1])
 
-    return medians
-
-
-@pytest.fixture(scope="module")
-def content():
-    return platform(load("mi250x"))
+    return window_of
 
 
-def gbs(content, name):
-    return next(link["gbs"] for link in content["links"] if link["name"] == name)
+@pytest.mark.parametrize("destination", [1, 6, 2])
+def test_messages_in_flight_share_the_engine(window_of, destination):
+    peak = load("mi250x").peer_peak_gbs(0, destination, "copy_engine")
+    one, several = window_of(1, destination, True), window_of(8, destination, True)
+    # The answer counts less for more in flight, which reach no more than one engine copies.
+    assert one < several <= peak
 
 
-@pytest.mark.parametrize(
-    ("sdma", "to", "link"),
-    [("0", 1, "link 0-1"), ("0", 6, "link 0-6"), ("1", 6, "copy engine"), ("1", 2, "link 0-2")],
-)
-def test_each_message_of_a_window_costs_as_much(medians, content, sdma, to, link):
-    sizes = [64 << 10, 16 << 20]
-    found = medians(
-        ["device0", f"device{to}"],
-        *("--operations", "bandwidth", "--sizes", "64KiB,16MiB", "--window", "16"),
-        HSA_ENABLE_SDMA=sdma,
-    )
-    cost = content["message_cost"]["us"]
-    for size in sizes:
-        alone = size / gbs(content, link) / 1e3
-        # A window's acknowledgement is one small message for sixteen.
-        ack = content["message_cost"]["small_us"] / 16
-        assert size / found["bandwidth", size] / 1e3 == pytest.approx(
-            alone + cost + ack, abs=0.1 * cost
-        )
-
-
-@pytest.mark.parametrize(("size", "key"), [(16, "small_us"), (1023, "small_us"), (1024, "us")])
-def test_a_latency_is_the_cost_of_one_message(medians, content, size, key):
-    found = medians(["device0", "device1"], "--operations", "latency", "--latency-size", str(size))
-    cost = content["message_cost"][key]
-    assert found["latency", size] == pytest.approx(cost + size / 50e3, rel=0.02)
-
-
-@pytest.mark.parametrize(("other", "accesses"), [("domain0", 4), ("domain2", 3)])
-def test_messages_of_host_memory_pass_it_several_times(medians, content, other, accesses):
-    found = medians(
-        ["domain0", other],
-        *("--operations", "bandwidth,latency", "--sizes", "16MiB"),
-        HSA_ENABLE_SDMA="0",
-    )
-    rate = gbs(content, "memory of domain0") / accesses
-    assert found["bandwidth", 16 << 20] == pytest.approx(rate, rel=0.01)
-    assert found["latency", 16] == pytest.approx(content["message_cost"]["small_us"], rel=0.02)
-
-
-def test_two_ranks_on_a_device_share_its_memory(medians, content):
-    found = medians(["device3", "device3"], "--operations", "bandwidth", "--sizes", "256MiB")
-    rate = gbs(content, "memory of device3") / 2
-    assert found["bandwidth", 256 << 20] == pytest.approx(rate, rel=0.05)
+def test_without_engines_they_have_the_links(window_of):
+    by_engine, by_kernel = (window_of(8, 1, engines) for engines in (True, False))
+    assert by_kernel > 2 * by_engine
+    tiers = [window_of(8, destination, False) for destination in (1, 6, 2)]
+    # Each message costs some time beside its bytes, of which the fast ones feel more.
+    assert tiers[0] == pytest.approx(2 * tiers[1], rel=0.04)
+    assert tiers[1] == pytest.approx(2 * tiers[2], rel=0.02)

@@ -163,10 +163,11 @@ Team::~Team() = default;
 
 void Team::define_options(CommandLine& line) {
   line.heading("Ranks");
-  line.add({"--map",
-            "the device of each rank, as 3,1,0; default: the only one that a rank sees, else that "
-            "of its number on its machine, in a simulation the one it was put on"},
-           map_text_);
+  line.add(
+      {"--map",
+       "the device of each rank, as 3,1,0; default: the only one that a rank sees, else that of "
+       "its number on its machine, in a simulation the one it was put on"},
+      map_text_);
   line.add({"--bind", "a core for each rank, as 49,57,17; default: as the launcher bound it"},
            bind_text_);
   line.heading("Options");
@@ -211,7 +212,7 @@ void Team::describe(Document& document, const std::vector<std::string>& faults) 
   std::vector<RankFault> parsed;
   step("place and devices", [&] {
     for (const auto& text : faults) {
-      parsed.push_back(parse_rank_fault(text));
+      parsed.push_back(parse_rank_fault(text, page_faults_));
       if (parsed.back().rank >= size_) {
         throw Failure(Status::usage, "'" + text + "' is a fault of a rank that does not exist");
       }
