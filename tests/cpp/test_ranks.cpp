@@ -1,4 +1,4 @@
-// What ranks do without MPI: places, the board, faults, values.
+// What ranks do without MPI: places, the board, faults.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,9 +8,7 @@
 
 #include "ranks/board.hpp"
 #include "ranks/fault.hpp"
-#include "ranks/group.hpp"
 #include "ranks/place.hpp"
-#include "ranks/values.hpp"
 
 using namespace fabricheck;
 using nlohmann::json;
@@ -177,87 +175,4 @@ TEST_CASE("faults of ranks are read, and what is none is refused") {
                        Failure);
   CHECK_NOTHROW(suffer({parse_rank_fault("rank:1:throw:2")}, 1, 1));
   CHECK_NOTHROW(suffer({parse_rank_fault("rank:1:die:2")}, 0, 2));
-}
-
-TEST_CASE("the time of a sample is the mean, the sender's or the slowest member's") {
-  CHECK(time_of({1, 2, 6}, TimeOf::mean) == doctest::Approx(3));
-  CHECK(time_of({1, 2, 6}, TimeOf::first) == 1);
-  CHECK(time_of({1, 2, 6}, TimeOf::slowest) == 6);
-}
-
-TEST_CASE("values are exact in every type, and tell ranks, elements and operations apart") {
-  for (const auto type : {Datatype::byte, Datatype::int32, Datatype::float32, Datatype::float64}) {
-    CHECK(parse_datatype(datatype_name(type)) == type);
-    int largest = 0;
-    int same_rank = 0;
-    for (int i = 0; i < 1000; ++i) {
-      const auto element = static_cast<std::uint64_t>(i);
-      largest = std::max(largest, value(3, element, 0, type));
-      same_rank += value(3, element, 0, type) == value(4, element, 0, type) ? 1 : 0;
-    }
-    CHECK(largest == (type == Datatype::byte ? 15 : doctest::Approx(4095).epsilon(0.05)));
-    CHECK(same_rank < 150);
-  }
-  CHECK_THROWS_WITH_AS((void)parse_datatype("half"), doctest::Contains("'half' is no type"),
-                       Failure);
-}
-
-TEST_CASE("arrays hold values and find what differs, on the device and on the host") {
-  for (const int where : {-1, 0}) {
-    for (const auto type :
-         {Datatype::byte, Datatype::int32, Datatype::float32, Datatype::float64}) {
-      CAPTURE(where);
-      CAPTURE(datatype_name(type));
-      Array array(type, 1001, where);
-      array.fill({2, 1, 0, 7});
-      CHECK(array.verify({2, 1, 0, 7}, 5, 3).errors == 0);
-      CHECK(array.verify({2, 1, 0, 7}, 5, 3).bytes_checked == 1001 * datatype_size(type));
-      CHECK(array.verify({2, 1, 0, 8}, 5, 3).errors > 0);
-      CHECK(array.verify({1, 1, 0, 7}, 5, 3).errors > 0);
-
-      array.inject({{Fault::Kind::flip_bit, 10 * datatype_size(type), 1, 0}});
-      const auto found = array.verify({2, 1, 0, 7}, 5, 3);
-      CHECK(found.errors == 1);
-      REQUIRE(found.first_mismatch);
-      CHECK(found.first_mismatch->offset_bytes == 10 * datatype_size(type));
-      CHECK(found.first_mismatch->rank == 5);
-      CHECK(found.first_mismatch->device == (where < 0 ? -1 : 3));
-      CHECK(found.first_mismatch->expected_text == std::to_string(value(2, 10, 7, type)));
-      CHECK(found.first_mismatch->found_text != found.first_mismatch->expected_text);
-
-      array.poison();
-      CHECK(array.verify({2, 1, 0, 7}, 5, 3).errors == 1001);
-      CHECK_THROWS_WITH_AS(array.inject({{Fault::Kind::flip_bit, array.bytes(), 0, 0}}),
-                           doctest::Contains("lies outside"), Failure);
-    }
-  }
-}
-
-TEST_CASE("sums over ranks and parts of arrays are verified") {
-  Array array(Datatype::float32, 100, -1);
-  array.poison();
-  array.fill({0, 4, 0, 1}, 0, 60);
-  array.fill({0, 4, 60, 1}, 60, 40);
-  CHECK(array.verify({0, 4, 0, 1}, 0, -1).errors == 0);
-  CHECK(array.verify({0, 4, 60, 1}, 60, 40, 0, -1).errors == 0);
-  CHECK(array.verify({0, 4, 0, 1}, 60, 40, 0, -1).errors > 0);
-  const auto wrong = array.verify({0, 4, 0, 1}, 60, 40, 0, -1);
-  CHECK(wrong.first_mismatch->offset_bytes >= 240);
-  const auto* data = static_cast<const float*>(array.data());
-  float sum = 0;
-  for (int rank = 0; rank < 4; ++rank) {
-    sum += static_cast<float>(value(rank, 17, 1, Datatype::float32));
-  }
-  CHECK(data[17] == sum);
-}
-
-TEST_CASE("verifications add up, and survive being sent") {
-  Verification sum{100, 0, std::nullopt};
-  Verification part{50, 2, Verification::Mismatch{1, 8, 0, 0, 3, "1", "2"}};
-  add(sum, verification_of(json::parse(to_json(part).dump())));
-  add(sum, verification_of(to_json(Verification{1, 1, Verification::Mismatch{}})));
-  CHECK(sum.bytes_checked == 151);
-  CHECK(sum.errors == 3);
-  CHECK(sum.first_mismatch->rank == 3);
-  CHECK(sum.first_mismatch->found_text == "2");
 }
