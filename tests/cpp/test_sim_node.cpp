@@ -10,8 +10,7 @@
 
 #include "machine.hpp"
 
-using fabricheck_sim::message_routes;
-using fabricheck_sim::read_node;
+using namespace fabricheck_sim;
 using nlohmann::json;
 
 namespace {
@@ -71,52 +70,31 @@ TEST_CASE("pages take the way of copies between host and device, and the link of
   }
 }
 
-TEST_CASE("messages between ranks go by engine, or read their own memory and write the other") {
+TEST_CASE("messages have a way by engine and by kernel, and the rate of one alone") {
   const auto node = read_node(FABRICHECK_TEST_NODE);
-  const auto names_of = [&node](const fabricheck_sim::Route& route) {
-    std::vector<std::string> names;
-    for (const auto link : route.links) {
-      names.push_back(node.links[link].name);
-    }
-    return names;
-  };
-  const std::pair<std::string, std::string> ends{"device0", "device1"};
-  const auto engine = message_routes(node, true);
-  CHECK(names_of(engine.at(ends)) == names_of(node.copy.at(ends)));
-  CHECK(engine.at(ends).start == doctest::Approx(5e-6));
-  const auto kernel = message_routes(node, false);
-  auto links = names_of(node.kernel.at({0, "device0", false}));
-  for (const auto& link : names_of(node.kernel.at({0, "device1", true}))) {
-    links.push_back(link);
-  }
-  CHECK(names_of(kernel.at(ends)) == links);
-  CHECK(kernel.at(ends).start == doctest::Approx(2e-6));
-  // Within a device there is no engine; within a domain memory is read and written.
-  CHECK(names_of(engine.at({"device1", "device1"})).size() == 2);
-  CHECK(names_of(engine.at({"domain0", "domain0"})) ==
-        std::vector<std::string>{"domain 0", "domain 0"});
-  CHECK(engine.count({"device0", "device3"}) == 0);
-  CHECK(engine.count({"device0", "domain0"}) == 1);
+  const auto engine = message_ways(node, true);
+  const auto kernel = message_ways(node, false);
+  const std::pair devices{"device0", "device1"};
+  CHECK(engine.at(devices).bytes_per_second == doctest::Approx(8e9));
+  CHECK(kernel.at(devices).bytes_per_second == doctest::Approx(10e9));
+  const auto& host = engine.at({"domain0", "domain0"});
+  CHECK(host.bytes_per_second == doctest::Approx(25e9));  // its link counts twice
+  CHECK(host.host_only);
+  CHECK_FALSE(engine.at(devices).host_only);
 }
 
-TEST_CASE("messages of devices without a way between them go through host memory") {
-  auto other = good();
-  other["copy"].push_back({{"source", "device2"},
-                           {"destination", "domain1"},
-                           {"links", {"memory 2"}},
-                           {"start_us", 3}});
-  other["copy"].push_back({{"source", "domain1"},
-                           {"destination", "device3"},
-                           {"links", {"memory 3"}},
-                           {"start_us", 4}});
-  const std::string path = "staged-node.json";
-  std::ofstream(path) << other.dump();
-  const auto node = read_node(path);
-  (void)std::remove(path.c_str());
-  const auto routes = message_routes(node, true);
-  CHECK(routes.at({"device2", "device3"}).links.size() == 2);
-  CHECK(routes.at({"device2", "device3"}).start == doctest::Approx(7e-6));
-  CHECK(routes.count({"device3", "device2"}) == 0);
+TEST_CASE("a message takes its bytes, and what it costs its receiver") {
+  const auto node = read_node(FABRICHECK_TEST_NODE);
+  const auto ways = message_ways(node, true);
+  const auto seconds = [&](const MessageWay& way, double bytes) {
+    return bytes / (way.bytes_per_second * message_factor(node, way, bytes));
+  };
+  const auto& devices = ways.at({"device0", "device1"});
+  CHECK(seconds(devices, 8e6) == doctest::Approx(1e-3 + 6e-6));
+  CHECK(seconds(devices, 1024 + 16) == doctest::Approx(0.13e-6 + 6e-6));
+  CHECK(seconds(devices, 1023 + 16) == doctest::Approx(0.13e-6 + 0.5e-6).epsilon(1e-3));
+  CHECK(seconds(devices, 16) == doctest::Approx(2e-9 + 0.5e-6));
+  CHECK(seconds(ways.at({"domain0", "domain0"}), 25e6) == doctest::Approx(1e-3 + 0.5e-6));
 }
 
 TEST_CASE("what is no platform is refused with file and reason") {
@@ -140,6 +118,9 @@ TEST_CASE("what is no platform is refused with file and reason") {
   other = good();
   other["copy"].back()["pageable"] = json::array();
   CHECK(names(refusal(other.dump()), "a route has no link"));
+  other = good();
+  other["message_cost"]["us"] = 0;
+  CHECK(names(refusal(other.dump()), "us of message_cost is not positive"));
   other = good();
   other["pageable"]["pin_us"] = -1;
   CHECK(names(refusal(other.dump()), "pin_us is not positive"));

@@ -164,6 +164,20 @@ TEST_CASE("two flows on one link take twice as long, on others they do not") {
   CHECK(opposite[1] == Approx(kLaunch + 0.1).epsilon(1e-6));
 }
 
+TEST_CASE("a flow takes of a link as often as its route names it") {
+  const TimedStream once(0);
+  const TimedStream twice(1);
+  const auto array = Buffer::on_host(0, kMany);
+  const auto read = [&](const TimedStream& stream) {
+    return Task{&stream, [&] { work(stream, {{array.as<void>(), kMany, false}}); }};
+  };
+  CHECK(seconds_of({read(once)}).front() == Approx(kLaunch + 0.02).epsilon(1e-6));
+  CHECK(seconds_of({read(twice)}).front() == Approx(kLaunch + 0.04).epsilon(1e-6));
+  for (const double both : seconds_of({read(once), read(twice)})) {
+    CHECK(both == Approx(kLaunch + 0.06).epsilon(1e-6));  // neither is faster than the other
+  }
+}
+
 TEST_CASE("a flow that ends leaves its share to the others") {
   const TimedStream first(0);
   const TimedStream second(0);

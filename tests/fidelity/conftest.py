@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from fabricheck.fidelity import Fidelity, compare, plan_path
-from fabricheck.fidelity.runs import run_all
+from fabricheck.fidelity import Fidelity, plan_path, read_plan
+from fabricheck.fidelity.runs import programs_of, run_all
+from fabricheck.fidelity.table import evaluate
 from fabricheck.node import NodeModel, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,29 +26,61 @@ def node() -> NodeModel:
 
 
 @pytest.fixture(scope="session")
-def programs() -> Path:
+def needed(node: NodeModel) -> list[str]:
+    """The files that the committed plan needs of the folder of programs."""
+    return programs_of(read_plan(plan_path(node), node).file)
+
+
+@pytest.fixture(scope="session")
+def programs(needed: list[str]) -> Path:
     folder = ROOT / "build" / "sim" / "bin"
-    if not all((folder / name).is_file() for name in ("stream", "p2p", "memcpy", "managed")):
+    if not all((folder / name).is_file() for name in needed):
         pytest.fail(
             f"There are no programs in {folder}: build them with 'cmake -G Ninja -S . -B build/sim "
-            "-DFABRICHECK_RUNTIME=sim && cmake --build build/sim'."
+            "-DFABRICHECK_RUNTIME=sim -DFABRICHECK_MPI=ON && cmake --build build/sim'."
         )
     return folder
 
 
 @pytest.fixture(scope="session")
-def found(node: NodeModel, programs: Path) -> Fidelity:
-    return compare(node, programs)
+def documents(node: NodeModel, programs: Path) -> dict[str, dict[str, Any]]:
+    return run_all(read_plan(plan_path(node), node).file, node, programs)
 
 
 @pytest.fixture(scope="session")
-def documents(found: Fidelity, programs: Path) -> dict[str, dict[str, Any]]:
-    return run_all(found.plan.file, found.node, programs)
+def found(node: NodeModel, documents: dict[str, dict[str, Any]]) -> Fidelity:
+    return evaluate(node, read_plan(plan_path(node), node), documents)
 
 
 @pytest.fixture(scope="session")
 def committed(node: NodeModel) -> dict[str, Any]:
     return yaml.safe_load(plan_path(node).read_text())
+
+
+@pytest.fixture
+def made(found: Fidelity, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Fidelity:
+    """Give the command the comparison that is made already."""
+
+    def made(node: NodeModel, folder: Path | None) -> Fidelity:
+        assert (node.name, folder) == (found.node.name, programs)
+        return found
+
+    monkeypatch.setattr("fabricheck.cli_fidelity.compare", made)
+    return found
+
+
+@pytest.fixture
+def fake(needed: list[str], tmp_path: Path) -> Callable[[str], Path]:
+    """Make programs of a shell script, also for ranks, and return their folder."""
+
+    def fake(text: str) -> Path:
+        for name in needed:
+            program = tmp_path / name
+            program.write_text(f"#!/bin/sh\n{text}\n")
+            program.chmod(0o755)
+        return tmp_path
+
+    return fake
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.fidelity import compare, read_plan
-from fabricheck.fidelity.plan import Read
+from fabricheck.fidelity.planfile import Read
 from fabricheck.fidelity.runs import ProgramFailed, value_of
 from fabricheck.fidelity.table import evaluate
 from fabricheck.node import load
@@ -115,7 +115,7 @@ def test_what_is_left_out_may_be_a_pattern(changed, node):
     def leave(pattern):
         return lambda content: content["left_out"].update({pattern: "several ranks"})
 
-    plan = read_plan(changed(leave("epicure-lumi-multi8-*")), node)
+    plan = read_plan(changed(leave("jsc-a100-*")), node)
     assert len(plan.records.matching("epicure-lumi-multi8-*-rank?")) == 16
     with pytest.raises(NotFoundError, match=r"no record 'epicure-nothing-\*'"):
         read_plan(changed(leave("epicure-nothing-*")), node)
@@ -123,15 +123,12 @@ def test_what_is_left_out_may_be_a_pattern(changed, node):
         read_plan(changed(leave("kth-bw-01*")), node)
 
 
-def test_a_run_has_its_variables(changed, node, tmp_path, monkeypatch):
+def test_a_run_has_its_variables(changed, node, fake, monkeypatch):
     monkeypatch.setenv("HSA_XNACK", "0")
-    for name in ("stream", "p2p", "memcpy", "managed"):
-        program = tmp_path / name
-        program.write_text('#!/bin/sh\necho "HSA_XNACK is $HSA_XNACK." >&2; exit 4\n')
-        program.chmod(0o755)
+    folder = fake('echo "HSA_XNACK is $HSA_XNACK." >&2; exit 4')
 
     def variables(content):
         content["runs"]["copies"]["environment"] = {"HSA_XNACK": "1"}
 
     with pytest.raises(ProgramFailed, match=r"'copies' of p2p .* ended with 4: HSA_XNACK is 1\."):
-        compare(node, tmp_path, changed(variables))
+        compare(node, folder, changed(variables))

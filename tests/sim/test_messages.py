@@ -79,7 +79,7 @@ def window_of(tmp_path_factory, programs: Path):
 def test_messages_in_flight_share_the_engine(window_of, destination):
     peak = load("mi250x").peer_peak_gbs(0, destination, "copy_engine")
     one, several = window_of(1, destination, True), window_of(8, destination, True)
-    # More in flight hide the start of each, and reach no more than one engine copies.
+    # The answer counts less for more in flight, which reach no more than one engine copies.
     assert one < several <= peak
 
 
@@ -87,5 +87,6 @@ def test_without_engines_they_have_the_links(window_of):
     by_engine, by_kernel = (window_of(8, 1, engines) for engines in (True, False))
     assert by_kernel > 2 * by_engine
     tiers = [window_of(8, destination, False) for destination in (1, 6, 2)]
-    assert tiers[0] == pytest.approx(2 * tiers[1], rel=0.02)
+    # Each message costs some time beside its bytes, of which the fast ones feel more.
+    assert tiers[0] == pytest.approx(2 * tiers[1], rel=0.04)
     assert tiers[1] == pytest.approx(2 * tiers[2], rel=0.02)

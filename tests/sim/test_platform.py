@@ -58,6 +58,13 @@ def test_every_pair_of_places_with_a_device_has_its_routes(mi250x):
         for kind in ("links", "pageable")
         for link in route.get(kind, [])
     }
+    assert len(mi250x["messages"]) == 12 * 12
+    used |= {
+        link
+        for route in mi250x["messages"]
+        for kind in ("by_engine", "by_kernel")
+        for link in route[kind]
+    }
     used |= {link for route in mi250x["kernel"] for link in route["read"] + route["write"]}
     assert used == names
 
@@ -93,6 +100,7 @@ def test_bandwidths_are_peaks_times_efficiencies(mi250x):
     assert gbs(mi250x, "link 0-1") == pytest.approx(4 * 50 * 0.7522)
     assert gbs(mi250x, "host link to device5") == pytest.approx(36 * 0.7861)
     assert gbs(mi250x, "copy engine") == 50
+    assert gbs(mi250x, "copy engine of messages device0-device1") == 50
     [shared] = {link["each"] for link in mi250x["links"] if link["name"] != "copy engine"}
     assert not shared
 
@@ -110,11 +118,94 @@ def test_copies_of_pageable_memory_have_a_limit_of_their_own(mi250x):
         back = copy_route(mi250x, f"device{device}", f"domain{domain}")
         for route, way in ((there, "to"), (back, "from")):
             limit = f"pageable copies {way} device{device}"
-            assert route["pageable"] == [*route["links"], limit]
+            assert route["pageable"][: len(route["links"]) + 1] == [*route["links"], limit]
             assert gbs(mi250x, limit) == pytest.approx(36 * 0.7064)
     assert mi250x["pageable"] == {"pin_us": 21.48, "staged_bytes": 65536}
     assert mi250x["migration_gbs"] == 2.8
     assert "pageable" not in copy_route(mi250x, "device0", "device1")
+
+
+ALL = "pageable copies of all devices"
+
+
+def test_all_pageable_copies_share_a_limit_and_far_ones_take_more_of_it(mi250x):
+    assert gbs(mi250x, ALL) == pytest.approx(3 * 147.1)
+    for device in range(8):
+        home = mi250x["devices"][device]["domain"]
+        for domain in range(4):
+            ends = (f"domain{domain}", f"device{device}")
+            for route in (copy_route(mi250x, *ends), copy_route(mi250x, *ends[::-1])):
+                assert route["pageable"].count(ALL) == (3 if domain == home else 5)
+                assert ALL not in route["links"]
+
+
+def test_a_node_without_that_limit_has_none(tmp_path):
+    assert ALL not in platform_json(load("mi250-two-sockets"))
+
+    def half(content):
+        del content["simulation"]["pageable_far_cost"]
+
+    with pytest.raises(InvalidNode, match="pageable_host_gbs and pageable_far_cost belong"):
+        load(str(written(tmp_path, half)))
+
+    def cheap(content):
+        content["simulation"]["pageable_far_cost"]["value"] = 0.9
+
+    with pytest.raises(InvalidNode, match="pageable_far_cost is below 1"):
+        load(str(written(tmp_path, cheap)))
+
+
+@pytest.mark.parametrize(("cost", "near", "far"), [(1, 1, 1), (2, 1, 2), (1.5, 2, 3), (1.67, 3, 5)])
+def test_a_far_copy_takes_its_cost_in_whole_numbers(tmp_path, cost, near, far):
+    def change(content):
+        content["simulation"]["pageable_far_cost"]["value"] = cost
+
+    content = platform(load(str(written(tmp_path, change))))
+    assert gbs(content, ALL) == pytest.approx(near * 147.1)
+    assert copy_route(content, "domain3", "device0")["pageable"].count(ALL) == near
+    assert copy_route(content, "domain0", "device0")["pageable"].count(ALL) == far
+
+
+def message(content, source, destination):
+    [route] = [
+        route
+        for route in content["messages"]
+        if (route["source"], route["destination"]) == (source, destination)
+    ]
+    return route
+
+
+def test_messages_between_devices_take_the_links_of_copies_or_of_kernels(mi250x):
+    route = message(mi250x, "device1", "device7")
+    copy = copy_route(mi250x, "device1", "device7")["links"]
+    assert route["by_engine"] == [*copy[:-1], "copy engine of messages device1-device7"]
+    read = kernel_route(mi250x, 7, "device1")["read"]
+    assert route["by_kernel"] == [*read, "memory of device7"]
+    same = message(mi250x, "device2", "device2")
+    assert same["by_engine"] == same["by_kernel"] == 2 * ["memory of device2"]
+
+
+def test_messages_between_host_buffers_are_copied_twice(mi250x):
+    route = message(mi250x, "domain1", "domain2")
+    assert sorted(route["by_engine"]) == 3 * ["memory of domain1"] + ["memory of domain2"]
+    assert route["by_kernel"] == route["by_engine"]
+    assert message(mi250x, "domain3", "domain3")["by_engine"] == 4 * ["memory of domain3"]
+    sockets = platform(load("mi250-two-sockets"))
+    assert "interconnect domain0-domain1" in message(sockets, "domain0", "domain1")["by_engine"]
+
+
+def test_messages_between_a_device_and_the_host_go_as_copies_do(mi250x):
+    for ends in (("device3", "domain0"), ("domain0", "device3")):
+        copy = copy_route(mi250x, *ends)["links"]
+        queue = "copy engine of messages " + "-".join(ends)
+        assert message(mi250x, *ends)["by_engine"] == [*copy[:-1], queue]
+    route = kernel_route(mi250x, 3, "domain0")
+    there, back = (
+        message(mi250x, *ends) for ends in (("device3", "domain0"), ("domain0", "device3"))
+    )
+    assert there["by_kernel"] == [*route["write"], "memory of device3"]
+    assert back["by_kernel"] == [*route["read"], "memory of device3"]
+    assert mi250x["message_cost"] == {"us": 6.4, "small_us": 0.42, "small_bytes": 1024}
 
 
 def test_memory_of_the_other_socket_is_reached_over_the_interconnect(mi250x):
@@ -179,6 +270,10 @@ def test_known_engines_share_their_number(tmp_path):
         content["copy_engine"]["count"] = {"value": 2, "kind": "assumed", "note": "a test"}
 
     content = platform(load(str(written(tmp_path, two_engines))))
+    assert message(content, "device3", "device2")["by_engine"][-2:] == [
+        "copy engine of messages device3-device2",
+        "copy engines of device3",
+    ]
     assert gbs(content, "copy engines of device3") == 100
     assert "copy engines of device3" in copy_route(content, "device3", "device2")["links"]
     assert "copy engines of device3" in copy_route(content, "domain0", "device3")["links"]
@@ -202,6 +297,12 @@ def test_separated_devices_have_no_route(tmp_path):
         {r["source"], r["destination"]} == {"device3", "device2"} for r in content["copy"]
     )
     assert copy_route(content, "device3", "domain1")
+    # Messages of ranks go through the host: device 3 is on domain 1, device 2 too.
+    route = message(content, "device3", "device2")
+    for way in ("by_engine", "by_kernel"):
+        assert route[way].count("memory of domain1") == 2
+        assert "host link from device3" in route[way] and "host link to device2" in route[way]
+    assert message(content, "device2", "device0")["by_engine"][2:-1] == ["link 2-0"]
 
 
 def refused(node) -> str:
@@ -239,7 +340,7 @@ def test_parameters_are_few_and_each_fitted_one_names_its_own_record():
     parameters = load("mi250x").simulation
     quantities = [value for _, value in parameters if isinstance(value, Quantity)]
     fitted = [value.record for value in quantities if value.kind == "fitted"]
-    assert len(fitted) <= 12
+    assert len(fitted) <= 15
     assert len(set(fitted)) == len(fitted) and None not in fitted
 
 

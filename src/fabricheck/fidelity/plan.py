@@ -5,144 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.fidelity.planfile import Entry, PlanFile, Read, Statement
 from fabricheck.fidelity.records import Record, Records, read_records
 from fabricheck.node import NodeModel
 from fabricheck.node.loading import node_directory
 from fabricheck.node.schema import Quantity
 from fabricheck.node.yamlfile import read_yaml, validated
 
-Counts = Literal["once", "read+write"]
-#: Devices of a series in order: (device,), (source, destination), or a set.
+#: Devices of a series in order: (device,), (source, destination), or a set; none: all ranks.
 Place = tuple[int, ...]
 
-#: More fitted parameters than this, and little would be left to predict.
-MOST_FITTED = 12
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Tolerance(_Section):
-    """Relative deviations that count as reproduced."""
-
-    bandwidth: PositiveFloat
-    latency: PositiveFloat
-    fitted: PositiveFloat
-
-
-class ProgramRun(_Section):
-    """One run of a program; ``arguments`` are separated by blanks."""
-
-    program: Literal["stream", "p2p", "memcpy", "managed"]
-    arguments: str
-    environment: dict[str, str] = {}
-
-
-class Read(_Section):
-    """Which series of a run is read, and how its value is converted.
-
-    Several operations are taken one after the other: the time is the sum of theirs. They may be of
-    several runs. ``domain`` is that of the host memory: near the device, or the slowest of all
-    others.
-    """
-
-    run: str | tuple[str, ...]
-    operation: str | tuple[str, ...]
-    bytes: PositiveInt | None = None
-    counts: Counts | None = None
-    percent_of: Literal["path", "path-both"] | None = None
-    convert: Literal["time"] | None = Field(default=None, alias="as")
-    domain: Literal["near", "far"] | None = None
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The runs, also where it is one."""
-        return (self.run,) if isinstance(self.run, str) else self.run
-
-    @property
-    def operations(self) -> tuple[str, ...]:
-        """The operations, also where it is one."""
-        return (self.operation,) if isinstance(self.operation, str) else self.operation
-
-
-class Entry(_Section):
-    """Records, and where their values are read: a pattern over places, or places by record."""
-
-    title: str
-    records: str | dict[str, str]
-    places: str | None = None
-    read: Read | None = None
-    not_run: str | None = None
-    reason: str | None = None
-
-    @model_validator(mode="after")
-    def _complete(self) -> Entry:
-        if isinstance(self.records, str) != (self.places is not None):
-            raise ValueError("places belong to a pattern of records, and only to a pattern")
-        if (self.read is None) == (self.not_run is None):
-            raise ValueError("an entry has either read or not_run")
-        return self
-
-
-class Statement(_Section):
-    """A rule over simulated values, from published ranges, bounds or approximate values.
-
-    With ``against``, a value is the part that ``read`` lacks of it.
-    """
-
-    title: str
-    read: Read
-    against: Read | None = None
-    places: str | None = None
-    ratio: tuple[str, str] | None = None
-    near: str | None = None
-    between: tuple[str, str] | None = None
-    below: str | None = None
-
-    @model_validator(mode="after")
-    def _complete(self) -> Statement:
-        if (self.places is None) == (self.ratio is None):
-            raise ValueError("a statement has either places or ratio")
-        if self.against is not None and self.places is None:
-            raise ValueError("a statement with against has places")
-        if sum(rule is not None for rule in (self.near, self.between, self.below)) != 1:
-            raise ValueError("a statement has one of near, between and below")
-        return self
-
-    @property
-    def records(self) -> tuple[str, ...]:
-        """The ids of the records that it is made of."""
-        return self.between or tuple(filter(None, (self.near, self.below)))
-
-
-class MatrixOf(_Section):
-    """A matrix to print: a pattern of records that `predicted` and `fitted` hold."""
-
-    title: str
-    records: str
-
-
-class PlanFile(_Section):
-    """The whole file."""
-
-    format: Literal[1]
-    node: str
-    published: str
-    tolerance: Tolerance
-    experiments: dict[str, list[str]]
-    runs: dict[str, ProgramRun]
-    fitted: Annotated[list[Entry], Field(min_length=1)]
-    predicted: Annotated[list[Entry], Field(min_length=1)]
-    beside: list[Entry] = []
-    left_out: dict[str, str] = {}
-    statements: list[Statement] = []
-    matrices: list[MatrixOf] = []
+#: More fitted parameters than this, and little would be left to predict: twelve for memory, links
+#: and engines, and three for what ranks add, copies of pageable memory at once and messages.
+MOST_FITTED = 12 + 3
 
 
 @dataclass(frozen=True)
@@ -215,7 +92,7 @@ def read_plan(path: Path, node: NodeModel) -> Plan:
 
 
 def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple[Place, ...]:
-    """Return the places that a text of the file names, in order.
+    """Return the places that a text of the file names, in order; "ranks" is all of them in one.
 
     :param devices: whether "all" means devices, not ordered pairs.
     :raises InvalidInputError: when it names none.
@@ -224,6 +101,8 @@ def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple
     pairs = tuple((a, b) for a in range(n) for b in range(n) if a != b)
     if text == "all":
         return tuple((device,) for device in range(n)) if devices else pairs
+    if text == "ranks":
+        return ((),)
     found: list[Place] = []
     for word in text.split(","):
         members = tuple(pair for pair in pairs if node.link_class(*pair).name == word)
@@ -248,7 +127,11 @@ class _Expander:
 
     def record(self, name: str) -> Record:
         record = self.all.get(name)
-        if record.system not in self.node.systems:
+        others = {
+            (also.system, experiment) for also in self.file.also for experiment in also.experiments
+        }
+        known = record.system in self.node.systems
+        if not known and (record.system, record.experiment) not in others:
             raise InvalidInputError(
                 f"{self.path}: record '{name}' is of {record.system} ({record.accelerator}), which "
                 f"has no node {self.node.name}."
@@ -263,11 +146,15 @@ class _Expander:
     def check_statement(self, statement: Statement) -> None:
         for read in filter(None, (statement.read, statement.against)):
             self.check_run(read)
+        if statement.lost is not None:
+            for pair in lost_records(statement, self.node, self.path):
+                for name in pair:
+                    self._check_units(self.record(name), statement.read)
         for name in statement.records:
             record = self.record(name)
             if statement.ratio is None and statement.against is None:
                 self._check_units(record, statement.read)
-            elif record.unit != "ratio":
+            elif record.unit != "ratio" and not (statement.against and record.unit == "percent"):
                 raise InvalidInputError(f"{self.path}: record '{name}' is no ratio.")
 
     def fitted_ids(self) -> frozenset[str]:
@@ -335,6 +222,14 @@ def _named(pattern: str, place: Place) -> str:
     return pattern.format_map({"from": place[0], "to": place[1]})
 
 
+def lost_records(statement: Statement, node: NodeModel, path: Path) -> list[tuple[str, str]]:
+    """Return the ids of the records of each place of a statement: those that lack, and of which."""
+    assert statement.lost is not None and statement.places is not None
+    ranks = len(places_of(statement.places, node, devices=True, path=path))
+    of = (statement.lost.records, statement.lost.of)
+    return [(of[0].format(rank=rank), of[1].format(rank=rank)) for rank in range(ranks)]
+
+
 def matrix_records(pattern: str, node: NodeModel) -> dict[Place, str]:
     """Return the record ids of a matrix by ordered pair."""
     n = len(node.devices)
@@ -376,6 +271,8 @@ def _check_complete(plan: Plan, node: NodeModel) -> None:
         raise InvalidInputError(f"{plan.path}: more than once is there {_listed(twice)}.")
     known = frozenset(name for names in plan.file.experiments.values() for name in names)
     eligible = plan.records.eligible(node.systems, known)
+    for also in plan.file.also:
+        eligible |= plan.records.eligible((also.system,), frozenset(also.experiments) & known)
     if missing := eligible - set(every):
         raise InvalidInputError(f"{plan.path}: not compared, and not left out: {_listed(missing)}.")
     if wrong := set(counted) - eligible:

@@ -15,6 +15,7 @@ from fabricheck.errors import InvalidInputError, NotFoundError
 #: Factors to the units of the suite, by the unit of a record.
 _UNITS = {
     "GB/s": ("GB/s", 1.0),
+    "MB/s": ("GB/s", 0.001),
     "TB/s": ("GB/s", 1000.0),
     "us": ("us", 1.0),
     "percent": ("percent", 1.0),

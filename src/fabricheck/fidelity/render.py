@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from fabricheck.fidelity.plan import Place
@@ -26,6 +27,10 @@ def page(found: Fidelity) -> str:
         f"model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
         f"records of {_all_of(found.plan.file.experiments)} on {', '.join(found.node.systems)}.",
+        *(
+            f"Of {also.system} also those of {_all_of(also.experiments)}: {also.reason}."
+            for also in found.plan.file.also
+        ),
         "",
         "Deviation is simulated / published - 1. A bandwidth within "
         f"{_percent(tolerance.bandwidth)} and a latency within {_percent(tolerance.latency)}",
@@ -56,34 +61,17 @@ def summary(found: Fidelity) -> list[str]:
     out = ["## Summary", "", f"Fitted records, which do not count: {n_fitted}.", ""]
     rows = [["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]]
     notes = []
-    for latency, what in ((False, "bandwidths"), (True, "latencies")):
-        share = found.share(latency=latency)
-        if not share.n:
-            continue
-        verdict = "met" if share.part >= AIM else "not met"
-        rows.append(
-            [
-                what,
-                str(share.n),
-                _percent(share.tolerance),
-                str(share.within),
-                f"{100 * share.part:.1f} %",
-                f"{_percent(AIM)}, {verdict}",
-                str(share.distinct),
-            ]
-        )
-        worst = ", ".join(
-            f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
-            for row in share.worst
-        )
-        notes.append(f"- Worst predicted {what}: {worst}.")
-        both = found.share(latency=latency, beside=True)
-        if both.n > share.n:
-            notes.append(
-                f"- With the {both.n - share.n} {what} that are shown but not counted: "
-                f"{both.within} of {both.n} within {_percent(both.tolerance)} "
-                f"({100 * both.part:.1f} %)."
-            )
+    for aim in found.plan.file.aims or (None,):
+        for latency, what in ((False, "bandwidths"), (True, "latencies")):
+            name = what if aim is None else f"{what} of {aim}"
+            share = found.share(latency=latency, aim=aim)
+            if not share.n:
+                continue
+            rows.append(_counted(name, share))
+            notes += _notes(name, share, found.share(latency=latency, beside=True, aim=aim))
+        remark = aim and found.plan.file.aims[aim].remark
+        if remark:
+            notes.append(f"- {aim}: {remark}.")
     if found.statements:
         holds = sum(judged.holds for judged in found.statements)
         notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
@@ -92,6 +80,34 @@ def summary(found: Fidelity) -> list[str]:
         "model, such as pairs of one link class, have one simulated value."
     )
     return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
+
+
+def _counted(name: str, share: Share) -> list[str]:
+    verdict = "met" if share.part >= AIM else "not met"
+    return [
+        name,
+        str(share.n),
+        _percent(share.tolerance),
+        str(share.within),
+        f"{100 * share.part:.1f} %",
+        f"{_percent(AIM)}, {verdict}",
+        str(share.distinct),
+    ]
+
+
+def _notes(name: str, share: Share, both: Share) -> list[str]:
+    worst = ", ".join(
+        f"{row.record.id} {'not run' if row.deviation is None else _deviation(row)}"
+        for row in share.worst
+    )
+    notes = [f"- Worst predicted {name}: {worst}."]
+    if both.n > share.n:
+        notes.append(
+            f"- With the {both.n - share.n} {name} that are shown but not counted: "
+            f"{both.within} of {both.n} within {_percent(both.tolerance)} "
+            f"({100 * both.part:.1f} %)."
+        )
+    return notes
 
 
 def tables(found: Fidelity) -> list[str]:
@@ -122,8 +138,7 @@ def tables(found: Fidelity) -> list[str]:
 
 def _section(table: Table, good: str, bad: str) -> list[str]:
     out = [f"### {table.title[:1].upper()}{table.title[1:]}", ""]
-    places = list(dict.fromkeys(_where(row) for row in table.rows))
-    out += [f"Published: {place}." for place in places]
+    out += [f"Published: {place}." for place in _places(table)]
     if table.remark:
         out.append(f"Remark: {table.remark}.")
     rows = [["record", "unit", "published", "simulated", "deviation", "verdict"]]
@@ -140,6 +155,16 @@ def _section(table: Table, good: str, bad: str) -> list[str]:
             ]
         )
     return [*out, "", *_table(rows, left={0, 1, 5}), ""]
+
+
+def _places(table: Table) -> list[str]:
+    """Return where the rows are published; of many places, what they have in common."""
+    places = list(dict.fromkeys(_where(row) for row in table.rows))
+    if len(places) <= 3:
+        return places
+    parts = zip(*(place.split(", ") for place in places), strict=False)
+    common = ", ".join(same[0] for same in takewhile(lambda part: len(set(part)) == 1, parts))
+    return [f"{common}, {len(places)} places"] if common else places
 
 
 def _where(row: Row) -> str:
@@ -172,12 +197,12 @@ def _percent(part: float) -> str:
 def _statements(statements: Iterable[Judged]) -> list[str]:
     rows = [["statement", "records", "published", "simulated", "n", "fitted", "verdict"]]
     for judged in statements:
-        low, high = f"{judged.low:.2f}", f"{judged.high:.2f}"
+        low, high = (f"{round(value, 2) + 0.0:.2f}" for value in (judged.low, judged.high))
         unit = "" if judged.unit == "ratio" else f" {_UNITS[judged.unit]}"
         rows.append(
             [
                 judged.title,
-                ", ".join(dict.fromkeys(record.id for record in judged.records)),
+                ", ".join(dict.fromkeys(judged.records)),
                 f"{judged.published}{unit}",
                 f"{low if low == high else f'{low} to {high}'}{unit}",
                 str(judged.n),
@@ -278,6 +303,13 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         "node": found.node.identity,
         "bandwidths": share(found.share(latency=False)),
         "latencies": share(found.share(latency=True)),
+        "aims": {
+            aim: {
+                "bandwidths": share(found.share(latency=False, aim=aim)),
+                "latencies": share(found.share(latency=True, aim=aim)),
+            }
+            for aim in found.plan.file.aims
+        },
         "rows": [
             *rows(found.predicted, "predicted"),
             *rows(found.fitted, "fitted"),
@@ -286,7 +318,7 @@ def as_json(found: Fidelity) -> dict[str, Any]:
         "statements": [
             {
                 "title": judged.title,
-                "records": [record.id for record in judged.records],
+                "records": list(judged.records),
                 "published": judged.published,
                 "simulated": [judged.low, judged.high],
                 "unit": judged.unit,

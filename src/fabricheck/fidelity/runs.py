@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.fidelity.plan import Counts, Place, PlanFile, ProgramRun, Read
+from fabricheck.fidelity.launch import PLATFORM, command
+from fabricheck.fidelity.plan import Place
+from fabricheck.fidelity.planfile import Counts, PlanFile, ProgramRun, Read
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
@@ -36,6 +38,14 @@ def default_folder() -> Path:
     return Path(__file__).resolve().parents[3] / "build" / "sim" / "bin"
 
 
+def programs_of(plan: PlanFile) -> list[str]:
+    """Return the files of a folder of programs that the runs of a plan need."""
+    needed: set[str] = {run.program for run in plan.runs.values()}
+    if any(run.placement or run.ranks for run in plan.runs.values()):
+        needed.add(PLATFORM)
+    return sorted(needed)
+
+
 def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str, Any]]:
     """Run every run of a plan once, and return the documents by the run's name.
 
@@ -44,12 +54,12 @@ def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str
     :raises ProgramFailed: when one fails, with its own last sentence.
     :raises InvalidInputError: when a document is not of a simulation of this node.
     """
-    for program in sorted({run.program for run in plan.runs.values()}):
+    for program in programs_of(plan):
         if not (folder / program).is_file():
             raise NotFoundError(
                 f"There is no simulated program {folder / program}: build it with 'cmake -G Ninja "
-                "-S . -B build/sim -DFABRICHECK_RUNTIME=sim && cmake --build build/sim', or name "
-                "its folder with --programs."
+                "-S . -B build/sim -DFABRICHECK_RUNTIME=sim -DFABRICHECK_MPI=ON && cmake --build "
+                "build/sim', or name its folder with --programs."
             )
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as name:
         temporary = Path(name)
@@ -65,11 +75,11 @@ def _run(
     name: str, run: ProgramRun, node: NodeModel, folder: Path, platform: Path, output: Path
 ) -> dict[str, Any]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
-    command = [str(folder / run.program), *run.arguments.split(), "--output", str(output)]
+    line = [*command(run, node, folder, output.parent), "--output", str(output)]
     what = f"the run '{name}' of {run.program} on {node.name}"
     try:
         done = subprocess.run(
-            command,
+            line,
             env=kept | {"FABRICHECK_NODE": str(platform)} | run.environment,
             capture_output=True,
             text=True,
@@ -78,7 +88,7 @@ def _run(
             check=False,
         )
     except OSError as error:
-        raise ProgramFailed(f"{command[0]} can not be run ({error.strerror}).") from None
+        raise ProgramFailed(f"{line[0]} can not be run ({error.strerror}).") from None
     except subprocess.TimeoutExpired:
         raise ProgramFailed(f"{what} took more than {TIME_LIMIT} s.") from None
     if done.returncode != 0:
@@ -105,9 +115,13 @@ def _run(
 def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) -> float:
     """Return the simulated value of a place, converted to how the publication states it.
 
+    :param place: empty: the mean of all ranks, or a sum of several.
     :returns: GB/s, us or percent.
     :raises InvalidInputError: when there is not one such series, or it can not be converted.
     """
+    if not place and read.rank:
+        ranks = _ranks(documents, read)
+        return sum(value_of(documents, read, rank, node) for rank in ranks) / len(ranks)
     parts = [_series(documents, read, operation, place, node) for operation in read.operations]
     what = (
         f"the run '{_named(read.runs)}', operation {_named(read.operations)}, place {_text(place)}"
@@ -135,14 +149,12 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
 def _series(
     documents: Documents, read: Read, operation: str, place: Place, node: NodeModel
 ) -> Mapping[str, Any]:
-    # A set's series of interest is its sum; alone, a device or a pair has the role single.
     matching = [
         series
         for run in read.runs
         for series in documents[run]["series"]
-        if tuple(series["device_set"]) == place
-        and series["operation"] == operation
-        and series["role"] != "share"
+        if series["operation"] == operation
+        and _is_of(series, read, place)
         and read.bytes in (None, series["bytes"])
         and (read.domain is None or read.domain == _distance(series, node))
     ]
@@ -156,6 +168,28 @@ def _series(
     return dict(matching[0])
 
 
+def _is_of(series: Mapping[str, Any], read: Read, place: Place) -> bool:
+    """Say whether a series is of a place. That of a set is its sum; that of a rank, its share."""
+    if not place:
+        return bool(series["role"] == "sum")
+    if read.rank:
+        return series["role"] == "share" and (series["device"],) == place
+    return series["role"] != "share" and tuple(series["device_set"]) == place
+
+
+def _ranks(documents: Documents, read: Read) -> list[Place]:
+    """Return the places of the ranks of a run, in the order of their devices."""
+    devices = {
+        series["device"]
+        for run in read.runs
+        for series in documents[run]["series"]
+        if series["role"] == "share"
+    }
+    if not devices:
+        raise InvalidInputError(f"The run '{_named(read.runs)}' has no series of several ranks.")
+    return [(device,) for device in sorted(devices)]
+
+
 def _distance(series: Mapping[str, Any], node: NodeModel) -> str:
     """Say whether the host memory of a series is on the NUMA domain of its device."""
     domains = {series[side]["numa_domain"] for side in ("source", "destination")}
@@ -167,4 +201,4 @@ def _named(words: Iterable[str]) -> str:
 
 
 def _text(place: Place) -> str:
-    return "-".join(map(str, place))
+    return "-".join(map(str, place)) or "ranks"

@@ -10,17 +10,15 @@ from pathlib import Path
 from fabricheck.errors import InvalidInputError
 from fabricheck.fidelity.plan import (
     Group,
-    MatrixOf,
     Place,
     Plan,
-    Read,
-    Statement,
-    Tolerance,
+    lost_records,
     matrix_records,
     places_of,
     plan_path,
     read_plan,
 )
+from fabricheck.fidelity.planfile import MatrixOf, Read, Statement, Tolerance
 from fabricheck.fidelity.records import Record
 from fabricheck.fidelity.runs import Documents, default_folder, run_all, value_of
 from fabricheck.node import NodeModel
@@ -62,11 +60,12 @@ class Table:
 class Judged:
     """A statement: ``low`` and ``high`` are the extremes of its ``n`` simulated values.
 
-    ``fitted`` of the n are values that a parameter was fitted to.
+    ``records`` are ids, or patterns of them with a star; ``fitted`` of the n are values that a
+    parameter was fitted to.
     """
 
     title: str
-    records: tuple[Record, ...]
+    records: tuple[str, ...]
     published: str
     n: int
     fitted: int
@@ -117,13 +116,21 @@ class Fidelity:
     statements: tuple[Judged, ...]
     matrices: tuple[Matrix, ...]
 
-    def share(self, *, latency: bool, beside: bool = False) -> Share:
+    def share(self, *, latency: bool, beside: bool = False, aim: str | None = None) -> Share:
         """Return how many predicted bandwidths or latencies are reproduced.
 
         :param beside: count also what is shown beside the predicted.
+        :param aim: count only the experiments of that aim of the plan.
         """
-        tables = self.predicted + (self.beside if beside else ())
-        rows = [row for table in tables for row in table.rows if row.record.is_latency == latency]
+        file = self.plan.file
+        counted = file.experiments if aim is None else file.aims[aim].experiments
+        experiments = {name for experiment in counted for name in file.experiments[experiment]}
+        rows = [
+            row
+            for table in self.predicted + (self.beside if beside else ())
+            for row in table.rows
+            if row.record.is_latency == latency and row.record.experiment in experiments
+        ]
         tolerance = self.plan.file.tolerance
         ordered = sorted(rows, key=_worst_first)
         return Share(
@@ -196,12 +203,39 @@ def _values(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
     if statement.against is None:
         return values
     full = [one(statement.against, place) for place in places]
-    return [1 - value / whole for value, whole in zip(values, full, strict=True)]
+    percent = any(plan.records.get(name).unit == "percent" for name in statement.records)
+    return [
+        (1 - value / whole) * (100 if percent else 1)
+        for value, whole in zip(values, full, strict=True)
+    ]
 
 
 def _judged(statement: Statement, node: NodeModel, plan: Plan, documents: Documents) -> Judged:
     values = _values(statement, node, plan, documents)
-    records = tuple(plan.records.get(name) for name in statement.records)
+    unit, published, holds = (
+        _by_records(statement, plan, values)
+        if statement.lost is None
+        else _by_parts(statement, node, plan, values)
+    )
+    named = statement.records
+    if statement.lost is not None:
+        named = tuple(name.format(rank="*") for name in (statement.lost.records, statement.lost.of))
+    return Judged(
+        statement.title,
+        named,
+        published,
+        len(values),
+        _count_fitted(statement, node, plan),
+        min(values),
+        max(values),
+        unit,
+        holds,
+    )
+
+
+def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[str, str, bool]:
+    """Return unit, published text and whether the values agree with the records of a statement."""
+    records = [plan.records.get(name) for name in statement.records]
     first, last = records[0], records[-1]
     if statement.near is not None:
         tolerance = plan.file.tolerance
@@ -218,17 +252,22 @@ def _judged(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
     else:
         published = f"below {first.value:g}"
         holds = all(value < first.value for value in values)
-    return Judged(
-        statement.title,
-        records,
-        published,
-        len(values),
-        _count_fitted(statement, node, plan),
-        min(values),
-        max(values),
-        first.unit,
-        holds,
-    )
+    return first.unit, published, holds
+
+
+def _by_parts(
+    statement: Statement, node: NodeModel, plan: Plan, values: list[float]
+) -> tuple[str, str, bool]:
+    """Return the same of a statement on the part that records lack of records."""
+    lost = statement.lost
+    assert lost is not None
+    pairs = lost_records(statement, node, plan.path)
+    parts = [1 - plan.records.get(a).value / plan.records.get(b).value for a, b in pairs]
+    if lost.above is not None:
+        holds = all(value > lost.above for value in values)
+    else:
+        holds = all(abs(value) <= (lost.within or 0) for value in values)
+    return "ratio", f"{min(parts):.2f} to {max(parts):.2f}", holds
 
 
 def _count_fitted(statement: Statement, node: NodeModel, plan: Plan) -> int:

@@ -7,6 +7,7 @@ that a route names. All bandwidths are those that a flow can reach, peaks times 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,9 @@ from fabricheck.node.schema import SimulationSection
 
 #: The format of the JSON document, raised with every change that the runtime must know.
 FORMAT = "fabricheck-platform-3"
+#: A far pageable copy names its shared link more often than a near one, in a ratio of whole
+#: numbers of which the smaller one is at most this.
+_MOST_TIMES = 10
 
 
 def platform_json(node: NodeModel) -> str:
@@ -29,12 +33,15 @@ def platform(node: NodeModel) -> dict[str, Any]:
 
     Keys: ``format``; ``node`` (name, digest and overlay, for the result document); ``devices``;
     ``domains``; ``launch_us``, the cost of a kernel; ``links`` (``gbs`` in GB/s; with ``each``
-    every flow may have that much, else all flows share it); ``kernel`` (for a device and the memory
-    it reads or writes, the links of both directions); ``copy`` (for two places, the links of a
-    copy by engine, and the ``start_us`` before its data flow; with host memory also the links of
-    ``pageable`` memory); ``messages`` (for two NUMA domains, also one and the same, the links of a
-    message between ranks there); ``pageable`` (``pin_us`` more before a copy of pageable memory,
-    except of at most ``staged_bytes``); ``migration_gbs``, of pages that a kernel waits for.
+    every flow may have that much, else all flows share it; a flow takes of a link as often as its
+    route names it); ``kernel`` (for a device and the memory it reads or writes, the links of both
+    directions); ``copy`` (for two places, the links of a copy by engine, and the ``start_us``
+    before its data flow; with host memory also the links of ``pageable`` memory); ``pageable``
+    (``pin_us`` more before a copy of pageable memory, except of at most ``staged_bytes``);
+    ``migration_gbs``, of pages that a kernel waits for; ``messages`` (for two places,
+    the links of a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains);
+    ``message_cost`` (what a message costs its receiver: ``us`` of device memory, ``small_us`` of
+    host memory and of fewer than ``small_bytes``).
 
     :raises InvalidNode: when the model lacks what a simulation needs.
     """
@@ -67,9 +74,9 @@ class _Platform:
             if source != destination and self._copied(source, destination)
         ]
         messages = [
-            self._message(source.index, destination.index)
-            for source in node.domains
-            for destination in node.domains
+            self._message(source, destination)
+            for source in self._places()
+            for destination in self._places()
         ]
         identity = node.identity
         overlay = identity["overlay"]
@@ -110,6 +117,11 @@ class _Platform:
             "kernel": kernel,
             "copy": copies,
             "messages": messages,
+            "message_cost": {
+                "us": float(parameters.message_us.value),
+                "small_us": float(parameters.message_small_us.value),
+                "small_bytes": int(parameters.message_small_bytes.value),
+            },
         }
 
     def _places(self) -> list[str]:
@@ -167,17 +179,11 @@ class _Platform:
         return links + self._interconnect(*((domain, own) if down else (own, domain)))
 
     def _interconnect(self, source: str, destination: str) -> list[str]:
-        """Return the connection of two domains, one way, where the model has one."""
+        """Return the connection of two domains, where the model has one."""
         between = self.parameters.interconnect_gbs
         if between is None or source == destination:
             return []
         return [self._link(f"interconnect {source}-{destination}", float(between.value))]
-
-    def _message(self, source: int, destination: int) -> dict[str, Any]:
-        """Return the links of a message between ranks in host memory: it is read, then written."""
-        a, b = f"domain{source}", f"domain{destination}"
-        links = [self._memory(a), self._memory(b), *self._interconnect(a, b)]
-        return {"source": a, "destination": b, "links": links}
 
     def _kernel(self, device: Device, place: str) -> dict[str, Any]:
         """Return the links that a device's kernel reads and writes a memory by."""
@@ -203,7 +209,7 @@ class _Platform:
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
         links = [self._memory(source), self._memory(destination)]
-        limit: str | None = None
+        limits: list[str] = []
         a, b = self._device(source), self._device(destination)
         if a is not None and b is not None:
             path = self._path(a, b)
@@ -216,16 +222,64 @@ class _Platform:
             assert device is not None
             links += self._host_links(device, source if a is None else destination, down=a is None)
             start += hop
-            limit = self._pageable(device, down=a is None)
+            limits = self._pageable(device, source if a is None else destination, down=a is None)
         links += self._engines(a or b)
         route = {"source": source, "destination": destination, "links": links, "start_us": start}
-        return route | ({"pageable": [*links, limit]} if limit else {})
+        return route | ({"pageable": [*links, *limits]} if limits else {})
 
-    def _pageable(self, device: Device, *, down: bool) -> str:
-        """Return the limit of copies of pageable memory, in one direction."""
-        efficiency = float(self.parameters.pageable_efficiency.value)
+    def _pageable(self, device: Device, domain: str, *, down: bool) -> list[str]:
+        """Return the limits of copies of pageable memory: the device's, and that of all copies."""
+        parameters = self.parameters
+        efficiency = float(parameters.pageable_efficiency.value)
         name = f"pageable copies {'to' if down else 'from'} device{device.index}"
-        return self._link(name, device.host_link_gbs * efficiency)
+        limits = [self._link(name, device.host_link_gbs * efficiency)]
+        if parameters.pageable_host_gbs is None or parameters.pageable_far_cost is None:
+            return limits
+        ratio = Fraction(parameters.pageable_far_cost.value).limit_denominator(_MOST_TIMES)
+        times = ratio.denominator if domain == f"domain{device.domain}" else ratio.numerator
+        total = float(parameters.pageable_host_gbs.value) * ratio.denominator
+        return limits + times * [self._link("pageable copies of all devices", total)]
+
+    def _message(self, source: str, destination: str) -> dict[str, Any]:
+        """Return the links of a message of MPI between two ranks, by the memory of their buffers.
+
+        Between host buffers it goes through memory that both ranks share, on the sender's domain:
+        it is read and written there, read once more, and written on the receiver's. By kernel, a
+        device that receives reads it, and one that sends to the host writes it. Devices without a
+        path go through the sender's domain, there and on.
+        """
+        a, b = self._device(source), self._device(destination)
+        if a is not None and b is not None and not self._joined(a, destination):
+            host = f"domain{a.domain}"
+            there, on = self._message(source, host), self._message(host, destination)
+            ways = {way: [*there[way], *on[way]] for way in ("by_engine", "by_kernel")}
+            return {"source": source, "destination": destination, **ways}
+        ends = [self._memory(source), self._memory(destination)]
+        if b is not None:
+            by_kernel = [*self._kernel(b, source)["read"], ends[1]]
+        elif a is not None:
+            by_kernel = [*self._kernel(a, destination)["write"], ends[0]]
+        else:
+            by_kernel = [*ends, *2 * ends[:1], *self._interconnect(source, destination)]
+        by_engine = by_kernel
+        if a is not b and (a is not None or b is not None):
+            links = self._copy(source, destination)["links"]
+            by_engine = [self._queue(link, source, destination) for link in links]
+        return {
+            "source": source,
+            "destination": destination,
+            "by_engine": by_engine,
+            "by_kernel": by_kernel,
+        }
+
+    def _queue(self, link: str, source: str, destination: str) -> str:
+        """Return what messages have instead of a link that every flow has for itself.
+
+        Those of a pair go through one queue of an engine, one after the other.
+        """
+        if not self.links[link]["each"]:
+            return link
+        return self._link(f"{link} of messages {source}-{destination}", self.links[link]["gbs"])
 
     def _engines(self, device: Device | None) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all those of the device."""

@@ -182,7 +182,11 @@ class SimulationSection(_Section):
 
     Efficiencies are parts of a peak, times are in us, bandwidths in GB/s, sizes in bytes.
     ``interconnect_gbs`` is what passes between two NUMA domains, per direction; without it, host
-    memory of any domain is reached alike.
+    memory of any domain is reached alike. ``pageable_host_gbs`` is what all copies of pageable
+    memory share, and ``pageable_far_cost`` how many times its bytes one of them takes of it when
+    its memory is on another NUMA domain than its device; without them they share nothing of that
+    kind. ``message_us`` is what a message of MPI costs its receiver; messages of host memory and
+    those of fewer than ``message_small_bytes`` cost ``message_small_us``.
     """
 
     memory_efficiency: KnownQuantity
@@ -197,11 +201,24 @@ class SimulationSection(_Section):
     pageable_efficiency: KnownQuantity
     pageable_pin_us: KnownQuantity
     pageable_staged_bytes: KnownQuantity
+    pageable_host_gbs: KnownQuantity | None = None
+    pageable_far_cost: KnownQuantity | None = None
     migration_gbs: KnownQuantity
+    message_us: KnownQuantity
+    message_small_us: KnownQuantity
+    message_small_bytes: KnownQuantity
     interconnect_gbs: KnownQuantity | None = None
     compute_units: KnownQuantity
     cache_bytes: KnownQuantity
     host_memory_bytes: KnownQuantity
+
+    @model_validator(mode="after")
+    def _has_both(self) -> SimulationSection:
+        if (self.pageable_host_gbs is None) != (self.pageable_far_cost is None):
+            raise ValueError("pageable_host_gbs and pageable_far_cost belong together")
+        if self.pageable_far_cost is not None and self.pageable_far_cost.value < 1:
+            raise ValueError("pageable_far_cost is below 1: far memory would cost less than near")
+        return self
 
 
 class NodeFile(_Section):

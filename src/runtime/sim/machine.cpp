@@ -94,8 +94,6 @@ const Allocation* allocation_of(const void* data) {
   return address - start < allocation.bytes ? &allocation : nullptr;
 }
 
-bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
-
 Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes) {
   const auto& routes = machine().node.kernel;
   const auto found = routes.find({physical(device), place, write});
@@ -126,6 +124,8 @@ bool exists(int device) {
 bool engines_on(bool between_devices) {
   return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
 }
+
+bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
 
 int physical(int device) { return machine().visible[static_cast<std::size_t>(device)]; }
 

@@ -115,10 +115,21 @@ simgrid::s4u::Host* home();
 /// Whether copies by engine are switched on, those between devices if asked.
 bool engines_on(bool between_devices);
 
-/// The ways of messages between ranks: between NUMA domains, between devices by engine or by
-/// kernel, and between one and the other.
-std::map<std::pair<Place, Place>, Route> message_routes(const NodeDescription& node,
-                                                        bool by_engine);
+/// Whether a place is the memory of a device, not that of a NUMA domain.
+bool is_device(const Place& place);
+
+/// The way of messages between ranks on two places.
+struct MessageWay {
+  Route route;
+  double bytes_per_second = 0;  ///< of a message that has the way for itself
+  bool host_only = false;       ///< neither place is a device
+};
+std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription& node,
+                                                           bool by_engine);
+/// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
+/// part, and not a time before it flows: of messages under way together each costs that much.
+/// `bytes` are those that SMPI moves, 16 more than the message has.
+double message_factor(const NodeDescription& node, const MessageWay& way, double bytes);
 
 /// Makes the platform of the node in the engine that is there, with a host for ranks on each
 /// device and NUMA domain.

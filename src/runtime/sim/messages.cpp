@@ -1,58 +1,45 @@
 // The ways of messages between ranks, which live on hosts of the simulation: device3, domain1.
+#include <algorithm>
+
 #include "machine.hpp"
 
 namespace fabricheck_sim {
 namespace {
 
-/// A kernel of `device` that reads its own memory and writes that of `memory`.
-Route by_kernel(const NodeDescription& node, int device, const Place& own, const Place& memory) {
-  Route route = node.kernel.at({device, own, false});
-  const auto& write = node.kernel.at({device, memory, true});
-  route.links.insert(route.links.end(), write.links.begin(), write.links.end());
-  route.start = node.launch;
-  return route;
-}
+/// Bytes that SMPI adds to every message.
+constexpr double kEnvelope = 16;
 
-/// Through host memory near the sender, for devices without a way between them.
-std::optional<Route> staged(const NodeDescription& node, const Place& source,
-                            const Place& destination, int domain) {
-  const auto host = "domain" + std::to_string(domain);
-  const auto down = node.copy.find({source, host});
-  const auto up = node.copy.find({host, destination});
-  if (down == node.copy.end() || up == node.copy.end()) {
-    return std::nullopt;
+/// Bytes per second of a message that has all of its links for itself.
+double rate_alone(const NodeDescription& node, const Route& route) {
+  double rate = node.links[route.links.front()].bytes_per_second;
+  for (const auto link : route.links) {
+    const auto times = std::count(route.links.begin(), route.links.end(), link);
+    const auto& description = node.links[link];
+    rate = std::min(
+        rate, description.bytes_per_second / static_cast<double>(description.each ? 1 : times));
   }
-  Route route = down->second;
-  route.links.insert(route.links.end(), up->second.links.begin(), up->second.links.end());
-  route.start += up->second.start;
-  return route;
+  return rate;
 }
 
 }  // namespace
 
-std::map<std::pair<Place, Place>, Route> message_routes(const NodeDescription& node,
-                                                        bool by_engine) {
-  auto routes = node.messages;
-  for (const auto& [ends, route] : node.copy) {
-    routes[ends] = route;  // one of them may be in host memory
+std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription& node,
+                                                           bool by_engine) {
+  std::map<std::pair<Place, Place>, MessageWay> ways;
+  for (const auto& [ends, routes] : node.messages) {
+    const auto& route = by_engine ? routes.by_engine : routes.by_kernel;
+    const bool host_only = !is_device(ends.first) && !is_device(ends.second);
+    ways[ends] = {route, rate_alone(node, route), host_only};
   }
-  for (std::size_t i = 0; i < node.devices.size(); ++i) {
-    const int device = static_cast<int>(i);
-    const auto own = "device" + std::to_string(i);
-    for (std::size_t j = 0; j < node.devices.size(); ++j) {
-      const auto other = "device" + std::to_string(j);
-      const bool reaches = node.kernel.count({device, other, true}) > 0;
-      // No engine copies within a device.
-      if (reaches && (i == j || !by_engine)) {
-        routes[{own, other}] = by_kernel(node, device, own, other);
-      } else if (routes.count({own, other}) == 0) {
-        if (const auto route = staged(node, own, other, node.devices[i].domain)) {
-          routes[{own, other}] = *route;
-        }
-      }
-    }
-  }
-  return routes;
+  return ways;
+}
+
+double message_factor(const NodeDescription& node, const MessageWay& way, double bytes) {
+  const double data = bytes - kEnvelope;
+  const bool small = way.host_only || data < static_cast<double>(node.small_message_bytes);
+  const double cost = small ? node.small_message_cost : node.message_cost;
+  const double moving = bytes / way.bytes_per_second;
+  return bytes > 0 ? moving / (moving + cost) : 1;
 }
 
 }  // namespace fabricheck_sim

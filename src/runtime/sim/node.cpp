@@ -103,8 +103,13 @@ NodeDescription parse(const json& content) {
     }
   }
   for (const auto& entry : content.at("messages")) {
-    node.messages[{entry.at("source"), entry.at("destination")}] = {links_of(entry.at("links"))};
+    node.messages[{entry.at("source"), entry.at("destination")}] = {
+        {links_of(entry.at("by_engine"))}, {links_of(entry.at("by_kernel"))}};
   }
+  const auto& cost = content.at("message_cost");
+  node.message_cost = 1e-6 * positive(cost.at("us"), "us of message_cost");
+  node.small_message_cost = 1e-6 * positive(cost.at("small_us"), "small_us of message_cost");
+  node.small_message_bytes = cost.at("small_bytes");
   add_migration(node, 1e9 * positive(content.at("migration_gbs"), "migration_gbs"));
   return node;
 }

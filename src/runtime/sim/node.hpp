@@ -38,6 +38,12 @@ struct Route {
   double start = 0;
 };
 
+/// The ways of messages of MPI between two places.
+struct MessageRoutes {
+  Route by_engine;
+  Route by_kernel;
+};
+
 struct NodeDescription {
   nlohmann::json identity;
   std::vector<Device> devices;
@@ -48,9 +54,12 @@ struct NodeDescription {
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
   std::map<std::pair<Place, Place>, Route> pageable;     ///< copies of pageable memory
   std::map<std::pair<Place, Place>, Route> migration;    ///< of pages, host and device only
-  std::map<std::pair<Place, Place>, Route> messages;     ///< of ranks, both in host memory
-  double pin = 0;                  ///< seconds until the pages of a pageable copy are pinned
-  std::uint64_t staged_bytes = 0;  ///< pageable copies of so many bytes need no pinning
+  std::map<std::pair<Place, Place>, MessageRoutes> messages;
+  double message_cost = 0;        ///< seconds of a message of device memory beside its bytes
+  double small_message_cost = 0;  ///< the same of a small one, and of host memory
+  std::uint64_t small_message_bytes = 0;  ///< messages of fewer bytes are small
+  double pin = 0;                         ///< seconds until the pages of a pageable copy are pinned
+  std::uint64_t staged_bytes = 0;         ///< pageable copies of so many bytes need no pinning
 };
 
 /// Reads a platform. Throws std::runtime_error with one sentence that names the file.

@@ -1,7 +1,6 @@
 // The SimGrid platform of the node, the simulation itself, and how operations spend time in it.
-#include <smpi/smpi.h>
-
 #include <algorithm>
+#include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <stdexcept>
 
 #include "machine.hpp"
@@ -43,12 +42,15 @@ void for_each_route(const NodeDescription& node, const Visit& visit) {
 /// Builds the zone of a node.
 class Builder {
  public:
-  explicit Builder(const NodeDescription& node)
-      : node_(node), zone_(s4u::create_full_zone("node")) {
+  explicit Builder(const NodeDescription& node) : zone_(s4u::create_full_zone("node")) {
     for (const auto& description : node.links) {
-      links_.emplace_back(new_link(
-          description.name, description.bytes_per_second,
-          description.each ? s4u::Link::SharingPolicy::FATPIPE : s4u::Link::SharingPolicy::SHARED));
+      auto* link = zone_->create_link(description.name, description.bytes_per_second);
+      // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
+      link->set_latency(0);
+      link->set_sharing_policy(description.each ? s4u::Link::SharingPolicy::FATPIPE
+                                                : s4u::Link::SharingPolicy::SHARED);
+      link->seal();
+      links_.emplace_back(link);
     }
   }
 
@@ -67,35 +69,20 @@ class Builder {
                      false);
   }
 
-  /// The same for messages. Those of one pair of ranks go through one queue of an engine, so they
-  /// share what every flow of a copy may have for itself.
-  void add_messages(const s4u::Host* source, const s4u::Host* destination, Route route) {
-    for (auto& link : route.links) {
-      const auto& description = node_.links[link];
-      if (description.each) {
-        const auto queue = source->get_name() + "-" + destination->get_name();
-        links_.emplace_back(new_link(description.name + " " + queue, description.bytes_per_second,
-                                     s4u::Link::SharingPolicy::SHARED));
-        link = links_.size() - 1;
-      }
-    }
-    add(source, destination, route);
-  }
-
   void seal() { zone_->seal(); }
 
- private:
-  s4u::Link* new_link(const std::string& name, double bytes_per_second,
-                      s4u::Link::SharingPolicy policy) {
-    auto* link = zone_->create_link(name, bytes_per_second);
-    // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
-    link->set_latency(0);
-    link->set_sharing_policy(policy);
-    link->seal();
-    return link;
+  /// With the part of its bandwidth that each flow gets.
+  template <typename Part>
+  void seal(const Part& part) {
+    zone_->get_network_model()->set_bw_factor_cb(
+        [part](double bytes, const s4u::Host* source, const s4u::Host* destination,
+               const std::vector<s4u::Link*>&, const std::unordered_set<s4u::NetZone*>&) {
+          return part(bytes, source, destination);
+        });
+    zone_->seal();
   }
 
-  const NodeDescription& node_;
+ private:
   s4u::NetZone* zone_;
   std::vector<s4u::LinkInRoute> links_;
 };
@@ -130,9 +117,9 @@ void attach(Machine& all) {
 }
 
 void configure() {
-  // A plain max-min model: no factors of protocols that this node does not have.
+  // A plain max-min model: no factors of protocols that this node does not have. That of bandwidths
+  // is 1 in this model, and where there are messages it is a callback instead.
   s4u::Engine::set_config("network/model:CM02");
-  s4u::Engine::set_config("network/bandwidth-factor:1");
   s4u::Engine::set_config("network/latency-factor:1");
   s4u::Engine::set_config("network/weight-S:0");
   s4u::Engine::set_config("network/TCP-gamma:0");
@@ -201,25 +188,22 @@ void make_platform_for_ranks() {
   s4u::Engine::set_config("smpi/shared-malloc-blocksize:67108864");
   Builder builder(node);
   make_platform(node, builder);
-  static std::map<std::pair<Place, Place>, double> starts;
   std::map<Place, s4u::Host*> places;
-  for (const auto& [ends, route] : message_routes(node, engines_on(true))) {
+  std::map<std::pair<const s4u::Host*, const s4u::Host*>, MessageWay> ways;
+  for (const auto& [ends, way] : message_ways(node, engines_on(true))) {
     for (const auto& place : {ends.first, ends.second}) {
       if (places.count(place) == 0) {
         places[place] = builder.new_host(place);
       }
     }
-    builder.add_messages(places[ends.first], places[ends.second], route);
-    starts[ends] = route.start;
+    const std::pair hosts{places[ends.first], places[ends.second]};
+    builder.add(hosts.first, hosts.second, way.route);
+    ways[hosts] = way;
   }
-  builder.seal();
-  for (const auto operation : {SmpiOperation::SEND, SmpiOperation::ISEND}) {
-    smpi_register_op_cost_callback(
-        operation, [](std::size_t, const s4u::Host* source, const s4u::Host* destination) {
-          const auto found = starts.find({source->get_name(), destination->get_name()});
-          return found == starts.end() ? 0.0 : found->second;
-        });
-  }
+  builder.seal([&node, ways](double bytes, const s4u::Host* source, const s4u::Host* destination) {
+    const auto way = ways.find({source, destination});
+    return way == ways.end() ? 1 : message_factor(node, way->second, bytes);
+  });
 }
 
 void run(const std::function<void()>& body) {

@@ -1,0 +1,192 @@
+"""The format of the file of a comparison: one pydantic class per section."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+Counts = Literal["once", "read+write"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tolerance(_Section):
+    """Relative deviations that count as reproduced."""
+
+    bandwidth: PositiveFloat
+    latency: PositiveFloat
+    fitted: PositiveFloat
+
+
+class ProgramRun(_Section):
+    """One run of a program; ``arguments`` are separated by blanks.
+
+    A program of several ranks has the name of their ``placement`` (of the node model), or a number
+    of ``ranks``, of which each has the device of its number.
+    """
+
+    program: Literal["stream", "p2p", "memcpy", "managed", "pingpong", "mpi"]
+    arguments: str
+    environment: dict[str, str] = {}
+    placement: str | None = None
+    ranks: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> ProgramRun:
+        several = sum(given is not None for given in (self.placement, self.ranks))
+        if several != (self.program in ("pingpong", "mpi")):
+            raise ValueError("a program of several ranks, and no other, has placement or ranks")
+        return self
+
+
+class Read(_Section):
+    """Which series of a run is read, and how its value is converted.
+
+    Several operations are taken one after the other: the time is the sum of theirs. They may be of
+    several runs. ``domain`` is that of the host memory: near the device, or the slowest of all
+    others. With ``rank``, a place is the device of a rank that works while others do, else the
+    devices of a series that has them for itself, or that is the sum of theirs.
+    """
+
+    run: str | tuple[str, ...]
+    operation: str | tuple[str, ...]
+    bytes: PositiveInt | None = None
+    counts: Counts | None = None
+    percent_of: Literal["path", "path-both"] | None = None
+    convert: Literal["time"] | None = Field(default=None, alias="as")
+    domain: Literal["near", "far"] | None = None
+    rank: bool = False
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs, also where it is one."""
+        return (self.run,) if isinstance(self.run, str) else self.run
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """The operations, also where it is one."""
+        return (self.operation,) if isinstance(self.operation, str) else self.operation
+
+
+class Entry(_Section):
+    """Records, and where their values are read: a pattern over places, or places by record."""
+
+    title: str
+    records: str | dict[str, str]
+    places: str | None = None
+    read: Read | None = None
+    not_run: str | None = None
+    reason: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Entry:
+        if isinstance(self.records, str) != (self.places is not None):
+            raise ValueError("places belong to a pattern of records, and only to a pattern")
+        if (self.read is None) == (self.not_run is None):
+            raise ValueError("an entry has either read or not_run")
+        return self
+
+
+class Lost(_Section):
+    """A rule over the part that values lack of others, as records lack of records.
+
+    Both are patterns of ids, in which {rank} stands for the number of a place in their order. The
+    part is ``above`` a bound, or at most ``within`` it in either direction.
+    """
+
+    records: str
+    of: str
+    above: float | None = None
+    within: PositiveFloat | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Lost:
+        if (self.above is None) == (self.within is None):
+            raise ValueError("what is lost is either above or within a bound")
+        return self
+
+
+class Statement(_Section):
+    """A rule over simulated values, from published ranges, bounds or approximate values.
+
+    With ``against``, a value is the part that ``read`` lacks of it.
+    """
+
+    title: str
+    read: Read
+    against: Read | None = None
+    places: str | None = None
+    ratio: tuple[str, str] | None = None
+    near: str | None = None
+    between: tuple[str, str] | None = None
+    below: str | None = None
+    lost: Lost | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Statement:
+        if (self.places is None) == (self.ratio is None):
+            raise ValueError("a statement has either places or ratio")
+        if self.against is not None and self.places is None:
+            raise ValueError("a statement with against has places")
+        rules = (self.near, self.between, self.below, self.lost)
+        if sum(rule is not None for rule in rules) != 1:
+            raise ValueError("a statement has one of near, between, below and lost")
+        if self.lost is not None and self.against is None:
+            raise ValueError("a statement with lost has against")
+        return self
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """The ids of the records that it is made of, without those of ``lost``."""
+        return self.between or tuple(filter(None, (self.near, self.below)))
+
+
+class MatrixOf(_Section):
+    """A matrix to print: a pattern of records that `predicted` and `fitted` hold."""
+
+    title: str
+    records: str
+
+
+class Also(_Section):
+    """Records of a system that is no such node by its model, but is compared, and why."""
+
+    system: str
+    experiments: list[str]
+    reason: str
+
+
+class Aim(_Section):
+    """Experiments whose predicted records are counted together, and what is to say of them."""
+
+    experiments: list[str]
+    remark: str | None = None
+
+
+class PlanFile(_Section):
+    """The whole file."""
+
+    format: Literal[1]
+    node: str
+    published: str
+    tolerance: Tolerance
+    experiments: dict[str, list[str]]
+    also: list[Also] = []
+    aims: dict[str, Aim] = {}
+    runs: dict[str, ProgramRun]
+    fitted: Annotated[list[Entry], Field(min_length=1)]
+    predicted: Annotated[list[Entry], Field(min_length=1)]
+    beside: list[Entry] = []
+    left_out: dict[str, str] = {}
+    statements: list[Statement] = []
+    matrices: list[MatrixOf] = []
+
+    @model_validator(mode="after")
+    def _aims_once(self) -> PlanFile:
+        named = sorted(name for aim in self.aims.values() for name in aim.experiments)
+        if self.aims and named != sorted(self.experiments):
+            raise ValueError("every experiment has one aim, or there are no aims")
+        return self
