@@ -127,7 +127,7 @@ site_configuration = {
                         # Nothing varies in a simulation, and every byte of a message is moved.
                         "osu": {
                             "sizes": [16 << 20, 64 << 20],
-                            "rounds": {"iterations": 1, "warm_up": 0, "window": 1},
+                            "rounds": {"iterations": 1, "warm_up": 0, "window": 8},
                         },
                     },
                 },

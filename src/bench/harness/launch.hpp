@@ -43,7 +43,8 @@ class Launch {
   /// Which ranks the others wait for, to follow a sentence; empty when that is not known.
   [[nodiscard]] virtual std::string waited_for() const = 0;
 
-  /// Leaves the launch, after which nothing more is said to other ranks.
+  /// Leaves the launch, after which nothing more is said to other ranks. Rank 0 comes back when the
+  /// others have ended: launchers kill what is left when a rank ends with an error.
   virtual void leave() = 0;
 };
 

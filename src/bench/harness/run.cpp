@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -156,6 +157,9 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
   });
 }
 
+/// The exit code of a launch is that of rank 0, the last to end.
+int own_code(int code, bool speaks) { return speaks || is_simulated_rank() ? code : 0; }
+
 /// Measures and writes the document; returns the exit code. The process then has to end, for the
 /// watchdog still refers to what was in use, except on a rank of a simulation.
 int run_to_the_end(const Program& program, const CommandLine& line, const CommonOptions& options,
@@ -194,10 +198,14 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
     launch->leave();
   }
   std::fflush(nullptr);
-  if (!is_simulated_rank()) {
-    _exit(static_cast<int>(outcome.status));  // a device call may still hang: unwind nothing
+  const int code = own_code(static_cast<int>(outcome.status), speaks);
+  if (launch == nullptr) {
+    _exit(code);  // a device call may still hang: unwind nothing
   }
-  return static_cast<int>(outcome.status);
+  if (!is_simulated_rank()) {
+    std::exit(code);  // MPI has handlers at exit; without them launchers take a rank for dead
+  }
+  return code;
 }
 
 /// Reads the options. Returns an exit code where there is nothing to run.
@@ -291,7 +299,7 @@ int run_program(const Program& program, int argc, char** argv) {
     if (launch != nullptr) {
       launch->leave();
     }
-    return *code;
+    return own_code(*code, speaks);
   }
   if (program.resolve) {
     program.resolve();

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 
 namespace fabricheck {
 namespace {
@@ -15,12 +16,19 @@ void copy_text(char (&to)[N], const std::string& text) {
   to[length] = '\0';
 }
 
-bool is_dead(const Notice& notice) {
-  const long process = notice.process;
-  return process > 0 && !notice.gone && kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
-}
-
 }  // namespace
+
+bool is_dead(long process) {
+  if (kill(static_cast<pid_t>(process), 0) != 0) {
+    return errno == ESRCH;
+  }
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  // The state follows the name, which stands in brackets and may hold any of them.
+  const auto name_end = line.rfind(") ");
+  return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+}
 
 std::optional<Outcome> trouble_on(const std::vector<const Notice*>& board, bool processes) {
   for (std::size_t rank = 0; rank < board.size(); ++rank) {
@@ -30,7 +38,8 @@ std::optional<Outcome> trouble_on(const std::vector<const Notice*>& board, bool 
       return Outcome{static_cast<Status>(notice->failed.load()), name + ": " + notice->sentence,
                      false};
     }
-    if (notice != nullptr && processes && is_dead(*notice)) {
+    if (notice != nullptr && processes && notice->process > 0 && !notice->gone &&
+        is_dead(notice->process)) {
       const auto where =
           notice->entered > 0 ? std::string(", after it came to: ") + notice->step : std::string();
       return Outcome{Status::runtime_error, name + " died" + where, false};

@@ -26,6 +26,9 @@ struct Notice {
 /// Null for a rank of another machine.
 std::optional<Outcome> trouble_on(const std::vector<const Notice*>& board, bool processes);
 
+/// Whether a process is no more, or a zombie that its parent has not looked at yet.
+bool is_dead(long process);
+
 /// "; rank 1 has not come to: step 4" where ranks are not equally far, else "; at: step 4", or
 /// nothing before the first step.
 std::string waited_for_on(const std::vector<const Notice*>& board);

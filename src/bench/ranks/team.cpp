@@ -29,6 +29,16 @@ using nlohmann::json;
 
 constexpr double kGrace = 2;  // seconds in which ranks may still agree on a failure by themselves
 
+/// Waits until processes have ended, for a while.
+void wait_for_end(const std::vector<long>& processes) {
+  const double start = wall_seconds();
+  for (const long process : processes) {
+    while (!is_dead(process) && wall_seconds() - start < kGrace) {
+      (void)usleep(1000);
+    }
+  }
+}
+
 std::string first_line(std::string text) { return text.substr(0, text.find_first_of("\r\n")); }
 
 std::string mpi_version() {
@@ -370,10 +380,19 @@ void Team::leave() {
     state_->own->gone = true;
   }
   state_->memory.reset();
+  std::vector<long> others;
+  for (const auto* notice : state_->board) {
+    if (notice != nullptr && notice != state_->own && notice->process > 0) {
+      others.push_back(notice->process);
+    }
+  }
   if (state_->window != MPI_WIN_NULL) {
     (void)MPI_Win_free(&state_->window);
   }
   (void)MPI_Finalize();
+  if (rank_ == 0) {
+    wait_for_end(others);
+  }
 }
 
 }  // namespace fabricheck

@@ -43,15 +43,12 @@ void for_each_route(const NodeDescription& node, const Visit& visit) {
 /// Builds the zone of a node.
 class Builder {
  public:
-  explicit Builder(const NodeDescription& node) : zone_(s4u::create_full_zone("node")) {
+  explicit Builder(const NodeDescription& node)
+      : node_(node), zone_(s4u::create_full_zone("node")) {
     for (const auto& description : node.links) {
-      auto* link = zone_->create_link(description.name, description.bytes_per_second);
-      // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
-      link->set_latency(0);
-      link->set_sharing_policy(description.each ? s4u::Link::SharingPolicy::FATPIPE
-                                                : s4u::Link::SharingPolicy::SHARED);
-      link->seal();
-      links_.emplace_back(link);
+      links_.emplace_back(new_link(
+          description.name, description.bytes_per_second,
+          description.each ? s4u::Link::SharingPolicy::FATPIPE : s4u::Link::SharingPolicy::SHARED));
     }
   }
 
@@ -70,9 +67,35 @@ class Builder {
                      false);
   }
 
+  /// The same for messages. Those of one pair of ranks go through one queue of an engine, so they
+  /// share what every flow of a copy may have for itself.
+  void add_messages(const s4u::Host* source, const s4u::Host* destination, Route route) {
+    for (auto& link : route.links) {
+      const auto& description = node_.links[link];
+      if (description.each) {
+        const auto queue = source->get_name() + "-" + destination->get_name();
+        links_.emplace_back(new_link(description.name + " " + queue, description.bytes_per_second,
+                                     s4u::Link::SharingPolicy::SHARED));
+        link = links_.size() - 1;
+      }
+    }
+    add(source, destination, route);
+  }
+
   void seal() { zone_->seal(); }
 
  private:
+  s4u::Link* new_link(const std::string& name, double bytes_per_second,
+                      s4u::Link::SharingPolicy policy) {
+    auto* link = zone_->create_link(name, bytes_per_second);
+    // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
+    link->set_latency(0);
+    link->set_sharing_policy(policy);
+    link->seal();
+    return link;
+  }
+
+  const NodeDescription& node_;
   s4u::NetZone* zone_;
   std::vector<s4u::LinkInRoute> links_;
 };
@@ -186,7 +209,7 @@ void make_platform_for_ranks() {
         places[place] = builder.new_host(place);
       }
     }
-    builder.add(places[ends.first], places[ends.second], route);
+    builder.add_messages(places[ends.first], places[ends.second], route);
     starts[ends] = route.start;
   }
   builder.seal();
