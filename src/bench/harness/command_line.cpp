@@ -81,8 +81,8 @@ void CommandLine::add(const Option& option, bool& value) {
 
 void CommandLine::heading(const std::string& text) { parser_->heading = text; }
 
-std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks,
-                                      const std::string& footer) {
+std::optional<int> CommandLine::parse(int argc, char** argv, const std::string& footer,
+                                      bool speaks) {
   auto& app = parser_->app;
   app.footer(footer);
   try {

@@ -40,8 +40,9 @@ class CommandLine {
   void heading(const std::string& text);
 
   /// Sets the values. Returns the exit code of a command line that asks for nothing more (--help,
-  /// --version), or is wrong. What there is to say then is printed where `speaks`.
-  std::optional<int> parse(int argc, char** argv, bool speaks, const std::string& footer);
+  /// --version), or is wrong: then a sentence is on standard error. One that does not speak says
+  /// nothing.
+  std::optional<int> parse(int argc, char** argv, const std::string& footer, bool speaks = true);
 
   /// The values as they are now, by the names of the document.
   [[nodiscard]] nlohmann::json values() const;

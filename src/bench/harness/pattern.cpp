@@ -64,6 +64,23 @@ __global__ void compare_kernel(const double* data, std::uint64_t words, Expected
   }
 }
 
+/// Adds the comparison of the word behind `words` whole ones, of which `bytes` (1 to 7) were
+/// written.
+void add_last(Verification& result, std::uint64_t words, std::uint64_t bytes, std::uint32_t seed,
+              double found, int device) {
+  auto right = kPoison;
+  const double value = value_of(words, seed);
+  memcpy(&right, &value, bytes);
+  const auto seen = bits_of(found);
+  result.bytes_checked += bytes;
+  if (right != seen) {
+    ++result.errors;
+    if (!result.first_mismatch) {
+      result.first_mismatch = {device, words * sizeof(double), right, seen};
+    }
+  }
+}
+
 dim3 grid_for(std::uint64_t words) {
   return dim3(static_cast<unsigned>((words + kBlock - 1) / kBlock));
 }
@@ -119,6 +136,20 @@ Verification compare(const TimedStream& stream, const double* data, std::uint64_
   return result;
 }
 
+Verification compare_bytes(const TimedStream& stream, const double* data, std::uint64_t bytes,
+                           std::uint32_t seed) {
+  const auto words = bytes / sizeof(double);
+  auto result = words > 0 ? compare(stream, data, words, Expected{1, seed, 0, 0}) : Verification{};
+  if (const auto rest = bytes % sizeof(double)) {
+    stream.use();
+    stream.synchronize();
+    double last = 0;
+    FABRICHECK_HIP(hipMemcpy(&last, data + words, sizeof last, hipMemcpyDefault));
+    add_last(result, words, rest, seed, last, stream.device());
+  }
+  return result;
+}
+
 void fill(double* data, std::uint64_t words, std::uint32_t seed) {
   for (std::uint64_t i = 0; i < words; ++i) {
     data[i] = value_of(i, seed);
@@ -140,6 +171,15 @@ Verification compare(const double* data, std::uint64_t words, const Expected& ex
     if (right != seen && result.errors++ == 0) {
       result.first_mismatch = {-1, i * sizeof(double), right, seen};
     }
+  }
+  return result;
+}
+
+Verification compare_bytes(const double* data, std::uint64_t bytes, std::uint32_t seed) {
+  const auto words = bytes / sizeof(double);
+  auto result = compare(data, words, Expected{1, seed, 0, 0});
+  if (const auto rest = bytes % sizeof(double)) {
+    add_last(result, words, rest, seed, data[words], -1);
   }
   return result;
 }

@@ -29,13 +29,19 @@ void poison(const TimedStream& stream, double* data, std::uint64_t words);
 Verification compare(const TimedStream& stream, const double* data, std::uint64_t words,
                      const Expected& expected);
 
+/// Compares any number of bytes with the values of `seed`. Of a last word that is not whole, the
+/// rest must still be poison.
+Verification compare_bytes(const TimedStream& stream, const double* data, std::uint64_t bytes,
+                           std::uint32_t seed);
+
 /// Flips one bit of word `word`, by a kernel: a fault made on purpose.
 void flip_bit(const TimedStream& stream, double* data, std::uint64_t word, int bit);
 
-/// The same four by the calling thread, of memory that no device reaches.
+/// The same five by the calling thread, of memory that no device reaches.
 void fill(double* data, std::uint64_t words, std::uint32_t seed);
 void poison(double* data, std::uint64_t words);
 Verification compare(const double* data, std::uint64_t words, const Expected& expected);
+Verification compare_bytes(const double* data, std::uint64_t bytes, std::uint32_t seed);
 void flip_bit(double* data, std::uint64_t word, int bit);
 
 /// The value of element `i` under `seed`, as the kernels compute it.

@@ -209,22 +209,29 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
 }
 
 /// Reads the options. Returns an exit code where there is nothing to run.
-std::optional<int> parse(CommandLine& line, const CommonOptions& options, const std::string& name,
+std::optional<int> parse(CommandLine& line, const Program& program, const CommonOptions& options,
                          int argc, char** argv, bool speaks) {
   const auto ended = line.parse(
-      argc, argv, speaks,
+      argc, argv,
       "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
       "5 wrong data, 6 time limit, 7 too noisy to judge, 128 + n ended by signal n.\n"
       "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
-      "docs/result-document.md.");
-  if (ended || options.rules.max_samples >= options.rules.min_samples) {
+      "docs/result-document.md.",
+      speaks);
+  if (ended) {
     return ended;
   }
-  if (speaks) {
-    say(name, "--max-samples " + std::to_string(options.rules.max_samples) +
-                  " is below --samples " + std::to_string(options.rules.min_samples));
+  if (program.resolve) {
+    program.resolve();
   }
-  return static_cast<int>(Status::usage);
+  if (options.rules.max_samples < options.rules.min_samples) {
+    if (speaks) {
+      say(program.name, "--max-samples " + std::to_string(options.rules.max_samples) +
+                            " is below --samples " + std::to_string(options.rules.min_samples));
+    }
+    return static_cast<int>(Status::usage);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -295,14 +302,11 @@ int run_program(const Program& program, int argc, char** argv) {
   }
   add_common_options(line, options);
   const bool speaks = launch == nullptr || launch->rank() == 0;
-  if (const auto code = parse(line, options, program.name, argc, argv, speaks)) {
+  if (const auto code = parse(line, program, options, argc, argv, speaks)) {
     if (launch != nullptr) {
       launch->leave();
     }
     return own_code(*code, speaks);
-  }
-  if (program.resolve) {
-    program.resolve();
   }
   options.rules = simulated_rules(options.rules);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/devices.hpp"
+#include "harness/names.hpp"
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
@@ -22,29 +23,6 @@ constexpr std::array<std::pair<HostMemory, const char*>, 2> kMemory{{
     {HostMemory::pinned, "pinned"},
     {HostMemory::pageable, "pageable"},
 }};
-
-/// Values of a list by their names. `kind` is what one of them is, as in "an operation".
-template <typename Known>
-auto parse_names(const std::string& text, const Known& known, const std::string& what,
-                 const std::string& kind) {
-  std::vector<typename Known::value_type::first_type> values;
-  for (const auto& name : split_list(text, what)) {
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&name](const auto& entry) { return entry.second == name; });
-    if (found == known.end()) {
-      std::string names;
-      for (const auto& entry : known) {
-        names += (names.empty() ? "" : ", ") + std::string(entry.second);
-      }
-      throw Failure(Status::usage, "'" + name + "' is not " + kind + ": choose from " + names);
-    }
-    if (std::find(values.begin(), values.end(), found->first) != values.end()) {
-      throw Failure(Status::usage, what + " '" + text + "' names " + name + " twice");
-    }
-    values.push_back(found->first);
-  }
-  return values;
-}
 
 const HostDomain& domain_at(int index, const std::vector<HostDomain>& known) {
   std::string indices;

@@ -15,4 +15,8 @@ void check_mpi(int code, const char* call);
 
 #define FABRICHECK_MPI(call) ::fabricheck::check_mpi((call), #call)
 
+/// Waits without keeping the processor from ranks that work: it naps. Where ranks are more than
+/// cores, waiting in MPI would cost the others most of their time.
+void wait_quietly(MPI_Request* request);
+
 }  // namespace fabricheck

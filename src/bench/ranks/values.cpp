@@ -1,285 +1,283 @@
-// Compiled as device code.
 #include "ranks/values.hpp"
 
 #include <hip/hip_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
-#include <type_traits>
 
-#include "harness/simulation.hpp"
+#include "harness/sizes.hpp"
 
 namespace fabricheck {
 namespace {
 
 constexpr unsigned kBlock = 256;
+constexpr std::array<DataType, 4> kTypes{DataType::byte, DataType::int32, DataType::float32,
+                                         DataType::float64};
 
-__host__ __device__ inline std::uint32_t hash_of(int rank, std::uint64_t element,
-                                                 std::uint32_t salt) {
-  // The integer hash "lowbias32" (C. Wellons, 2018) over rank and element.
-  auto x = static_cast<std::uint32_t>(element) ^
-           (static_cast<std::uint32_t>(element >> 32) * 0x9e3779b9U) ^
-           (static_cast<std::uint32_t>(rank + 1) * 0x85ebca6bU) ^ salt;
-  x ^= x >> 16;
-  x *= 0x7feb352dU;
-  x ^= x >> 15;
-  x *= 0x846ca68bU;
-  x ^= x >> 16;
-  return x;
+/// A hash of element and rank: the finisher of SplitMix64 (S. Vigna, public domain).
+__host__ __device__ inline std::uint64_t hash_of(std::uint64_t i, int rank, std::uint32_t message) {
+  std::uint64_t x = i + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(rank) + 1) +
+                    (static_cast<std::uint64_t>(message) << 40);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
 }
 
+/// Whole numbers that 4096 ranks can add without rounding or overflow: 12 bits of a float's 24,
+/// 40 of a double's 53, 18 of an int32's 31. A byte is never 255, the poison.
 template <typename T>
-__host__ __device__ inline T element_of(const Values& values, std::uint64_t i) {
-  const std::uint32_t mask = sizeof(T) == 1 ? 15 : 4095;
-  std::uint32_t sum = 0;
-  for (int rank = 0; rank < values.ranks; ++rank) {
-    sum += hash_of(values.first_rank + rank, values.offset + i, values.salt) & mask;
+__host__ __device__ inline T value_of(std::uint64_t i, int rank, std::uint32_t message) {
+  const std::uint64_t hash = hash_of(i, rank, message);
+  if (sizeof(T) == 1) {
+    return static_cast<T>(hash % 255);
   }
-  return static_cast<T>(sum);
-}
-
-/// Bit by bit, so that a not-a-number is found.
-template <typename T>
-__host__ __device__ inline bool same(T a, T b) {
-  using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t,
-                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
-  Bits first;
-  Bits second;
-  memcpy(&first, &a, sizeof a);
-  memcpy(&second, &b, sizeof b);
-  return first == second;
+  const int bits = sizeof(T) == 8 ? 40 : (T(1) / T(2) > T(0) ? 12 : 18);
+  return static_cast<T>(1 + (hash >> (64 - bits)) % ((1ULL << bits) - 1));
 }
 
 template <typename T>
-__global__ void fill_kernel(T* data, std::uint64_t count, Values values) {
+__host__ __device__ inline T expected_of(std::uint64_t i, const Content& content) {
+  T sum = 0;
+  for (int rank = 0; rank < content.ranks; ++rank) {
+    sum = static_cast<T>(
+        sum + value_of<T>(content.first + i, content.first_rank + rank, content.message));
+  }
+  return sum;
+}
+
+template <typename T>
+__host__ __device__ inline std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  memcpy(&bits, &value, sizeof value);  // little-endian, as every system of these devices
+  return bits;
+}
+
+template <typename T>
+__global__ void fill_kernel(T* data, std::uint64_t count, Content content) {
   const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < count) {
-    data[i] = element_of<T>(values, i);
+    data[i] = expected_of<T>(i, content);
   }
 }
 
-/// found[0]: number of differences; found[1]: the first element that differs.
 template <typename T>
-__global__ void compare_kernel(const T* data, std::uint64_t count, Values expected,
+__global__ void set_kernel(T* data, std::uint64_t count) {
+  const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < count) {
+    data[i] = static_cast<T>(~T(0));
+  }
+}
+
+__global__ void flip_kernel(std::uint8_t* data, std::uint64_t byte, int bit) {
+  data[byte] = static_cast<std::uint8_t>(data[byte] ^ (1U << bit));
+}
+
+/// found[0]: number of elements that differ; found[1]: the first of them.
+template <typename T>
+__global__ void compare_kernel(const T* data, std::uint64_t count, Content content,
                                unsigned long long* found) {
   const auto i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count && !same(data[i], element_of<T>(expected, i))) {
-    atomicAdd(&found[0], 1ULL);
-    atomicMin(&found[1], static_cast<unsigned long long>(i));
+  if (i < count) {
+    if (bits_of(expected_of<T>(i, content)) != bits_of(data[i])) {
+      atomicAdd(&found[0], 1ULL);
+      atomicMin(&found[1], static_cast<unsigned long long>(i));
+    }
   }
 }
 
-dim3 grid_for(std::uint64_t count) {
-  return dim3(static_cast<unsigned>((count + kBlock - 1) / kBlock));
+dim3 grid_for(std::uint64_t elements) {
+  return dim3(static_cast<unsigned>((elements + kBlock - 1) / kBlock));
 }
 
-/// Calls `work` with a null pointer of the type's C++ type.
+/// Calls `work` with a null pointer of the element's type.
 template <typename Work>
-void with_type(Datatype type, const Work& work) {
+void with_type(DataType type, const Work& work) {
   switch (type) {
-    case Datatype::byte:
+    case DataType::byte:
       return work(static_cast<std::uint8_t*>(nullptr));
-    case Datatype::int32:
+    case DataType::int32:
       return work(static_cast<std::int32_t*>(nullptr));
-    case Datatype::float32:
+    case DataType::float32:
       return work(static_cast<float*>(nullptr));
-    case Datatype::float64:
+    case DataType::float64:
       return work(static_cast<double*>(nullptr));
   }
 }
 
 template <typename T>
-void fill_array(T* data, std::uint64_t count, int device, const Values& values) {
-  if (device >= 0) {
-    const TimedStream stream(device);
-    stream.use();
-    hipLaunchKernelGGL(fill_kernel<T>, grid_for(count), dim3(kBlock), 0, stream.get(), data, count,
-                       values);
+void set_bits(const TimedStream& stream, T* data, std::uint64_t count) {
+  if (count > 0) {
+    hipLaunchKernelGGL(set_kernel<T>, grid_for(count), dim3(kBlock), 0, stream.get(), data, count);
     FABRICHECK_HIP(hipGetLastError());
-    stream.synchronize();
-    return;
-  }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    data[i] = element_of<T>(values, i);
   }
 }
 
-/// Number of differences, and the first element that differs.
 template <typename T>
-void count_differences(const T* data, std::uint64_t count, int device, const Values& expected,
-                       unsigned long long (&counts)[2]) {
-  if (device < 0) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      if (!same(data[i], element_of<T>(expected, i)) && counts[0]++ == 0) {
-        counts[1] = i;
-      }
-    }
-    return;
-  }
-  const TimedStream stream(device);
-  const auto scratch = Buffer::on_device(device, sizeof counts);
+Verification compared(const TimedStream& stream, const T* data, const Region& region) {
+  stream.use();
+  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(unsigned long long));
   auto* found = scratch.as<unsigned long long>();
+  unsigned long long counts[2] = {0, ~0ULL};
   FABRICHECK_HIP(hipMemcpy(found, counts, sizeof counts, hipMemcpyDefault));
-  hipLaunchKernelGGL(compare_kernel<T>, grid_for(count), dim3(kBlock), 0, stream.get(), data, count,
-                     expected, found);
+  hipLaunchKernelGGL(compare_kernel<T>, grid_for(region.count), dim3(kBlock), 0, stream.get(), data,
+                     region.count, region.content, found);
   FABRICHECK_HIP(hipGetLastError());
   stream.synchronize();
   FABRICHECK_HIP(hipMemcpy(counts, found, sizeof counts, hipMemcpyDefault));
-}
-
-std::string text_of(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", number);
-  return text;
-}
-
-/// Copies between the array and the host, either way.
-void copy_bytes(void* to, const void* from, std::uint64_t bytes, int device) {
-  if (device < 0) {
-    std::memcpy(to, from, bytes);
-  } else {
-    FABRICHECK_HIP(hipMemcpy(to, from, bytes, hipMemcpyDefault));
+  Verification result;
+  result.errors = counts[0];
+  if (result.errors > 0) {
+    T seen{};
+    FABRICHECK_HIP(hipMemcpy(&seen, data + counts[1], sizeof seen, hipMemcpyDefault));
+    result.first_mismatch = {stream.device(), (region.offset + counts[1]) * sizeof(T),
+                             bits_of(expected_of<T>(counts[1], region.content)), bits_of(seen)};
   }
+  return result;
+}
+
+template <typename T>
+Verification compared(const T* data, const Region& region) {
+  Verification result;
+  for (std::uint64_t i = 0; i < region.count; ++i) {
+    const auto right = bits_of(expected_of<T>(i, region.content));
+    const auto seen = bits_of(data[i]);
+    if (right != seen && result.errors++ == 0) {
+      result.first_mismatch = {-1, (region.offset + i) * sizeof(T), right, seen};
+    }
+  }
+  return result;
 }
 
 }  // namespace
 
-const char* datatype_name(Datatype type) {
-  constexpr const char* names[] = {"byte", "int32", "float", "double"};
-  return names[static_cast<int>(type)];
+const char* type_name(DataType type) {
+  switch (type) {
+    case DataType::byte:
+      return "byte";
+    case DataType::int32:
+      return "int32";
+    case DataType::float32:
+      return "float";
+    case DataType::float64:
+      return "double";
+  }
+  return "";
 }
 
-Datatype parse_datatype(const std::string& word) {
-  for (const auto type : {Datatype::byte, Datatype::int32, Datatype::float32, Datatype::float64}) {
-    if (word == datatype_name(type)) {
-      return type;
+std::uint64_t type_bytes(DataType type) {
+  std::uint64_t bytes = 0;
+  with_type(type, [&bytes](auto* element) { bytes = sizeof *element; });
+  return bytes;
+}
+
+std::vector<DataType> parse_types(const std::string& text) {
+  std::vector<DataType> types;
+  for (const auto& name : split_list(text, "the list of types")) {
+    const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
+                                     [&name](DataType type) { return name == type_name(type); });
+    if (found == kTypes.end()) {
+      throw Failure(Status::usage,
+                    "'" + name + "' is not a type: choose from byte, int32, float, double");
     }
+    if (std::find(types.begin(), types.end(), *found) != types.end()) {
+      throw Failure(Status::usage, "'" + text + "' names the type " + name + " twice");
+    }
+    types.push_back(*found);
   }
-  throw Failure(Status::usage, "'" + word + "' is no type: write byte, int32, float or double");
+  return types;
 }
 
-std::uint64_t datatype_size(Datatype type) {
-  return type == Datatype::byte ? 1 : type == Datatype::float64 ? 8 : 4;
-}
-
-int value(int rank, std::uint64_t element, std::uint32_t salt, Datatype type) {
-  const std::uint32_t mask = type == Datatype::byte ? 15 : 4095;
-  return static_cast<int>(hash_of(rank, element, salt) & mask);
-}
-
-Array::Array(Datatype type, std::uint64_t elements, int device)
-    : type_(type),
-      elements_(elements),
-      device_(device),
-      buffer_(device < 0 ? Buffer::on_host(-1, elements * datatype_size(type), HostMemory::pageable)
-                         : Buffer::on_device(device, elements * datatype_size(type))) {}
-
-std::uint64_t Array::real(std::uint64_t first, std::uint64_t count) const {
-  const auto moved = moved_bytes(bytes()) / datatype_size(type_);
-  return first >= moved ? 0 : std::min(count, moved - first);
-}
-
-void Array::fill(const Values& values) { fill(values, 0, elements_); }
-
-void Array::fill(const Values& values, std::uint64_t first, std::uint64_t count) {
-  const auto some = real(first, count);
-  if (some > 0) {
-    with_type(type_, [&](auto* typed) {
-      fill_array(static_cast<decltype(typed)>(data()) + first, some, device_, values);
-    });
+void fill(Toucher toucher, void* array, const Region& region) {
+  if (region.count == 0) {
+    return;
   }
+  with_type(region.content.type, [&](auto* element) {
+    using T = std::remove_pointer_t<decltype(element)>;
+    auto* data = static_cast<T*>(array) + region.offset;
+    if (toucher == nullptr) {
+      for (std::uint64_t i = 0; i < region.count; ++i) {
+        data[i] = expected_of<T>(i, region.content);
+      }
+      return;
+    }
+    toucher->use();
+    hipLaunchKernelGGL(fill_kernel<T>, grid_for(region.count), dim3(kBlock), 0, toucher->get(),
+                       data, region.count, region.content);
+    FABRICHECK_HIP(hipGetLastError());
+    toucher->synchronize();
+  });
 }
 
-void Array::poison() {
-  // All bits set: no number for floats, and above every sum of bytes.
-  const auto some = real(0, elements_) * datatype_size(type_);
-  if (device_ < 0) {
-    std::memset(data(), 0xff, some);
-  } else {
-    FABRICHECK_HIP(hipSetDevice(device_));
-    FABRICHECK_HIP(hipMemset(data(), 0xff, some));
-    FABRICHECK_HIP(hipDeviceSynchronize());
+void poison(Toucher toucher, void* array, std::uint64_t bytes) {
+  if (toucher == nullptr) {
+    std::memset(array, 0xff, bytes);
+    return;
   }
+  const auto words = bytes / sizeof(std::uint64_t);
+  auto* data = static_cast<std::uint64_t*>(array);
+  toucher->use();
+  set_bits(*toucher, data, words);
+  set_bits(*toucher, reinterpret_cast<std::uint8_t*>(data + words), bytes % sizeof(std::uint64_t));
+  toucher->synchronize();
 }
 
-Verification Array::verify(const Values& expected, int rank, int document_device) const {
-  return verify(expected, 0, elements_, rank, document_device);
-}
-
-Verification Array::verify(const Values& expected, std::uint64_t first, std::uint64_t count,
-                           int rank, int document_device) const {
+Verification compare(Toucher toucher, const void* array, const Region& region) {
   Verification result;
-  const auto some = real(first, count);
-  if (some == 0) {
+  if (region.count == 0) {
     return result;
   }
-  result.bytes_checked = some * datatype_size(type_);
-  with_type(type_, [&](auto* typed) {
-    using T = std::remove_pointer_t<decltype(typed)>;
-    const auto* elements = static_cast<const T*>(data()) + first;
-    unsigned long long counts[2] = {0, ~0ULL};
-    count_differences(elements, some, device_, expected, counts);
-    result.errors = counts[0];
-    if (counts[0] > 0) {
-      T seen{};
-      copy_bytes(&seen, elements + counts[1], sizeof seen, device_);
-      Verification::Mismatch mismatch;
-      mismatch.device = device_ < 0 ? -1 : document_device;
-      mismatch.offset_bytes = (first + counts[1]) * sizeof(T);
-      mismatch.rank = rank;
-      mismatch.expected_text = text_of(static_cast<double>(element_of<T>(expected, counts[1])));
-      mismatch.found_text = text_of(static_cast<double>(seen));
-      result.first_mismatch = mismatch;
-    }
+  with_type(region.content.type, [&](auto* element) {
+    using T = std::remove_pointer_t<decltype(element)>;
+    const auto* data = static_cast<const T*>(array) + region.offset;
+    result = toucher == nullptr ? compared(data, region) : compared(*toucher, data, region);
+    result.bytes_checked = region.count * sizeof(T);
   });
   return result;
-}
-
-void Array::inject(const std::vector<Fault>& faults) {
-  for (const auto& fault : faults) {
-    if (fault.kind == Fault::Kind::unwritten) {
-      poison();
-    } else if (fault.kind == Fault::Kind::flip_bit) {
-      const auto offset = fault.offset_bytes + static_cast<std::uint64_t>(fault.bit / 8);
-      if (offset >= bytes()) {
-        throw Failure(Status::usage, "the fault at byte " + std::to_string(fault.offset_bytes) +
-                                         " lies outside an array of " + std::to_string(bytes()) +
-                                         " B");
-      }
-      unsigned char byte = 0;
-      auto* place = static_cast<unsigned char*>(data()) + offset;
-      copy_bytes(&byte, place, 1, device_);
-      byte = static_cast<unsigned char>(byte ^ (1U << (fault.bit % 8)));
-      copy_bytes(place, &byte, 1, device_);
-    }
-  }
 }
 
 void add(Verification& sum, const Verification& part) {
   sum.bytes_checked += part.bytes_checked;
   sum.errors += part.errors;
-  if (!sum.first_mismatch) {
+  if (part.first_mismatch && (!sum.first_mismatch || part.first_mismatch->offset_bytes <
+                                                         sum.first_mismatch->offset_bytes)) {
     sum.first_mismatch = part.first_mismatch;
   }
 }
 
-nlohmann::json to_json(const Verification& verification) {
-  nlohmann::json first = nullptr;
-  if (verification.first_mismatch) {
-    const auto& found = *verification.first_mismatch;
-    first = {found.device, found.offset_bytes, found.rank, found.expected_text, found.found_text};
+void flip_bit(Toucher toucher, void* array, std::uint64_t byte, int bit) {
+  auto* data = static_cast<std::uint8_t*>(array);
+  if (toucher == nullptr) {
+    data[byte] = static_cast<std::uint8_t>(data[byte] ^ (1U << bit));
+    return;
   }
-  return {verification.bytes_checked, verification.errors, first};
+  toucher->use();
+  hipLaunchKernelGGL(flip_kernel, dim3(1), dim3(1), 0, toucher->get(), data, byte, bit);
+  FABRICHECK_HIP(hipGetLastError());
+  toucher->synchronize();
 }
 
-Verification verification_of(const nlohmann::json& text) {
-  Verification result{text[0], text[1], std::nullopt};
-  if (!text[2].is_null()) {
-    result.first_mismatch =
-        Verification::Mismatch{text[2][0], text[2][1], 0, 0, text[2][2], text[2][3], text[2][4]};
-  }
-  return result;
+std::uint64_t element_bits(const Content& content, std::uint64_t i) {
+  std::uint64_t bits = 0;
+  with_type(content.type, [&](auto* element) {
+    bits = bits_of(expected_of<std::remove_pointer_t<decltype(element)>>(i, content));
+  });
+  return bits;
+}
+
+std::string element_text(DataType type, std::uint64_t bits) {
+  std::array<char, 40> text{};
+  with_type(type, [&](auto* element) {
+    std::remove_pointer_t<decltype(element)> value{};
+    memcpy(&value, &bits, sizeof value);
+    if (sizeof value == 1) {
+      std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(bits));
+    } else {
+      std::snprintf(text.data(), text.size(), "%.17g", static_cast<double>(value));
+    }
+  });
+  return text.data();
 }
 
 }  // namespace fabricheck

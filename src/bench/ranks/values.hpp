@@ -1,79 +1,70 @@
-// What messages hold: whole numbers that every type has exactly, also summed over ranks; the poison
-// of receive buffers; and the comparison of every element, on the device or on the host.
+// What message buffers hold: values of several types whose sums over ranks are exact, the poison of
+// destinations, and the comparison, by kernels or by the calling thread.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "harness/document.hpp"
-#include "harness/fault.hpp"
 #include "harness/hip.hpp"
 
 namespace fabricheck {
 
-enum class Datatype { byte, int32, float32, float64 };
+/// The type of an element, as the result document names it: byte, int32, float, double.
+enum class DataType { byte, int32, float32, float64 };
 
-/// The word of the result document: byte, int32, float or double.
-const char* datatype_name(Datatype type);
-/// Throws Failure(usage) for a word that is none of them.
-Datatype parse_datatype(const std::string& word);
-std::uint64_t datatype_size(Datatype type);
+const char* type_name(DataType type);
+std::uint64_t type_bytes(DataType type);
 
-/// Element i is the sum over ranks `first_rank` to `first_rank + ranks - 1` of
-/// value(rank, offset + i, salt); of one rank: what it sends.
-struct Values {
+/// Types of a comma-separated list. Throws Failure(usage) for what is none or stands twice.
+std::vector<DataType> parse_types(const std::string& text);
+
+/// Ranks whose values may be summed in any order, partial sums included, and stay exact.
+constexpr int kMostRanksOfSums = 4096;
+
+/// Element i of an array holds the sum over ranks r of value(first + i, r), for `ranks` ranks from
+/// `first_rank` on. Values are whole numbers above zero, no two ranks' arrays are alike, and none
+/// has all bits set, which is the poison. Bytes have no sums: `ranks` is 1.
+struct Content {
+  DataType type = DataType::float64;
   int first_rank = 0;
   int ranks = 1;
+  std::uint64_t first = 0;    ///< index of the array's first element within the message
+  std::uint32_t message = 0;  ///< tells messages of one rank apart
+};
+
+/// Part of an array, in elements, and what it holds.
+struct Region {
   std::uint64_t offset = 0;
-  std::uint32_t salt = 0;  ///< tells operations apart
+  std::uint64_t count = 0;
+  Content content;
 };
 
-/// Below 16 for bytes, so that up to 17 ranks have a sum that fits; below 4096 for the others, so
-/// that up to 4096 ranks have one that float holds.
-int value(int rank, std::uint64_t element, std::uint32_t salt, Datatype type);
+/// Who touches an array: the device of a stream, by kernels, or with null the calling thread.
+using Toucher = const TimedStream*;
 
-/// An array of a rank: on its device, or pageable memory of the host.
-class Array {
- public:
-  /// `device` as the runtime numbers it; negative: host memory.
-  Array(Datatype type, std::uint64_t elements, int device);
+/// Writes what the region holds. Kernels are waited for.
+void fill(Toucher toucher, void* array, const Region& region);
 
-  [[nodiscard]] void* data() const { return buffer_.as<void>(); }
-  [[nodiscard]] Datatype type() const { return type_; }
-  [[nodiscard]] std::uint64_t elements() const { return elements_; }
-  [[nodiscard]] std::uint64_t bytes() const { return elements_ * datatype_size(type_); }
-  [[nodiscard]] int device() const { return device_; }
-  /// The NUMA domain that host memory was found on; -1: not known, or a device's.
-  [[nodiscard]] int numa_domain() const { return buffer_.numa_domain(); }
-  /// device or host-pageable, as the result document has it.
-  [[nodiscard]] const char* memory() const { return device_ < 0 ? "host-pageable" : "device"; }
+/// Sets all bits of `bytes` bytes: no element of any type that was not written is taken for a
+/// value.
+void poison(Toucher toucher, void* array, std::uint64_t bytes);
 
-  /// Fills `count` elements from `first` on with values; of all of them, and waits.
-  void fill(const Values& values);
-  void fill(const Values& values, std::uint64_t first, std::uint64_t count);
-  /// Makes all of it look as if never written.
-  void poison();
-  /// Compares `count` elements from `first` on. The first difference, by its byte offset in the
-  /// array, has the rank's number, and a device as the document numbers them (negative: none). On a
-  /// simulated node only what was really moved is compared (bytes_checked).
-  [[nodiscard]] Verification verify(const Values& expected, int rank, int document_device) const;
-  [[nodiscard]] Verification verify(const Values& expected, std::uint64_t first,
-                                    std::uint64_t count, int rank, int document_device) const;
-  /// Makes faults on purpose. Throws Failure(usage) when an offset lies outside.
-  void inject(const std::vector<Fault>& faults);
+/// Compares element by element, bit by bit. `errors` counts elements; the mismatch has the byte
+/// offset into the array, and the elements' bits.
+Verification compare(Toucher toucher, const void* array, const Region& region);
 
- private:
-  [[nodiscard]] std::uint64_t real(std::uint64_t first, std::uint64_t count) const;
-  Datatype type_;
-  std::uint64_t elements_;
-  int device_;
-  Buffer buffer_;
-};
-
-/// Adds up what several ranks, or parts, found: the first mismatch is that of the first that has
-/// one.
+/// Adds up: counts, and the mismatch with the lower offset.
 void add(Verification& sum, const Verification& part);
-nlohmann::json to_json(const Verification& verification);
-Verification verification_of(const nlohmann::json& text);
+
+/// Flips one bit of a byte: a fault made on purpose.
+void flip_bit(Toucher toucher, void* array, std::uint64_t byte, int bit);
+
+/// Bits of the element `i` of content, in the low bytes.
+std::uint64_t element_bits(const Content& content, std::uint64_t i);
+
+/// An element as people write numbers, from its bits; of a byte in hexadecimal.
+std::string element_text(DataType type, std::uint64_t bits);
 
 }  // namespace fabricheck

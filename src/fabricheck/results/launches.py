@@ -17,7 +17,7 @@ Findings = Iterator[tuple[str, str]]
 MESSAGES = ("E9", "E10", "E12")
 #: Copies between host and device, each by a rank of its own, and their directions.
 PLACED_COPIES = {"h2d": "one-way", "d2h": "one-way", "both": "both-ways"}
-COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather")
+COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather", "exchange")
 #: Messages of a pair of ranks, their directions and units.
 PAIRS = {
     "bandwidth": ("one-way", "GB/s"),
@@ -39,6 +39,8 @@ def arrays(series: Series) -> int:
     """Return how many arrays of ``bytes`` bytes the results on all ranks hold at most."""
     if series["direction"] == "collective":
         return len(series.get("ranks") or ()) ** 2
+    if series["operation"] == "latency":
+        return 2  # there and back
     return messages(series)
 
 

@@ -1,0 +1,75 @@
+"""MPI between the ranks of one launch: pairs (E9), collectives (E10), right data (E12)."""
+
+import reframe as rfm
+
+from fabricheck.rfm.messages import CONVENTION, MpiCheck, MpiPairsCheck, Unverified
+from fabricheck.rfm.metrics import Metric
+
+ENGINES_ON = {"HSA_ENABLE_SDMA": "1", "HSA_ENABLE_PEER_SDMA": "1"}
+ENGINES_OFF = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}
+TYPES = ("byte", "int32", "float", "double")
+
+
+@rfm.simple_test
+class mpi_pairs(MpiPairsCheck):
+    """Bandwidth and latency of every ordered pair in one launch, copy engines on."""
+
+    descr = "MPI between all ordered pairs of ranks (E9)"
+    tags = {"E9", "node", "full"}
+    valid_prog_environs = ["+mpi"]
+    reference = {"$ref": "mpi.yaml"}
+    env_vars = ENGINES_ON
+
+
+@rfm.simple_test
+class mpi_pairs_engine_off(MpiPairsCheck):
+    """The same without the copy engines: kernels move the data, and may use all links."""
+
+    descr = "MPI between all ordered pairs of ranks, copy engines switched off (E9)"
+    tags = {"E9", "full"}
+    valid_systems = ["+devices +peers +sdma +ranks"]
+    valid_prog_environs = ["+mpi +gpu_aware_mpi"]
+    reference = {"$ref": "mpi.yaml"}
+    operations = {"bandwidth": "GB/s"}
+    env_vars = ENGINES_OFF
+
+
+@rfm.simple_test
+class mpi_collectives(MpiCheck):
+    """Reduce, broadcast, allreduce, reduce-scatter, allgather of 1 MiB on 2 ranks to all."""
+
+    descr = "MPI collectives on 2 ranks to all, 1 MiB (E10)"
+    tags = {"E10", "node", "full"}
+    valid_prog_environs = ["+mpi"]
+    reference = {"$ref": "mpi.yaml"}
+    arguments = ("--pairs", "none", "--together", "none", "--types", "none")
+
+    def expected_metrics(self):
+        """Return one metric for each collective and number of ranks."""
+        return [
+            Metric(
+                f"{name}_{count}",
+                {"experiment": "E10", "operation": name, "ranks": list(range(count)), **CONVENTION},
+                (),
+                unit="us",
+            )
+            for name in self.collectives
+            for count in range(2, len(self.rank_devices) + 1)
+        ]
+
+
+@rfm.simple_test
+class mpi_data(MpiCheck):
+    """Messages and collectives verified on all ranks: several types, sizes no multiple of them."""
+
+    descr = "MPI gives right data, for several types and sizes (E12)"
+    tags = {"E12", "smoke", "node", "full"}
+    valid_prog_environs = ["+mpi"]
+    reference = {"$ref": "mpi.yaml"}
+    arguments = ("--trial", "--types", ",".join(TYPES))
+    metrics = (Unverified("unverified", over=(), unit="count"),)
+
+    def population(self):
+        """Return the operations and types of which each must be verified; bytes are not summed."""
+        numbers = [one for one in TYPES if one != "byte"]
+        return {"operations": ["exchange", *self.collectives], "types": [TYPES, numbers]}

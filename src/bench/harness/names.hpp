@@ -1,0 +1,38 @@
+// Lists of names, as options take them.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "harness/sizes.hpp"
+#include "harness/status.hpp"
+
+namespace fabricheck {
+
+/// Values of a comma-separated list by their names; `known` holds pairs of both. `what` names the
+/// list, `kind` is what one of them is, as in "an operation". Throws Failure(usage) for a name that
+/// is not known or stands twice.
+template <typename Known>
+auto parse_names(const std::string& text, const Known& known, const std::string& what,
+                 const std::string& kind) {
+  std::vector<typename Known::value_type::first_type> values;
+  for (const auto& name : split_list(text, what)) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&name](const auto& entry) { return entry.second == name; });
+    if (found == known.end()) {
+      std::string names;
+      for (const auto& entry : known) {
+        names += (names.empty() ? "" : ", ") + std::string(entry.second);
+      }
+      throw Failure(Status::usage, "'" + name + "' is not " + kind + ": choose from " + names);
+    }
+    if (std::find(values.begin(), values.end(), found->first) != values.end()) {
+      throw Failure(Status::usage, what + " '" + text + "' names " + name + " twice");
+    }
+    values.push_back(found->first);
+  }
+  return values;
+}
+
+}  // namespace fabricheck

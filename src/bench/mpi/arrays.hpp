@@ -1,0 +1,29 @@
+// The source and the destination of one rank's messages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "harness/hip.hpp"
+#include "ranks/values.hpp"
+
+namespace fabricheck {
+
+/// Memory that a rank sends from or receives into.
+class MessageArray {
+ public:
+  MessageArray() = default;
+  /// Of the stream's device, with null of the host, pageable; poisoned. Of a slice of a large array
+  /// (a simulated node has no more) only `moved` bytes at the start hold data. Throws
+  /// Failure(unsupported) when memory is missing.
+  MessageArray(Toucher toucher, std::uint64_t bytes, std::uint64_t moved);
+
+  [[nodiscard]] void* data() const { return data_; }
+
+ private:
+  Buffer buffer_;
+  std::shared_ptr<void> whole_;  // of a simulation, instead of a buffer that is a slice
+  void* data_ = nullptr;
+};
+
+}  // namespace fabricheck

@@ -1,0 +1,241 @@
+#include "mpi/director.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "harness/concurrent.hpp"
+#include "harness/devices.hpp"
+#include "harness/simulation.hpp"
+
+namespace fabricheck {
+namespace {
+
+enum Tag { kCommand = 1, kReply };
+constexpr int kVerify = 0;  // the command that follows the last batch
+
+/// Adds up; the first mismatch is that of the first rank that has one.
+void add_rank(Verification& sum, const Verification& part) {
+  const auto first = sum.first_mismatch;
+  add(sum, part);
+  if (first) {
+    sum.first_mismatch = first;
+  }
+}
+
+}  // namespace
+
+Director::Director(MPI_Comm world, Part& part, std::vector<RankPlace> places)
+    : part_(part), places_(std::move(places)) {
+  FABRICHECK_MPI(MPI_Comm_dup(world, &control_));
+  FABRICHECK_MPI(MPI_Comm_set_errhandler(control_, MPI_ERRORS_RETURN));
+  FABRICHECK_MPI(MPI_Comm_rank(control_, &rank_));
+}
+
+Director::~Director() { (void)MPI_Comm_free(&control_); }
+
+std::vector<Series> Director::measure(const MpiJob& job, const SamplingRules& rules,
+                                      const std::vector<Fault>& faults) {
+  if (job.has(rank_)) {
+    part_.prepare(job);
+  }
+  if (rank_ == 0) {
+    return lead(job, rules, faults);
+  }
+  if (job.has(rank_)) {
+    follow(job, faults);
+  }
+  return {};
+}
+
+void Director::follow(const MpiJob& job, const std::vector<Fault>& faults) {
+  for (;;) {
+    int batch = 0;
+    receive_quietly(&batch, sizeof batch, 0, kCommand, control_);
+    const auto reply = obey(job, batch, faults);
+    FABRICHECK_MPI(MPI_Send(&reply, sizeof reply, MPI_BYTE, 0, kReply, control_));
+    if (batch == kVerify) {
+      return;
+    }
+  }
+}
+
+Director::Reply Director::obey(const MpiJob& job, int batch, const std::vector<Fault>& faults) {
+  Reply reply;
+  if (batch != kVerify) {
+    reply.seconds = part_.run(job, batch);
+    reply.end = host_seconds();
+    reply.start = reply.end - reply.seconds;
+    return reply;
+  }
+  const auto found = part_.verify(job, faults);
+  reply.bytes_checked = found.bytes_checked;
+  reply.errors = found.errors;
+  if (found.first_mismatch) {
+    reply.offset = found.first_mismatch->offset_bytes;
+    reply.expected = found.first_mismatch->expected;
+    reply.found = found.first_mismatch->found;
+  }
+  return reply;
+}
+
+Verification Director::verification_of(const MpiJob& job, int rank, const Reply& reply) const {
+  Verification found{reply.bytes_checked, reply.errors, std::nullopt};
+  if (reply.errors > 0) {
+    Verification::Mismatch first;
+    const auto& place = places_.at(static_cast<std::size_t>(rank));
+    first.device = place.memory == "device" ? place.device : -1;
+    first.rank = rank;
+    first.offset_bytes = reply.offset;
+    first.expected_text = element_text(job.type, reply.expected);
+    first.found_text = element_text(job.type, reply.found);
+    found.first_mismatch = first;
+  }
+  return found;
+}
+
+void Director::command(const MpiJob& job, int batch) {
+  for (const int member : job.members()) {
+    if (member != 0) {
+      FABRICHECK_MPI(MPI_Send(&batch, sizeof batch, MPI_BYTE, member, kCommand, control_));
+    }
+  }
+}
+
+std::vector<Director::Reply> Director::replies(const MpiJob& job, const Reply& own) {
+  std::vector<Reply> result;
+  for (const int member : job.members()) {
+    result.push_back(own);
+    if (member != 0) {
+      receive_quietly(&result.back(), sizeof own, member, kReply, control_);
+    }
+  }
+  return result;
+}
+
+BatchTimes Director::times(const MpiJob& job, int batch) {
+  command(job, batch);
+  const auto all = replies(job, job.has(0) ? obey(job, batch, {}) : Reply{});
+  BatchTimes result;
+  if (job.ranks > 0) {
+    const auto sum = std::accumulate(all.begin(), all.end(), 0.0,
+                                     [](double s, const Reply& r) { return s + r.seconds; });
+    result.device = {sum / static_cast<double>(all.size())};
+    return result;
+  }
+  // Members are source and destination in turn, and the source has the clock.
+  bool one_host = true;
+  double start = all.front().start;
+  double end = all.front().end;
+  const auto members = job.members();
+  const auto& host = places_.at(static_cast<std::size_t>(members.front())).host;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    result.device.push_back(all[i].seconds);
+    start = std::min(start, all[i].start);
+    end = std::max(end, all[i].end);
+    one_host = one_host && places_.at(static_cast<std::size_t>(members[i])).host == host;
+  }
+  if (one_host) {  // one clock: pairs that did not work all at once show
+    result.host = end - start;
+  }
+  return result;
+}
+
+double Director::warm_up_for(const MpiJob& job, const SamplingRules& rules) {
+  double warm_up = 0;
+  for (const int rank : job.members()) {
+    if (warmed_.insert(rank).second) {
+      warm_up = rules.warm_up_seconds;
+    }
+  }
+  return warm_up;
+}
+
+std::vector<Series> Director::lead(const MpiJob& job, const SamplingRules& rules,
+                                   const std::vector<Fault>& faults) {
+  const auto run = [&](int batch) { return times(job, batch); };
+  int batch = 1;
+  std::vector<BatchTimes> samples;
+  if (job.timed) {
+    if (!kSimulated) {
+      (void)run(1);  // connections and mappings are made by the first message
+    }
+    batch = calibrate(run, rules, warm_up_for(job, rules));
+    samples = take_samples(run, batch, rules);
+  } else {
+    samples = {run(1)};
+  }
+  command(job, kVerify);
+  const auto all = replies(job, job.has(0) ? obey(job, kVerify, faults) : Reply{});
+
+  auto parts = describe_parts(job);
+  for (auto& part : parts) {
+    part.batch = batch * part_.messages_of(job);
+  }
+  const auto members = job.members();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto found = verification_of(job, members[i], all[i]);
+    add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, found);
+  }
+  auto series = with_samples(std::move(parts), samples);
+  for (auto& one : series) {
+    one.host_seconds.clear();  // the samples are by that clock
+    if (one.role == "sum") {
+      one.ranks = members;
+    }
+  }
+  return series;
+}
+
+Series Director::describe(const MpiJob& job, const std::vector<int>& ranks) const {
+  Series series;
+  series.experiment = job.experiment();
+  series.operation = operation_name(job.operation);
+  series.engine = "mpi";
+  series.ranks = ranks;
+  series.datatype = type_name(job.type);
+  series.bytes = job.bytes();
+  series.bytes_moved = job.bytes();
+  series.read_and_write = false;
+  series.latency = job.operation == MpiOperation::latency || job.ranks > 0;
+  std::uint64_t cache = 0;
+  for (const int rank : job.members()) {
+    const auto& place = places_.at(static_cast<std::size_t>(rank));
+    cache = std::max(cache, place.cache_bytes);
+    auto& set = series.device_set;
+    if (place.device >= 0 && std::find(set.begin(), set.end(), place.device) == set.end()) {
+      set.push_back(place.device);
+    }
+  }
+  series.in_memory = past_caches(2 * job.bytes(), cache);
+  const auto& from = places_.at(static_cast<std::size_t>(ranks.front()));
+  const auto& to = places_.at(static_cast<std::size_t>(ranks.back()));
+  if (job.ranks > 0) {
+    series.direction = "collective";
+    series.source = series.destination = {from.memory, -1, -1};
+    return series;
+  }
+  const auto end_of = [](const RankPlace& place) {
+    return place.memory == "device" ? Place{place.memory, place.device, -1}
+                                    : Place{place.memory, -1, place.numa_domain};
+  };
+  const bool both = job.operation == MpiOperation::bandwidth_both;
+  series.direction = both ? "both-ways" : "one-way";
+  series.bytes_moved = (both ? 2 : 1) * job.bytes();
+  series.source = end_of(from);
+  series.destination = end_of(to);
+  return series;
+}
+
+std::vector<Series> Director::describe_parts(const MpiJob& job) const {
+  if (job.ranks > 0) {
+    return {describe(job, job.members())};
+  }
+  std::vector<Series> parts;
+  for (const auto& pair : job.pairs) {
+    parts.push_back(describe(job, {pair.from, pair.to}));
+  }
+  return parts;
+}
+
+}  // namespace fabricheck

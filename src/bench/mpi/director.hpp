@@ -1,0 +1,69 @@
+// Rank 0 leads a job, the other ranks follow: how long batches are, how many samples, what they
+// are.
+#pragma once
+
+#include <mpi.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/fault.hpp"
+#include "harness/sampling.hpp"
+#include "mpi/part.hpp"
+#include "mpi/plan.hpp"
+
+namespace fabricheck {
+
+/// Where the messages of each rank lie, for the document.
+struct RankPlace {
+  std::string host;               ///< name of the machine
+  std::string memory = "device";  ///< word of the schema
+  int device = -1;                ///< as the document numbers it; -1: none
+  int numa_domain = -1;           ///< of memory of the host
+  std::uint64_t cache_bytes = 0;  ///< last level, of the device or of the host
+};
+
+class Director {
+ public:
+  /// Collective. `places` by rank.
+  Director(MPI_Comm world, Part& part, std::vector<RankPlace> places);
+  Director(const Director&) = delete;
+  Director& operator=(const Director&) = delete;
+  ~Director();
+
+  /// Collective: all ranks measure the same jobs in the same order, and those that are not in a job
+  /// return at once. Only rank 0 returns series. `faults` are those of the calling rank.
+  std::vector<Series> measure(const MpiJob& job, const SamplingRules& rules,
+                              const std::vector<Fault>& faults);
+
+ private:
+  /// What members tell rank 0.
+  struct Reply {
+    double seconds = 0;
+    double start = 0, end = 0;  // by the machine's clock
+    std::uint64_t bytes_checked = 0, errors = 0;
+    std::uint64_t offset = 0, expected = 0, found = 0;  // the first mismatch, with errors
+  };
+
+  void follow(const MpiJob& job, const std::vector<Fault>& faults);
+  std::vector<Series> lead(const MpiJob& job, const SamplingRules& rules,
+                           const std::vector<Fault>& faults);
+  void command(const MpiJob& job, int batch);
+  [[nodiscard]] Verification verification_of(const MpiJob& job, int rank, const Reply& reply) const;
+  [[nodiscard]] double warm_up_for(const MpiJob& job, const SamplingRules& rules);
+  std::vector<Reply> replies(const MpiJob& job, const Reply& own);
+  Reply obey(const MpiJob& job, int batch, const std::vector<Fault>& faults);
+  BatchTimes times(const MpiJob& job, int batch);
+  [[nodiscard]] Series describe(const MpiJob& job, const std::vector<int>& ranks) const;
+  [[nodiscard]] std::vector<Series> describe_parts(const MpiJob& job) const;
+
+  MPI_Comm control_ = MPI_COMM_NULL;  // so that no command is taken for data
+  Part& part_;
+  std::vector<RankPlace> places_;
+  std::set<int> warmed_;
+  int rank_ = 0;
+};
+
+}  // namespace fabricheck

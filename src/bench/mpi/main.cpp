@@ -1,0 +1,184 @@
+// mpi: point to point and collectives between the ranks of one launch (E9, E10, E12).
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/run.hpp"
+#include "harness/simulation.hpp"
+#include "mpi/director.hpp"
+#include "mpi/guard.hpp"
+#include "mpi/options.hpp"
+#include "mpi/table.hpp"
+#include "ranks/team.hpp"
+
+namespace {
+
+using namespace fabricheck;
+using nlohmann::json;
+
+/// Where this rank's messages lie: on its device, or with null on the host.
+std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const Team& team) {
+  const bool on_host = options.buffers.empty() ? team.device() < 0 : options.buffers == "host";
+  if (on_host) {
+    return nullptr;
+  }
+  if (team.device() < 0) {
+    throw Failure(Status::unsupported, "there is no device for buffers of devices");
+  }
+  return std::make_unique<TimedStream>(team.device());
+}
+
+std::vector<RankPlace> places_of(const TimedStream* stream, const Team& team,
+                                 const json& document) {
+  const auto cache = stream ? device_last_level_cache(stream->device()) : host_last_level_cache();
+  std::vector<RankPlace> places;
+  const auto told = team.gather({{"on_device", stream != nullptr}, {"cache", cache}});
+  for (int rank = 0; rank < team.size(); ++rank) {
+    const auto& one = told[static_cast<std::size_t>(rank)];
+    RankPlace place;
+    place.host = document["ranks"][static_cast<std::size_t>(rank)]["host"];
+    place.memory = one["on_device"].get<bool>() ? "device" : "host-pageable";
+    place.device = team.device_of(rank);
+    place.numa_domain = team.memory_domain_of(rank);
+    place.cache_bytes = one["cache"];
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// The operations of jobs that were not measured, for the document.
+class Skipped {
+ public:
+  Skipped(const MpiRequest& request, Document& document) : document_(document) {
+    for (const auto operation : request.without) {
+      put(operation, "left out by --without");
+    }
+  }
+  void put(MpiOperation operation, const std::string& reason) {
+    reasons_[operation_name(operation)] = reason;
+    write();
+  }
+  void remove(MpiOperation operation) {
+    reasons_.erase(operation_name(operation));
+    write();
+  }
+
+ private:
+  void write() {
+    json list = json::array();
+    for (const auto& [operation, reason] : reasons_) {
+      list.push_back({{"operation", operation}, {"reason", reason}});
+    }
+    document_.set("skipped", list);
+  }
+  Document& document_;
+  std::map<std::string, std::string> reasons_;
+};
+
+void note_surroundings(const TimedStream* stream, const Team& team, Run& run) {
+  const auto content = run.document().content();
+  if (stream && !kSimulated && !device_is_cpu(stream->device())) {
+    const auto about = mpi_about_devices();
+    if (!about.empty()) {
+      run.note(about);
+    }
+  }
+  if (stream) {
+    for (const auto& note : engine_notes(content["devices"][0]["arch"], true)) {
+      run.note(note);
+    }
+  }
+  std::set<int> cores;
+  std::set<std::string> hosts;
+  for (const auto& rank : content["ranks"]) {
+    hosts.insert(rank["host"].get<std::string>());
+    for (const auto& core : rank["cores"]) {
+      cores.insert(core.get<int>());
+    }
+  }
+  if (!kSimulated && hosts.size() == 1 && cores.size() < static_cast<std::size_t>(team.size())) {
+    run.note(std::to_string(team.size()) + " ranks share " + std::to_string(cores.size()) +
+             " core(s): ranks that wait take time from those that work");
+  }
+}
+
+void measure(const MpiOptions& options, Team& team, Run& run) {
+  if (team.size() < 2) {
+    throw Failure(Status::unsupported,
+                  "mpi needs two ranks, and the launch has one: start it by mpiexec -n 2");
+  }
+  std::unique_ptr<TimedStream> stream;
+  std::vector<MpiJob> jobs;
+  MpiRequest request;
+  std::unique_ptr<Part> part;
+  team.step("options and buffers", [&] {
+    stream = stream_of(options, team);
+    const bool virtual_device = stream && device_is_cpu(stream->device());
+    const bool large = kSimulated || (stream && !virtual_device);
+    request = options.request(team.size(), large ? "256MiB" : "1MiB");
+    jobs = plan_mpi(request);
+    if (jobs.empty()) {
+      throw Failure(Status::usage, "nothing is asked for that could be measured");
+    }
+    const bool armed = stream && !virtual_device && !kSimulated;
+    part = std::make_unique<Part>(MPI_COMM_WORLD, stream.get(), options.window, armed);
+    part->provide(jobs);
+  });
+  Director director(MPI_COMM_WORLD, *part, places_of(stream.get(), team, run.document().content()));
+  note_surroundings(stream.get(), team, run);
+  Skipped skipped(request, run.document());
+  if (options.trial) {
+    for (const auto& job : jobs) {
+      skipped.put(job.operation, "the trial did not come to its end");
+    }
+  }
+  run.plan(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto& job = jobs[i];
+    run.begin(job.text());
+    std::vector<Series> measured;
+    team.step(job.text(),
+              [&] { measured = director.measure(job, run.options().rules, team.data_faults()); });
+    for (const auto& series : measured) {
+      run.add(series);
+    }
+    if (options.trial && (i + 1 == jobs.size() || jobs[i + 1].operation != job.operation)) {
+      skipped.remove(job.operation);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Team team(argc, argv);
+  MpiOptions options;
+  Program program;
+  program.name = "mpi";
+  program.description =
+      "Messages and collectives between the ranks of one launch, on buffers of devices or of the\n"
+      "host, each result verified:\n"
+      "  latency         half a round trip of a small message, us\n"
+      "  bandwidth       windows of messages from one rank to another, GB/s\n"
+      "  bandwidth-both  the same both ways at once\n"
+      "for ordered pairs of ranks alone, and for disjoint pairs at once: each one's share, and\n"
+      "their sum; and\n"
+      "  bcast, allgather, reduce, allreduce, reduce_scatter\n"
+      "on 2 ranks to all, us, the mean over the ranks. Then messages between every two ranks and\n"
+      "the collectives are verified for several types and numbers of elements. Destinations are\n"
+      "poisoned before each sample and compared after the last, where they lie.\n"
+      "An MPI that does not take buffers of devices may crash: --trial finds out what it does.\n"
+      "Example: mpiexec -n 8 mpi --buffers device --sizes 64MiB --output result.json";
+  program.rules.batch_seconds = 0.003;  // all pairs of eight ranks in well under 20 s
+  program.rules.max_samples = 21;
+  program.rules.series_seconds = 0.03;
+  program.table = print_ranks;
+  program.define_options = [&options](CommandLine& line) { options.define(line); };
+  program.body = [&options, &team](Run& run) { measure(options, team, run); };
+  program.launch = &team;
+  return run_program(program, argc, argv);
+}

@@ -1,0 +1,34 @@
+// The options of mpi, as text and as what they ask for.
+#pragma once
+
+#include <string>
+
+#include "harness/command_line.hpp"
+#include "mpi/plan.hpp"
+
+namespace fabricheck {
+
+struct MpiOptions {
+  std::string buffers;  ///< device or host; empty: device where the rank has one
+  std::string pairs = "all";
+  std::string together = "rounds";
+  std::string operations = "latency,bandwidth";
+  std::string sizes;  ///< empty: follows from the buffers
+  std::string latency_size = "16";
+  std::string collectives = "bcast,allgather,reduce,allreduce,reduce_scatter";
+  std::string ranks = "each";
+  std::string collective_sizes = "1MiB";
+  std::string collective_type = "float";
+  std::string types = "byte,int32,float,double";
+  std::string counts = "1,1009,262147";  ///< the two large ones are prime
+  std::string without;
+  int window = 0;  ///< 0: as window_for() says
+  bool trial = false;
+
+  void define(CommandLine& line);
+  /// What is asked of a launch of `ranks`, with the default of sizes. A trial asks for E12 alone.
+  /// Throws Failure(usage) or Failure(unsupported).
+  [[nodiscard]] MpiRequest request(int ranks, const std::string& default_sizes) const;
+};
+
+}  // namespace fabricheck

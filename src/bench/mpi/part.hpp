@@ -1,0 +1,76 @@
+// One rank's part in a measurement: its arrays, its messages, its clock.
+#pragma once
+
+#include <mpi.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "harness/fault.hpp"
+#include "mpi/arrays.hpp"
+#include "mpi/contents.hpp"
+#include "mpi/plan.hpp"
+#include "ranks/mpi_call.hpp"
+
+namespace fabricheck {
+
+/// The datatype of MPI.
+MPI_Datatype mpi_type(DataType type);
+
+/// Waits for a message without keeping the processor from others.
+void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm);
+
+/// What a rank does in the jobs of a launch. Every rank runs the same jobs in the same order.
+class Part {
+ public:
+  /// `world` must return errors. `toucher` null: buffers of the host. `armed`: a crash of MPI is
+  /// taken for one that does not know devices.
+  Part(MPI_Comm world, Toucher toucher, int window, bool armed);
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part();
+
+  /// Allocates for all of the jobs at once, so that arrays stay where they are.
+  void provide(const std::vector<MpiJob>& jobs);
+
+  /// Before the first batch of a job that this rank is in: fills what it gives. Collective among
+  /// the members.
+  void prepare(const MpiJob& job);
+
+  /// Messages that one unit of a batch has.
+  [[nodiscard]] int messages_of(const MpiJob& job) const;
+
+  /// Poisons, starts together with the other members, runs `batch` units. Returns this rank's
+  /// seconds: of a pair's source from its first message to the last acknowledgement, of a latency
+  /// half of the round trips, of a collective those of its calls.
+  double run(const MpiJob& job, int batch);
+
+  /// Applies faults to the destination and compares it; errors count elements.
+  Verification verify(const MpiJob& job, const std::vector<Fault>& faults);
+
+ private:
+  struct Arrays {
+    MessageArray source, destination;
+  };
+
+  [[nodiscard]] Arrays& arrays_of(const MpiJob& job);
+  [[nodiscard]] MPI_Comm comm_of(const MpiJob& job);
+  double messages(const MpiJob& job, int batch);
+  double windows(const MpiJob& job, const RankPair& pair, int batch);
+  double ping_pong(const MpiJob& job, const RankPair& pair, int batch);
+  double calls(const MpiJob& job, int batch);
+  void call(const MpiJob& job, MPI_Comm comm);
+  void exchange(const MpiJob& job, MPI_Comm comm);
+
+  MPI_Comm world_;
+  Toucher toucher_;
+  int window_;  // 0: as window_for() says
+  bool armed_;
+  int rank_ = 0;
+  std::map<bool, Arrays> arrays_;  // by whether they are a slice of a larger one
+  std::map<std::vector<int>, MPI_Comm> comms_;
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace fabricheck

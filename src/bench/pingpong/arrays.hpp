@@ -1,0 +1,62 @@
+// One rank's arrays of host memory and of its device, and the copies between them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/fault.hpp"
+#include "harness/hip.hpp"
+#include "pingpong/plan.hpp"
+
+namespace fabricheck {
+
+/// What arrays are needed for: copies of up to `bytes` each.
+struct ExchangeNeeds {
+  HostMemory memory = HostMemory::pageable;
+  std::uint64_t bytes = 0;
+  bool to_device = false;
+  bool to_host = false;
+};
+
+class ExchangeArrays {
+ public:
+  /// What a rank works with.
+  struct Owner {
+    int rank = 0;
+    int device = 0;        ///< as this process numbers it
+    int numa_domain = -1;  ///< of its host memory; -1: wherever the system puts it
+  };
+
+  /// Allocates and fills. Throws as Buffer does. `pages_on` is a fault made on purpose.
+  ExchangeArrays(const Owner& owner, const ExchangeNeeds& needs, std::optional<int> pages_on);
+
+  /// Poisons where the job's copies go, and fills where they come from.
+  void prepare(const ExchangeJob& job) const;
+  /// Makes the job's copies, one after the other, and waits for them. Returns the seconds from the
+  /// first call to the end of the device's work.
+  [[nodiscard]] double run(const ExchangeJob& job) const;
+  /// Compares where the copies went, after faults were made in the last of these places.
+  [[nodiscard]] Verification check(const ExchangeJob& job, const std::vector<Fault>& faults) const;
+  /// Asks again where the pages are. Throws Failure(runtime_error) when they have moved away.
+  void prove_pages();
+
+  /// Where the job's copies come from, and where they go.
+  [[nodiscard]] Place source_place(const ExchangeJob& job) const;
+  [[nodiscard]] Place destination_place(const ExchangeJob& job) const;
+
+ private:
+  [[nodiscard]] bool by_cpu() const { return memory_ == HostMemory::pageable; }
+  [[nodiscard]] std::uint32_t seed_of(Exchange exchange) const;
+  [[nodiscard]] Place place_of(const Buffer& buffer, std::optional<std::uint64_t> huge) const;
+
+  Owner owner_;
+  HostMemory memory_;
+  TimedStream stream_;
+  Buffer source_, destination_;  // of the host
+  std::optional<std::uint64_t> source_huge_, destination_huge_;
+  Buffer on_device_;
+};
+
+}  // namespace fabricheck

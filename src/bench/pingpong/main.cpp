@@ -1,0 +1,46 @@
+// pingpong: copies between host and device by all ranks at the same time, wherever they sit (E6).
+#include <string>
+#include <vector>
+
+#include "harness/run.hpp"
+#include "pingpong/measure.hpp"
+#include "pingpong/plan.hpp"
+#include "pingpong/report.hpp"
+#include "ranks/team.hpp"
+
+int main(int argc, char** argv) {
+  using namespace fabricheck;
+  Team team(argc, argv);
+  PingpongOptions options;
+  Program program;
+  program.name = "pingpong";
+  program.description =
+      "Copies between host memory and devices by several ranks, one for each device, all at the\n"
+      "same time:\n"
+      "  h2d       hipMemcpy from the rank's host memory to its device\n"
+      "  d2h       the same from the device to the host\n"
+      "  both      the one, then the other: twice the bytes over the time of both\n"
+      "A sample is one copy, waited for and timed by the rank's own clock; before each all ranks\n"
+      "wait for each other. Where ranks sit decides what they share: host memory is that of the\n"
+      "rank's core, and where its pages are is asked before and after measuring. Bytes are "
+      "counted\n"
+      "once, in GB/s. The table shows for each rank mean, standard deviation, least and most time\n"
+      "of a copy, and its bytes over the mean time. Each destination is poisoned before each "
+      "sample\n"
+      "and compared after the last, where it lies.\n"
+      "Example: mpiexec -n 2 pingpong --map 0,1 --sizes 4:128MiB --output result.json";
+  program.launch = &team;
+  program.table = print_ranks;
+  program.define_options = [&options](CommandLine& line) {
+    line.add({"--memory", "kinds of host memory, in order"}, options.memory);
+    line.add({"--operations", "what to measure, in order"}, options.operations);
+    line.add({"--sizes",
+              "bytes of each copy: 128MiB, a list 4,1MiB, or a doubling range 4:128MiB; default: "
+              "at least 128 MiB, past the caches"},
+             options.sizes);
+    line.add({"--placement", "how the place of the ranks is called: a name of the node model's"},
+             options.placement, placement_names());
+  };
+  program.body = [&options, &team](Run& run) { measure_ranks(options, team, run); };
+  return run_program(program, argc, argv);
+}

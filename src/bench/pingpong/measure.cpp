@@ -1,0 +1,147 @@
+#include "pingpong/measure.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "harness/devices.hpp"
+#include "harness/host.hpp"
+#include "harness/sampling.hpp"
+#include "harness/statistics.hpp"
+#include "memcpy/plan.hpp"
+#include "pingpong/arrays.hpp"
+#include "pingpong/plan.hpp"
+#include "pingpong/report.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+/// The caches that this rank has for itself: those of the host are shared by its ranks.
+std::uint64_t caches_of(const Team& team, const json& ranks) {
+  const auto& own = ranks[static_cast<std::size_t>(team.rank())]["host"];
+  const auto neighbours = std::count_if(ranks.begin(), ranks.end(),
+                                        [&own](const json& other) { return other["host"] == own; });
+  return std::max(host_last_level_cache() / static_cast<std::uint64_t>(neighbours),
+                  device_last_level_cache(team.device()));
+}
+
+/// Sentences on ranks that have to share a device.
+std::vector<std::string> sharing_notes(const Team& team) {
+  std::vector<std::string> notes;
+  for (const int device : team.devices_of(team.everyone())) {
+    std::string ranks;
+    int count = 0;
+    for (const int rank : team.everyone()) {
+      if (team.device_of(rank) == device) {
+        ranks += (count++ == 0 ? "" : ", ") + std::to_string(rank);
+      }
+    }
+    if (count > 1) {
+      notes.push_back("ranks " + ranks + " share device " + std::to_string(device));
+    }
+  }
+  return notes;
+}
+
+bool all_agree(const Team& team, bool mine) {
+  const auto told = team.gather(mine);
+  return std::all_of(told.begin(), told.end(), [](const json& one) { return one.get<bool>(); });
+}
+
+/// Seconds of single copies, as many on every rank: those of the rank that needs most.
+std::vector<double> take_samples_together(const Team& team, const ExchangeArrays& arrays,
+                                          const ExchangeJob& job, const SamplingRules& rules,
+                                          double warm_up) {
+  const double begun = host_seconds();
+  do {
+    arrays.prepare(job);
+    (void)arrays.run(job);
+  } while (host_seconds() - begun < warm_up);
+  const double start = host_seconds();
+  std::vector<double> seconds;
+  std::vector<double> rates;
+  for (;;) {
+    arrays.prepare(job);
+    team.barrier();
+    seconds.push_back(arrays.run(job));
+    if (!(seconds.back() > 0)) {
+      throw Failure(Status::runtime_error, "the clock gave a time that is not positive");
+    }
+    rates.push_back(1 / seconds.back());
+    const auto taken = static_cast<int>(seconds.size());
+    if (taken < rules.min_samples) {
+      continue;
+    }
+    const auto width = summarise(rates).relative_half_width();
+    const bool precise = width && *width <= rules.precision;
+    const bool enough =
+        precise || taken >= rules.max_samples || host_seconds() - start >= rules.series_seconds;
+    if (all_agree(team, enough)) {
+      return seconds;
+    }
+  }
+}
+
+}  // namespace
+
+void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
+  const auto caches = caches_of(team, run.document().content()["ranks"]);
+  std::vector<ExchangeJob> jobs;
+  ExchangeNeeds needs;
+  team.step("options", [&] {
+    const auto exchanges = parse_exchanges(options.operations);
+    jobs = plan_exchanges(parse_host_memory(options.memory), exchanges,
+                          exchange_sizes(options.sizes, caches));
+  });
+  for (const auto& job : jobs) {
+    needs.bytes = std::max(needs.bytes, job.bytes);
+    needs.to_device = needs.to_device || job.to_device();
+    needs.to_host = needs.to_host || job.to_host();
+  }
+  const auto& faults = team.data_faults();
+  for (const auto& note : sharing_notes(team)) {
+    run.note(note);
+  }
+  for (const auto& note : engine_notes(device_arch(team.device()), false)) {
+    run.note(note);
+  }
+  run.plan(jobs.size());
+
+  std::unique_ptr<ExchangeArrays> arrays;
+  const ExchangeArrays::Owner owner{team.rank(), team.device(), team.memory_domain_of(team.rank())};
+  const auto devices = team.devices_of(team.everyone());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto& job = jobs[i];
+    run.begin(job.text());
+    RankPart part;
+    team.step(job.text(), [&] {
+      if (i == 0 || job.memory != jobs[i - 1].memory) {
+        arrays.reset();
+        needs.memory = job.memory;
+        arrays = std::make_unique<ExchangeArrays>(owner, needs, pages_on(faults));
+      }
+      const auto& rules = run.options().rules;
+      const double warm_up = i == 0 ? rules.warm_up_seconds : 0;
+      part.seconds = take_samples_together(team, *arrays, job, rules, warm_up);
+      part.verification = arrays->check(job, faults);
+      arrays->prove_pages();
+      part.source = arrays->source_place(job);
+      part.destination = arrays->destination_place(job);
+      part.in_memory = past_caches(2 * job.bytes, caches);
+    });
+    const auto told = team.gather(to_json(part));
+    for (int rank = 0; rank < team.size(); ++rank) {
+      auto series = exchange_series(job, rank_part(told[static_cast<std::size_t>(rank)]),
+                                    team.device_of(rank), devices, team.size() == 1);
+      series.ranks = {rank};
+      series.placement = options.placement;
+      run.add(series);
+    }
+  }
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,21 @@
+// The measurement of pingpong, on every rank.
+#pragma once
+
+#include <string>
+
+#include "harness/run.hpp"
+#include "ranks/team.hpp"
+
+namespace fabricheck {
+
+struct PingpongOptions {
+  std::string memory = "pageable,pinned";
+  std::string operations = "h2d,d2h,both";
+  std::string sizes;
+  std::string placement = "given";
+};
+
+/// Collective.
+void measure_ranks(const PingpongOptions& options, Team& team, Run& run);
+
+}  // namespace fabricheck

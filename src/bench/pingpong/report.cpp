@@ -1,0 +1,164 @@
+#include "pingpong/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+json place_json(const Place& place) {
+  return {{"memory", place.memory},
+          {"device", place.device},
+          {"numa_domain", place.numa_domain},
+          {"huge", place.huge_page_bytes ? json(*place.huge_page_bytes) : json(nullptr)}};
+}
+
+Place place_of(const json& told) {
+  Place place{told["memory"], told["device"], told["numa_domain"]};
+  if (!told["huge"].is_null()) {
+    place.huge_page_bytes = told["huge"].get<std::uint64_t>();
+  }
+  return place;
+}
+
+std::string number_or_dash(const json& value) {
+  return value.is_number() ? std::to_string(value.get<int>()) : "-";
+}
+
+/// "49", "0-3,8"
+std::string cores_text(const json& cores) {
+  std::string text;
+  const auto list = cores.get<std::vector<int>>();
+  for (std::size_t i = 0; i < list.size();) {
+    auto last = i;
+    while (last + 1 < list.size() && list[last + 1] == list[last] + 1) {
+      ++last;
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(list[i]) +
+            (last > i ? "-" + std::to_string(list[last]) : "");
+    i = last + 1;
+  }
+  return text.empty() ? "-" : text;
+}
+
+void print_line(const json& document, const json& series, std::FILE* out) {
+  const int rank = series["ranks"][0];
+  const auto& place = document["ranks"][static_cast<std::size_t>(rank)];
+  const bool to_device = series["operation"] != "d2h";
+  const auto& host = series[to_device ? "source" : "destination"];
+  const auto times = copy_times(series);
+  const auto bytes = series["bytes_moved"].get<double>();
+  const auto errors = series["verification"]["errors"].get<std::uint64_t>();
+  std::fprintf(
+      out, "%4d %-9s %4s %6s  %-13s %-4s %9s %11.5f %9.5f %11.5f %11.5f %9.5g %4zu  %s%s\n", rank,
+      cores_text(place["cores"]).c_str(), number_or_dash(host["numa_domain"]).c_str(),
+      number_or_dash(series["device"]).c_str(), host["memory"].get<std::string>().c_str(),
+      series["operation"].get<std::string>().c_str(),
+      format_size(series["bytes"].get<std::uint64_t>()).c_str(), 1e3 * times.mean,
+      1e3 * times.deviation, 1e3 * times.least, 1e3 * times.most, bytes / times.mean / 1e9,
+      series["samples"].size(),
+      errors > 0 ? (std::to_string(errors) + " WRONG").c_str() : "verified",
+      series["noisy"].get<bool>() ? ", noisy" : "");
+}
+
+}  // namespace
+
+json to_json(const RankPart& part) {
+  const auto& check = part.verification;
+  json mismatch = nullptr;
+  if (check.first_mismatch) {
+    mismatch = {check.first_mismatch->device, check.first_mismatch->offset_bytes,
+                check.first_mismatch->expected, check.first_mismatch->found};
+  }
+  return {{"source", place_json(part.source)},
+          {"destination", place_json(part.destination)},
+          {"in_memory", part.in_memory},
+          {"seconds", part.seconds},
+          {"checked", check.bytes_checked},
+          {"errors", check.errors},
+          {"mismatch", mismatch}};
+}
+
+RankPart rank_part(const json& told) {
+  RankPart part{place_of(told["source"]),
+                place_of(told["destination"]),
+                told["in_memory"],
+                told["seconds"],
+                {}};
+  part.verification.bytes_checked = told["checked"];
+  part.verification.errors = told["errors"];
+  if (const auto& mismatch = told["mismatch"]; !mismatch.is_null()) {
+    part.verification.first_mismatch = {mismatch[0], mismatch[1], mismatch[2], mismatch[3]};
+  }
+  return part;
+}
+
+Series exchange_series(const ExchangeJob& job, RankPart part, int device,
+                       const std::vector<int>& device_set, bool alone) {
+  Series series;
+  series.experiment = "E6";
+  series.operation = exchange_name(job.exchange);
+  series.role = alone ? "single" : "share";
+  series.device = device;
+  series.device_set = device_set;
+  series.source = std::move(part.source);
+  series.destination = std::move(part.destination);
+  for (auto* place : {&series.source, &series.destination}) {
+    place->device = place->device < 0 ? -1 : device;
+  }
+  series.engine = "copy-engine";
+  series.direction = job.exchange == Exchange::both ? "both-ways" : "one-way";
+  series.bytes = job.bytes;
+  series.bytes_moved = job.bytes_moved();
+  series.read_and_write = false;
+  series.in_memory = part.in_memory;
+  series.seconds = std::move(part.seconds);
+  series.verification = part.verification;
+  if (auto& mismatch = series.verification.first_mismatch; mismatch && mismatch->device >= 0) {
+    mismatch->device = device;
+  }
+  return series;
+}
+
+CopyTimes copy_times(const json& series) {
+  CopyTimes times;
+  const auto bytes = series["bytes_moved"].get<double>() * series["batch"].get<double>();
+  std::vector<double> seconds;
+  for (const auto& sample : series["samples"]) {
+    seconds.push_back(bytes / (sample.get<double>() * 1e9));
+    times.mean += seconds.back();
+  }
+  const auto count = static_cast<double>(seconds.size());
+  times.mean /= count;
+  for (const double one : seconds) {
+    times.deviation += (one - times.mean) * (one - times.mean);
+  }
+  times.deviation = count > 1 ? std::sqrt(times.deviation / (count - 1)) : 0;
+  times.least = *std::min_element(seconds.begin(), seconds.end());
+  times.most = *std::max_element(seconds.begin(), seconds.end());
+  return times;
+}
+
+void print_ranks(const json& document, std::FILE* out) {
+  const auto& all = document["series"];
+  if (all.empty()) {
+    return;
+  }
+  std::fprintf(out, "pingpong, runtime %s, %s, placement %s; GB/s is bytes over the mean time\n",
+               document["program"]["runtime"].get<std::string>().c_str(),
+               document["clock"].get<std::string>().c_str(),
+               all[0]["placement"].get<std::string>().c_str());
+  std::fprintf(out, "%4s %-9s %4s %6s  %-13s %-4s %9s %11s %9s %11s %11s %9s %4s  %s\n", "rank",
+               "cores", "NUMA", "device", "memory", "what", "bytes", "mean ms", "deviation",
+               "min ms", "max ms", "GB/s", "n", "data");
+  for (const auto& series : all) {
+    print_line(document, series, out);
+  }
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,41 @@
+// What each rank measured, as ranks tell each other, and the series and table of all of them.
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "pingpong/plan.hpp"
+
+namespace fabricheck {
+
+/// One rank's part of a job.
+struct RankPart {
+  Place source, destination;    ///< the device as the rank's process numbers it
+  bool in_memory = true;        ///< its arrays are past the caches that it has for itself
+  std::vector<double> seconds;  ///< of each sample
+  Verification verification;
+};
+nlohmann::json to_json(const RankPart& part);
+RankPart rank_part(const nlohmann::json& told);
+
+/// A rank's series. `device` is the rank's, `device_set` that of all ranks that work at the same
+/// time, both as the document numbers them; `alone`: there is no other rank.
+Series exchange_series(const ExchangeJob& job, RankPart part, int device,
+                       const std::vector<int>& device_set, bool alone);
+
+/// Seconds of a copy, of one series: what its samples give.
+struct CopyTimes {
+  double mean = 0;
+  double deviation = 0;  ///< standard deviation of the samples; 0 of a single one
+  double least = 0;
+  double most = 0;
+};
+CopyTimes copy_times(const nlohmann::json& series);
+
+/// Prints a pingpong document: a line for each series, with its rank, place and times.
+void print_ranks(const nlohmann::json& document, std::FILE* out);
+
+}  // namespace fabricheck
