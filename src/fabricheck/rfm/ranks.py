@@ -14,7 +14,11 @@ from fabricheck.rfm import launchers
 from fabricheck.rfm.base import MeasuringCheck
 
 #: How a launcher is asked to bind rank i to the i-th of these cores, and to that one only.
-BINDING = {"srun": "--cpu-bind=map_cpu:{}", "mpiexec": "-bind-to user:{}"}
+BINDING = {
+    "srun": "--cpu-bind=map_cpu:{}",
+    "mpiexec": "-bind-to user:{}",  # MPICH
+    "mpirun-openmpi": "--map-by pe-list={}:ordered:hwtcpus",  # Open MPI 5
+}
 
 
 class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
