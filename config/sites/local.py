@@ -47,6 +47,9 @@ site_configuration = {
                             "memcpy_scan",
                             "affinity",
                             "pingpong",
+                            "mpi_pairs",
+                            "mpi_collectives",
+                            "mpi_data",
                             *(["osu_device_0", "osu_collectives"] if HOST_OSU else []),
                         ],
                         # Programs of one process need no launcher, those of ranks do.
@@ -57,6 +60,7 @@ site_configuration = {
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
                         "pingpong_bytes": host.array_bytes(),
+                        "mpi_bytes": 16 << 20,
                         # Nothing is accepted or refused here by a reference, and other work on a
                         # shared machine widens intervals at times: a run ends only when one is
                         # nearly as wide as its median. It is shown with every value.
@@ -113,6 +117,10 @@ site_configuration = {
                             "pingpong_half_rotated",
                             "pingpong_shared_device",
                             "pingpong_shared_domain",
+                            "mpi_pairs",
+                            "mpi_pairs_engine_off",
+                            "mpi_collectives",
+                            "mpi_data",
                             *(SIM_OSU_CHECKS if SIM_OSU else []),
                         ],
                         "mpi_launcher": "smpirun",
@@ -123,6 +131,7 @@ site_configuration = {
                         "scan_block_sizes": [256],
                         "copy_sizes": "256:8GiB",
                         "pingpong_bytes": 256 << 20,
+                        "mpi_bytes": 16 << 20,
                         "noise_limit": 0.1,
                         # Nothing varies in a simulation, and every byte of a message is moved.
                         "osu": {
@@ -144,6 +153,7 @@ site_configuration = {
                 "memcpy",
                 "affinity",
                 "pingpong",
+                "mpi",
                 *(["osu"] if HOST_OSU else []),
             ],
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
@@ -166,6 +176,8 @@ site_configuration = {
                 "p2p",
                 "affinity",
                 "pingpong",
+                "mpi",
+                "gpu_aware_mpi",
                 *(["osu"] if SIM_OSU else []),
             ],
             "extras": {

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from reframe.core.exceptions import SanityError
 
-from fabricheck.results.launches import COLLECTIVES
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
 from fabricheck.rfm.ranks import RanksCheck
+
+#: The collectives that are timed.
+COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather")
 
 #: What holds of all messages: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
@@ -131,10 +133,15 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         return [
             self._metric(operation, role, name, pairs, reduce)
             for operation in self.operations
-            for role in (("single", "share") if len(self.rank_devices) > 3 else ("single",))
+            for role in self._roles(operation)
             for name, pairs in self.groups().items()
             for reduce in ("worst", "median")
         ]
+
+    def _roles(self, operation: str) -> Sequence[str]:
+        """Return how pairs are measured: latencies alone, and two pairs at once need four ranks."""
+        together = operation != "latency" and len(self.rank_devices) > 3
+        return ("single", "share") if together else ("single",)
 
     def _metric(
         self, operation: str, role: str, group: str, pairs: Sequence[tuple[int, int]], reduce: str

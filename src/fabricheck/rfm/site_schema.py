@@ -62,6 +62,7 @@ class _PartitionExtras(_Section):
     copy_sizes: Name | None = None
     scan_block_sizes: Annotated[list[Count], Field(min_length=1)] | None = None
     pingpong_bytes: Count | None = None
+    mpi_bytes: Count | None = None
     mpi_launcher: Name | None = None
     osu: _Osu | None = None
     rccl: _Rccl | None = None
@@ -96,6 +97,7 @@ class _EnvironmentExtras(_Section):
     runtime: Literal["rocm", "cuda", "host", "sim"]
     programs: Name
     build_command: Name
+    mpi_without: list[Literal["reduce", "bcast", "allreduce", "reduce_scatter", "allgather"]] = []
     osu_folder: str | None = None
     rccl_folder: Name | None = None
     rccl_version: Name | None = None
