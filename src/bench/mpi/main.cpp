@@ -150,6 +150,11 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
       skipped.remove(job.operation);
     }
   }
+  team.step("faults", [&] {
+    if (!team.data_faults().empty() && !part->made_fault()) {
+      throw Failure(Status::usage, "the fault lies outside of everything that the rank receives");
+    }
+  });
 }
 
 }  // namespace

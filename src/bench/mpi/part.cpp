@@ -158,8 +158,10 @@ Verification Part::verify(const MpiJob& job, const std::vector<Fault>& faults) {
     const auto byte = fault.offset_bytes / 8 * 8 + static_cast<std::uint64_t>(fault.bit / 8);
     if (fault.kind == Fault::Kind::unwritten) {
       poison(toucher_, data, bytes);
+      made_fault_ = true;
     } else if (fault.kind == Fault::Kind::flip_bit && byte < bytes) {
       flip_bit(toucher_, data, byte, fault.bit % 8);
+      made_fault_ = true;
     }
   }
   Verification found;

@@ -48,6 +48,8 @@ class Part {
 
   /// Applies faults to the destination and compares it; errors count elements.
   Verification verify(const MpiJob& job, const std::vector<Fault>& faults);
+  /// Whether a fault was made: a byte may lie outside of every destination.
+  [[nodiscard]] bool made_fault() const { return made_fault_; }
 
  private:
   struct Arrays {
@@ -67,6 +69,7 @@ class Part {
   Toucher toucher_;
   int window_;  // 0: as window_for() says
   bool armed_;
+  bool made_fault_ = false;
   int rank_ = 0;
   std::map<bool, Arrays> arrays_;  // by whether they are a slice of a larger one
   std::map<std::vector<int>, MPI_Comm> comms_;

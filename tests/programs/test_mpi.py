@@ -1,0 +1,300 @@
+"""`mpi` of two and three ranks: documents of pairs and collectives, wrong data, bad input."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from fabricheck.results.document import load
+
+SHORT = ("--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0")
+CALM = (*SHORT, "--noise-limit", "10")
+QUICK = (*CALM, "--sizes", "64KiB", "--collective-sizes", "64KiB")
+FEW = (*QUICK, "--counts", "1,1009")
+PAIRS = ("latency", "bandwidth")
+COLLECTIVES = ("bcast", "allgather", "reduce", "allreduce", "reduce_scatter")
+ONLY_PAIRS = ("--collectives", "none", "--types", "none")
+
+#: Ranks may be more than cores here, where MPICH's own way through shared memory takes seconds.
+SHARED_CORES = {
+    f"MPIR_CVAR_{name}_POSIX_INTRA_ALGORITHM": "mpir"
+    for name in ("BARRIER", "BCAST", "REDUCE", "ALLREDUCE")
+}
+
+
+class Ran:
+    """How a launch ended: exit code, standard error, and the document's file."""
+
+    def __init__(self, done, output):
+        self.code = done.returncode
+        self.err = done.stderr
+        self.output = output
+        said = [line for line in done.stderr.splitlines() if line.startswith("mpi: ")]
+        self.sentence = said[-1] if said else ""
+
+    @property
+    def document(self):
+        return load(self.output)
+
+    def series(self, **wanted):
+        return [
+            one
+            for one in self.document["series"]
+            if all(one[name] == value for name, value in wanted.items())
+        ]
+
+
+@pytest.fixture
+def mpi(programs, tmp_path, environment):
+    """Run `mpi` on so many ranks, each with a virtual device of its own."""
+    tools = programs.parents[2] / ".venv" / "bin"
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+
+    def mpi(*arguments, ranks=2, timeout=120):
+        output = tmp_path / "result.json"
+        done = subprocess.run(
+            ["mpiexec", "-n", str(ranks), str(programs / "mpi"), *arguments,
+             "--output", str(output)],
+            env=environment(ranks, PATH=path, **SHARED_CORES),
+            capture_output=True, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
+        return Ran(done, output)
+
+    return mpi
+
+
+def test_one_launch_gives_all_pairs_and_collectives(mpi):
+    ran = mpi(*FEW, ranks=3)
+    assert ran.code == 0, ran.err
+    document = ran.document
+    assert document["complete"]
+    assert len(document["ranks"]) == 3
+    pairs = [[a, b] for a in range(3) for b in range(3) if a != b]
+    for operation in PAIRS:
+        assert [one["ranks"] for one in ran.series(operation=operation)] == pairs
+    for one in ran.series(experiment="E9"):
+        assert one["role"] == "single"
+        assert one["direction"] == "one-way"
+        assert one["unit"] == ("us" if one["operation"] == "latency" else "GB/s")
+        assert one["bytes"] == (16 if one["operation"] == "latency" else 64 << 10)
+        assert one["device_set"] == one["ranks"]
+        assert [one[side]["device"] for side in ("source", "destination")] == one["ranks"]
+    for operation in COLLECTIVES:
+        timed = ran.series(operation=operation, experiment="E10")
+        assert [one["ranks"] for one in timed] == [[0, 1], [0, 1, 2]]
+        assert {(one["unit"], one["datatype"]) for one in timed} == {("us", "float")}
+        assert len(timed[0]["samples"]) >= 7
+    assert all(one["verification"]["bytes_checked"] for one in document["series"])
+
+
+def test_every_type_and_count_is_verified_on_every_rank(mpi):
+    ran = mpi(*CALM, "--pairs", "0-1", "--operations", "latency",
+              "--ranks", "3", "--counts", "1,1009", ranks=3)  # fmt: skip
+    assert ran.code == 0, ran.err
+    size = {"byte": 1, "int32": 4, "float": 4, "double": 8}
+    #: Elements that the results of all ranks have, of a message of n elements.
+    whole = {"bcast": lambda n: 3 * n, "allgather": lambda n: 9 * n, "reduce": lambda n: n,
+             "allreduce": lambda n: 3 * n, "reduce_scatter": lambda n: n,
+             "exchange": lambda n: 6 * n}  # fmt: skip
+    found = {}
+    for one in ran.series(experiment="E12"):
+        assert one["ranks"] == [0, 1, 2]
+        count = one["bytes"] // size[one["datatype"]]
+        checked = one["verification"]["bytes_checked"] // size[one["datatype"]]
+        assert checked == whole[one["operation"]](count)
+        found.setdefault(one["operation"], set()).add((one["datatype"], count))
+    for operation, cases in found.items():
+        reduces = "reduce" in operation
+        assert cases == {(t, n) for t in size if not (reduces and t == "byte") for n in (1, 1009)}
+    assert set(found) == set(whole)
+
+
+def test_disjoint_pairs_at_once_are_shares_and_their_sum(mpi):
+    ran = mpi(*QUICK, *ONLY_PAIRS, "--pairs", "none", "--operations", "bandwidth,bandwidth-both",
+              "--together", "3-0,1-2", ranks=4)  # fmt: skip
+    assert ran.code == 0, ran.err
+    for operation, ways in (("bandwidth", 1), ("bandwidth-both", 2)):
+        series = ran.series(operation=operation)
+        assert [one["role"] for one in series] == ["share", "share", "sum"]
+        assert [one["ranks"] for one in series] == [[3, 0], [1, 2], [3, 0, 1, 2]]
+        assert [one["bytes_moved"] // (64 << 10) for one in series] == [ways, ways, 2 * ways]
+
+
+def test_rounds_have_every_pair_of_four_ranks_at_once(mpi):
+    ran = mpi(*QUICK, *ONLY_PAIRS, "--operations", "bandwidth", ranks=4)
+    assert ran.code == 0, ran.err
+    shares = [tuple(one["ranks"]) for one in ran.series(role="share")]
+    assert sorted(shares) == [(a, b) for a in range(4) for b in range(4) if a != b]
+    assert len(ran.series(role="sum")) == 6
+    assert "disjoint pairs at once (row: source, column: destination)" in ran.err
+    assert re.search(r"sum of 4 ranks at once: [\d.]+ to [\d.]+", ran.err)
+
+
+def test_buffers_of_the_host_are_labelled_so(mpi):
+    ran = mpi(*FEW, "--buffers", "host", "--operations", "bandwidth", "--collectives", "bcast")
+    assert ran.code == 0, ran.err
+    assert ran.document["options"]["buffers"] == "host"
+    for one in ran.document["series"]:
+        for side in ("source", "destination"):
+            assert one[side]["memory"] == "host-pageable"
+            assert one[side]["device"] is None
+
+
+def test_people_get_matrices_and_a_table_of_collectives(mpi):
+    ran = mpi(*FEW, ranks=3)
+    lines = ran.err.splitlines()
+    first = lines.index("latency, 16 B of byte, us (row: source, column: destination)")
+    assert lines[first + 1].split() == ["0", "1", "2"]
+    medians = {tuple(one["ranks"]): one["median"] for one in ran.series(operation="latency")}
+    for row in range(3):
+        cells = lines[first + 2 + row].split()
+        assert cells[0] == str(row)
+        assert cells[1 + row] == "-"
+        for column in {0, 1, 2} - {row}:
+            shown = float(cells[1 + column].rstrip("~"))
+            assert shown == pytest.approx(medians[row, column], rel=1e-3)
+    table = lines.index("collectives, 64 KiB of float, us (column: ranks)")
+    assert lines[table + 1].split() == ["2", "3"]
+    assert [line.split()[0] for line in lines[table + 2 : table + 7]] == list(COLLECTIVES)
+    assert any(re.match("types and counts of exchange.*all right", line) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "elements"),
+    [
+        (["--operations", "latency", *ONLY_PAIRS, "--pairs", "1-0"],
+         "latency of 16 B of byte from rank 1 to rank 0: 1 of 32 elements are wrong", 1),
+        (["--operations", "bandwidth", *ONLY_PAIRS, "--pairs", "0-1", "--sizes", "64KiB"],
+         "bandwidth of 64 KiB of byte from rank 0 to rank 1: 1 of 65536 elements are wrong", 1),
+        (["--pairs", "none", "--types", "none", "--collectives", "allreduce",
+          "--collective-sizes", "64KiB"],
+         "allreduce of 64 KiB of float among ranks 0 to 1: 1 of 32768 elements are wrong", 4),
+        (["--pairs", "none", "--types", "double", "--collectives", "reduce_scatter",
+          "--counts", "1009", "--collective-sizes", "16"],
+         "reduce_scatter of 7.883 KiB of double among ranks 0 to 1: 1 of 1009 elements", 8),
+        (["--pairs", "0-1", "--operations", "latency", "--latency-size", "8", "--types", "int32",
+          "--collectives", "none", "--counts", "1009"],
+         "exchange of 3.941 KiB of int32 among ranks 0 to 1: 1 of 2018 elements are wrong", 4),
+    ],
+)  # fmt: skip
+def test_a_bit_that_one_rank_flips_is_named(mpi, options, start, elements):
+    offset = 8 if elements == 1 else 2000
+    ran = mpi(*CALM, *options, "--inject-fault", f"rank:1:flip-bit:{offset}:3")
+    assert ran.code == 5, ran.err
+    assert ran.sentence.startswith("mpi: " + start)
+    at = offset // elements * elements
+    assert f"the first on rank 1 at byte {at}: expected " in ran.sentence
+    wrong = [one for one in ran.document["series"] if one["verification"]["errors"]]
+    mismatch = wrong[0]["verification"]["first_mismatch"]
+    assert (mismatch["rank"], mismatch["offset_bytes"], mismatch["device"]) == (1, at, 1)
+    assert mismatch["expected"] != mismatch["found"]
+
+
+def test_a_result_that_is_never_written_is_found_whatever_the_operation(mpi):
+    ran = mpi(*FEW, "--inject-fault", "rank:1:unwritten")
+    assert ran.code == 5
+    document = ran.document
+    assert document["complete"]
+    for one in document["series"]:
+        received = one["operation"] != "reduce" and one["ranks"] != [1, 0]
+        if one["operation"] == "reduce_scatter" and one["bytes"] <= 8:
+            received = False  # of one element rank 1 gets none
+        assert (one["verification"]["errors"] > 0) == (received or one["operation"] == "latency")
+    assert "!" in ran.err
+
+
+def test_a_fault_outside_of_all_that_is_received_is_bad_usage(mpi):
+    ran = mpi(*QUICK, *ONLY_PAIRS, "--inject-fault", "rank:1:flip-bit:99999999:0")
+    assert ran.code == 2
+    assert ran.sentence == (
+        "mpi: rank 1: the fault lies outside of everything that the rank receives"
+    )
+
+
+def test_a_trial_only_verifies_and_says_what_it_did_not_reach(mpi):
+    ran = mpi(*FEW, "--trial")
+    assert ran.code == 0, ran.err
+    assert {one["experiment"] for one in ran.document["series"]} == {"E12"}
+    assert ran.document["skipped"] == []
+    # The steps of the body: options, then a job each; exchange and bcast have eight jobs.
+    ran = mpi(*FEW, "--trial", "--inject-fault", "rank:1:throw:12")
+    assert ran.code == 4
+    assert not ran.document["complete"]
+    missing = {one["operation"] for one in ran.document["skipped"]}
+    assert missing == set(COLLECTIVES)
+    assert ran.series(operation="exchange")
+
+
+def test_what_an_mpi_does_not_do_is_skipped_and_the_rest_is_measured(mpi):
+    ran = mpi(*FEW, "--without", "reductions")
+    assert ran.code == 0, ran.err
+    left_out = ["allreduce", "reduce", "reduce_scatter"]
+    assert [one["operation"] for one in ran.document["skipped"]] == left_out
+    assert all(one["reason"] for one in ran.document["skipped"])
+    measured = {one["operation"] for one in ran.document["series"]}
+    assert measured == {*PAIRS, "exchange", "bcast", "allgather"}
+
+
+def test_a_rank_that_fails_ends_the_run_with_its_sentence(mpi):
+    ran = mpi(*QUICK, "--inject-fault", "rank:1:throw:3")
+    assert ran.code == 4
+    assert ran.sentence == "mpi: rank 1: failed on purpose"
+    assert not ran.document["complete"]
+    assert len(ran.document["series"]) == 1
+
+
+def test_a_rank_that_hangs_ends_the_run_at_the_time_limit(mpi):
+    ran = mpi(*QUICK, "--time-limit", "4", "--inject-fault", "rank:1:hang:3")
+    assert "not finished within the time limit of 4.0 s" in ran.err
+    document = ran.document
+    assert not document["complete"]
+    assert document["outcome"]["status"] == "time-limit"
+    assert "rank 1" in document["outcome"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "part"),
+    [
+        (["--pairs", "0-7"], 3, "rank 7 of the pair 0-7 does not exist: the launch has 2, 0 to 1"),
+        (["--pairs", "0-0"], 2, "the pair 0-0 is one rank twice"),
+        (["--ranks", "3"], 3, "rank 2 of a collective on 3 does not exist"),
+        (["--collectives", "alltoall"], 2, "'alltoall' is not a collective: choose from"),
+        (["--operations", "bcast"], 2, "'bcast' is not an operation of pairs"),
+        (["--types", "half"], 2, "'half' is not a type: choose from byte, int32, float, double"),
+        (["--counts", "0"], 2, "the number of elements '0' is not 1 to 2^30"),
+        (["--collective-sizes", "1001"], 2, "1001 B is not a multiple of the 4 B of float"),
+        (["--collective-type", "byte"], 2, "the type of collectives is one of int32, float"),
+        (["--sizes", "4GiB"], 2, "4 GiB of byte are more elements than MPI counts"),
+        (["--together", "0-1,1-0"], 2, "in the set 0-1,1-0 a rank is in two pairs"),
+        (["--buffers", "gpu"], 2, "--buffers"),
+        (["--window", "-1"], 2, "--window"),
+        (["--pairs", "none", "--collectives", "none"], 2, "nothing is asked for"),
+        (["--inject-fault", "flip-bit:0:0"], 2, "'flip-bit:0:0' is not a fault of a rank"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_its_exit_code(mpi, arguments, code, part):
+    ran = mpi(*arguments)
+    assert ran.code == code
+    assert part in ran.sentence
+    assert ran.err.count("mpi: ") == 1
+    if ran.output.exists():
+        assert not ran.document["complete"]
+
+
+def test_one_rank_has_nobody_to_talk_to(mpi):
+    ran = mpi(ranks=1)
+    assert ran.code == 3
+    assert ran.sentence == (
+        "mpi: mpi needs two ranks, and the launch has one: start it by mpiexec -n 2"
+    )
+
+
+def test_help_explains_itself(programs):
+    done = subprocess.run(
+        [str(programs / "mpi"), "--help"], capture_output=True, text=True, check=True
+    )
+    for word in ("--pairs", "--together", "--trial", "reduce_scatter", "Exit codes", "Example"):
+        assert word in done.stdout
