@@ -11,6 +11,7 @@
 int main(int argc, char** argv) {
   using namespace fabricheck;
   Team team(argc, argv);
+  team.allow_page_faults();
   PingpongOptions options;
   Program program;
   program.name = "pingpong";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "harness/devices.hpp"
@@ -86,52 +86,89 @@ std::vector<double> take_samples_together(const Team& team, const ExchangeArrays
   }
 }
 
+/// What a rank does, and with what.
+struct Work {
+  ExchangeArrays::Owner owner;
+  std::uint64_t caches = 0;
+  std::vector<ExchangeJob> jobs;
+  ExchangeNeeds needs;
+  std::optional<int> pages_on;
+  std::vector<std::string> notes;
+};
+
+/// What a rank has to work with. Throws Failure.
+Work prepare_rank(const Team& team, const json& ranks) {
+  Work work;
+  if (team.device() < 0) {
+    throw Failure(Status::usage, "there is no device for it: name one by --map");
+  }
+  work.owner = {team.rank(), team.device(), team.memory_domain_of(team.rank())};
+  work.caches = caches_of(team, ranks);
+  work.pages_on = pages_on(team.data_faults());
+  if (work.pages_on == work.owner.numa_domain) {
+    throw Failure(Status::usage, "the fault pages-on:" + std::to_string(*work.pages_on) +
+                                     " needs a rank on another NUMA domain");
+  }
+  work.notes = sharing_notes(team);
+  for (const auto& note : engine_notes(device_arch(team.device()), false)) {
+    work.notes.push_back(note);
+  }
+  return work;
+}
+
+/// The same jobs on all ranks, whose caches may differ: `caches` are the largest. Throws Failure.
+void plan_jobs(const PingpongOptions& options, std::uint64_t caches, Work& work) {
+  work.jobs = plan_exchanges(parse_host_memory(options.memory), parse_exchanges(options.operations),
+                             exchange_sizes(options.sizes, caches));
+  for (const auto& job : work.jobs) {
+    work.needs.bytes = std::max(work.needs.bytes, job.bytes);
+    work.needs.to_device = work.needs.to_device || job.to_device();
+    work.needs.to_host = work.needs.to_host || job.to_host();
+  }
+}
+
+RankPart measure_job(const Team& team, ExchangeArrays& arrays, const ExchangeJob& job,
+                     const SamplingRules& rules, double warm_up) {
+  RankPart part;
+  part.seconds = take_samples_together(team, arrays, job, rules, warm_up);
+  part.verification = arrays.check(job, team.data_faults());
+  arrays.prove_pages();
+  part.source = arrays.source_place(job);
+  part.destination = arrays.destination_place(job);
+  return part;
+}
+
 }  // namespace
 
 void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
-  const auto caches = caches_of(team, run.document().content()["ranks"]);
-  std::vector<ExchangeJob> jobs;
-  ExchangeNeeds needs;
-  team.step("options", [&] {
-    const auto exchanges = parse_exchanges(options.operations);
-    jobs = plan_exchanges(parse_host_memory(options.memory), exchanges,
-                          exchange_sizes(options.sizes, caches));
-  });
-  for (const auto& job : jobs) {
-    needs.bytes = std::max(needs.bytes, job.bytes);
-    needs.to_device = needs.to_device || job.to_device();
-    needs.to_host = needs.to_host || job.to_host();
+  Work work;
+  team.step("what each rank has to work with",
+            [&] { work = prepare_rank(team, run.document().content()["ranks"]); });
+  std::uint64_t caches = 0;
+  for (const auto& told : team.gather(work.caches)) {
+    caches = std::max(caches, told.get<std::uint64_t>());
   }
-  const auto& faults = team.data_faults();
-  for (const auto& note : sharing_notes(team)) {
+  team.step("the plan of what is measured", [&] { plan_jobs(options, caches, work); });
+  for (const auto& note : work.notes) {
     run.note(note);
   }
-  for (const auto& note : engine_notes(device_arch(team.device()), false)) {
-    run.note(note);
-  }
-  run.plan(jobs.size());
+  run.plan(work.jobs.size());
 
   std::unique_ptr<ExchangeArrays> arrays;
-  const ExchangeArrays::Owner owner{team.rank(), team.device(), team.memory_domain_of(team.rank())};
   const auto devices = team.devices_of(team.everyone());
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const auto& job = jobs[i];
+  const auto& rules = run.options().rules;
+  for (std::size_t i = 0; i < work.jobs.size(); ++i) {
+    const auto& job = work.jobs[i];
     run.begin(job.text());
     RankPart part;
     team.step(job.text(), [&] {
-      if (i == 0 || job.memory != jobs[i - 1].memory) {
+      if (i == 0 || job.memory != work.jobs[i - 1].memory) {
         arrays.reset();
-        needs.memory = job.memory;
-        arrays = std::make_unique<ExchangeArrays>(owner, needs, pages_on(faults));
+        work.needs.memory = job.memory;
+        arrays = std::make_unique<ExchangeArrays>(work.owner, work.needs, work.pages_on);
       }
-      const auto& rules = run.options().rules;
-      const double warm_up = i == 0 ? rules.warm_up_seconds : 0;
-      part.seconds = take_samples_together(team, *arrays, job, rules, warm_up);
-      part.verification = arrays->check(job, faults);
-      arrays->prove_pages();
-      part.source = arrays->source_place(job);
-      part.destination = arrays->destination_place(job);
-      part.in_memory = past_caches(2 * job.bytes, caches);
+      part = measure_job(team, *arrays, job, rules, i == 0 ? rules.warm_up_seconds : 0);
+      part.in_memory = past_caches(2 * job.bytes, work.caches);
     });
     const auto told = team.gather(to_json(part));
     for (int rank = 0; rank < team.size(); ++rank) {
@@ -139,6 +176,9 @@ void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
                                     team.device_of(rank), devices, team.size() == 1);
       series.ranks = {rank};
       series.placement = options.placement;
+      if (series.verification.first_mismatch) {
+        series.verification.first_mismatch->rank = rank;
+      }
       run.add(series);
     }
   }

@@ -10,13 +10,14 @@
 
 namespace fabricheck {
 
-RankFault parse_rank_fault(const std::string& text) {
-  const auto bad = [&text] {
+RankFault parse_rank_fault(const std::string& text, bool host_memory) {
+  const auto bad = [&text, host_memory] {
     return Failure(Status::usage,
                    "'" + text +
                        "' is not a fault of a rank: write rank:R:hang, rank:R:die or "
-                       "rank:R:throw, also with the number of a step behind, or "
-                       "rank:R:flip-bit:OFFSET:BIT");
+                       "rank:R:throw, also with the number of a step behind, " +
+                       (host_memory ? "rank:R:flip-bit:OFFSET:BIT or rank:R:pages-on:DOMAIN"
+                                    : "or rank:R:flip-bit:OFFSET:BIT"));
   };
   const auto second = text.find(':', 5);
   if (text.rfind("rank:", 0) != 0 || second == std::string::npos) {
@@ -27,9 +28,9 @@ RankFault parse_rank_fault(const std::string& text) {
   const auto what = text.substr(second + 1);
   const auto third = what.find(':');
   const auto kind = what.substr(0, third);
-  if (kind == "flip-bit" || kind == "unwritten") {
+  if (kind == "flip-bit" || kind == "unwritten" || (host_memory && kind == "pages-on")) {
     fault.kind = RankFault::Kind::data;
-    fault.data = parse_faults({what}).front();
+    fault.data = parse_faults({what}, host_memory).front();
     return fault;
   }
   if (kind != "hang" && kind != "die" && kind != "throw") {

@@ -16,8 +16,9 @@ struct RankFault {
   int step = 1;
   Fault data;
 };
-/// Throws Failure(usage).
-RankFault parse_rank_fault(const std::string& text);
+/// Throws Failure(usage). `host_memory`: the program can put host memory on another NUMA domain
+/// than it asks for, by `rank:R:pages-on:DOMAIN`.
+RankFault parse_rank_fault(const std::string& text, bool host_memory = false);
 
 /// Makes the faults that `rank` has at a step: does not return from some, throws Failure of one.
 void suffer(const std::vector<RankFault>& faults, int rank, int step);

@@ -211,7 +211,7 @@ void Team::describe(Document& document, const std::vector<std::string>& faults) 
   std::vector<RankFault> parsed;
   step("place and devices", [&] {
     for (const auto& text : faults) {
-      parsed.push_back(parse_rank_fault(text));
+      parsed.push_back(parse_rank_fault(text, page_faults_));
       if (parsed.back().rank >= size_) {
         throw Failure(Status::usage, "'" + text + "' is a fault of a rank that does not exist");
       }

@@ -24,6 +24,9 @@ class Team : public Launch {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
+  /// Takes faults of host memory on other NUMA domains too, for a program that can make them.
+  void allow_page_faults() { page_faults_ = true; }
+
   /// What follows is known in the body of a program.
 
   /// This rank's device as the runtime numbers it, set already; -1 where it has none.
@@ -68,6 +71,7 @@ class Team : public Launch {
   std::string map_text_;
   std::string bind_text_;
   nlohmann::json ranks_;
+  bool page_faults_ = false;
   std::vector<RankFault> faults_;
   std::vector<Fault> data_faults_;
   std::unique_ptr<State> state_;

@@ -173,15 +173,48 @@ def _of_placed_copies(series: Series, members: list[int], ranks: list[Rank]) -> 
         yield "direction", f"is {series['direction']}, and {operation} has another"
     if series["engine"] != "copy-engine":
         yield "engine", f"is {series['engine']}, and {operation} is by copy-engine"
+    if series["unit"] != "GB/s":
+        yield "unit", f"is {series['unit']}, and {operation} is a bandwidth"
+    if series["bytes_counted"] != "once":
+        yield "bytes_counted", f"is {series['bytes_counted']}, and {operation} counts once"
+    if series["batch"] != 1:
+        yield "batch", f"is {series['batch']}, and a sample of {operation} is one copy"
     if len(members) != 1:
         yield "ranks", f"are {len(members)}, and a copy is of one"
         return
-    device = ranks[members[0]]["device"]
-    if series["role"] == "sum":
-        yield "role", "is sum, and E6 tells each rank apart"
+    yield from _of_the_set(series, members[0], ranks)
+    yield from _of_the_ends(series, ranks[members[0]])
+
+
+def _of_the_set(series: Series, member: int, ranks: list[Rank]) -> Findings:
+    """Yield faults of the devices that work at the same time as that of a rank: all ranks' own."""
+    device = ranks[member]["device"]
+    role = "single" if len(ranks) == 1 else "share"
+    if series["role"] != role:
+        yield "role", f"is {series['role']}, and with {len(ranks)} rank(s) each is a {role}"
     if series["device"] is None or series["device"] != device:
-        yield "device", f"is {series['device']}, and that of rank {members[0]} is {device}"
-    if series["device"] not in series["device_set"]:
-        yield "device_set", f"lacks the device of rank {members[0]}"
-    elif series["role"] == "single" and len(series["device_set"]) > 1:
-        yield "device_set", "names several devices, and the series is single"
+        yield "device", f"is {series['device']}, and that of rank {member} is {device}"
+    everyone = _devices(list(range(len(ranks))), ranks)
+    if series["device_set"] != everyone:
+        active = series["device_set"]
+        yield "device_set", f"is {active}, and the devices of all ranks are {everyone}"
+
+
+def _of_the_ends(series: Series, rank: Rank) -> Findings:
+    """Yield faults of the memory that a copy goes from and to: the rank's own, at both ends."""
+    ends: list[Literal["source", "destination"]] = ["source", "destination"]
+    if series["operation"] == "d2h":
+        ends.reverse()
+    host, device = ends
+    kinds = (series[host]["memory"], series[device]["memory"])
+    if kinds[0] not in ("host-pinned", "host-pageable") or kinds[1] != "device":
+        kinds = (series["source"]["memory"], series["destination"]["memory"])
+        yield "source", f"is {kinds[0]} to {kinds[1]}, which is no {series['operation']}"
+        return
+    if series[device]["device"] != series["device"]:
+        place = series[device]["device"]
+        yield f"{device}.device", f"is {place}, and that of the series is {series['device']}"
+    own = rank["memory_domain"]
+    if own is not None and series[host]["numa_domain"] != own:
+        found = series[host]["numa_domain"]
+        yield f"{host}.numa_domain", f"is {found}, and memory of rank {rank['rank']} is on {own}"
