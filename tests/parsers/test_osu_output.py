@@ -58,6 +58,26 @@ GOOD = {
     "reduce -f": (recorded("osu_reduce"), "osu_reduce", doubled(1024, MIB)),
     "reduce -f -c": (recorded("osu_reduce_c"), "osu_reduce", doubled(1024, MIB)),
     "reduce_scatter -f": (recorded("osu_reduce_scatter"), "osu_reduce_scatter", doubled(1024, MIB)),
+    "bw, simulated": (
+        recorded("osu_bw_engine_on", "osu-7.4-simulated"),
+        "osu_bw",
+        doubled(16 * MIB, 64 * MIB),
+    ),
+    "bw -c, simulated": (
+        recorded("osu_bw_engine_off_c", "osu-7.4-simulated"),
+        "osu_bw",
+        doubled(16 * MIB, 64 * MIB),
+    ),
+    "latency, simulated": (
+        recorded("osu_latency", "osu-7.4-simulated"),
+        "osu_latency",
+        doubled(16, 8192),
+    ),
+    "allreduce, simulated": (
+        recorded("osu_allreduce", "osu-7.4-simulated"),
+        "osu_allreduce",
+        doubled(1024, MIB),
+    ),
     "bw cuda": (
         recorded("osu_bw_gpu0_gpu1", "osu-7.4-cuda-h200"),
         "osu_bw",

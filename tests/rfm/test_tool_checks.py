@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 import factories
+from fabricheck.node import load as load_node
+from fabricheck.node.platform import platform
 from fabricheck.results.document import load
 from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS
 
@@ -224,3 +226,36 @@ def test_host_memory_is_measured_where_a_machine_has_an_osu(suite, monkeypatch):
         next((suite.results / "output").rglob("osu_collectives/plan.json")).read_text()
     )
     assert {launch["ranks"] for launch in plan["launches"]} == {2}
+
+
+def test_osu_on_a_simulated_node(suite, monkeypatch):
+    fake_tools(suite.folder)
+    # The program is what follows smpirun's own options.
+    skip = 'while [ "${1#*/osu/mpi/}" = "$1" ]; do shift; done'
+    script(suite.folder / "launchers" / "smpirun", f'{skip}\nexec "$@"')
+    monkeypatch.setenv("PATH", f"{suite.folder / 'launchers'}:", prepend=":")
+    devices = [factories.device(index, arch="gfx90a") for index in range(8)]
+    identity = platform(load_node("mi250x"))["node"]
+    facts = factories.simulated_document(node=identity, devices=devices)
+    told = factories.write(suite.folder / "facts.json", facts)
+    script(suite.programs / "stream", f'cp "{told}" facts.json')
+    suite.variables |= {
+        "RFM_SYSTEM": "local:sim-mi250x",
+        "FABRICHECK_SIM_PROGRAMS": str(suite.programs),
+        "FABRICHECK_SIM_OSU": str(suite.folder / "osu"),
+    }
+    outcome = suite("-r", "-n", "osu_device_0_engine_off")
+    # The stand-in has 50 GB/s everywhere, and four links have 142 by the lab notes.
+    assert outcome.status == 1
+    assert (
+        "Metric bandwidth_quad_16MiB_worst: pair 0-1, devices 0 and 1 of node" in outcome
+        and "measured 50 GB/s, and at least 135.1" in outcome
+    )
+    document = document_of(suite, "osu_device_0_engine_off", "stage")
+    assert (document["clock"], document["options"]["buffers"]) == ("simulated", "device")
+    first = document["options"]["launches"][0]["command"]
+    plugin = suite.programs / "libfabricheck_node.so"
+    assert first.startswith(f"smpirun -np 2 -platform {plugin} -hostfile smpi-hosts-0-1 --cfg=")
+    assert first.endswith("osu_bw -m 16777216:67108864 -i 1 -x 0 -W 8")
+    (hosts,) = (suite.results / "stage").rglob("smpi-hosts-0-7")
+    assert hosts.read_text() == "device0\ndevice7\n"
