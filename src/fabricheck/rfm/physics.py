@@ -46,9 +46,9 @@ def node_bound(node: NodeModel, series: Series) -> Bound | None:
 def _between_devices(node: NodeModel, series: Series) -> Bound:
     active = series["device_set"]
     ways = 2 if series["bytes_counted"] == "read+write" else 1
-    ends = (series["source"]["device"], series["destination"]["device"])
-    if None not in ends and series["engine"] == "mpi":
-        active = list(ends)  # of a share device_set has all that work at the same time
+    source, destination = series["source"]["device"], series["destination"]["device"]
+    if series["engine"] == "mpi" and source is not None and destination is not None:
+        active = [source, destination]  # of a share device_set has all that work at the same time
     pairs = list(zip(active[::2], active[1::2], strict=True))
     peak = sum(node.peer_peak_gbs(*pair) for pair in pairs)
     if series["role"] == "sum" and len(pairs) == 1:
