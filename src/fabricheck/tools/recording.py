@@ -246,6 +246,8 @@ class _Run:
         yield "a sample is the mean that the tool reports; it tells no interval"
         if self.plan.buffers == "host":
             yield "the messages lie in host memory, and no device has a part in them"
+        if self.facts is not None and self.facts["clock"] == "simulated":
+            yield "the messages are simulated as between the devices whose hosts the ranks are on"
         if self.plan.tool == "osu":
             yield "the data were compared in runs of their own (-c), not in those that are timed"
 
