@@ -5,9 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "node.hpp"
+#include "machine.hpp"
 
+using fabricheck_sim::message_routes;
 using fabricheck_sim::read_node;
 using nlohmann::json;
 
@@ -66,6 +69,54 @@ TEST_CASE("pages take the way of copies between host and device, and the link of
     CHECK(node.links[links.back()].bytes_per_second == doctest::Approx(2e9));
     CHECK_FALSE(node.links[links.back()].each);
   }
+}
+
+TEST_CASE("messages between ranks go by engine, or read their own memory and write the other") {
+  const auto node = read_node(FABRICHECK_TEST_NODE);
+  const auto names_of = [&node](const fabricheck_sim::Route& route) {
+    std::vector<std::string> names;
+    for (const auto link : route.links) {
+      names.push_back(node.links[link].name);
+    }
+    return names;
+  };
+  const std::pair<std::string, std::string> ends{"device0", "device1"};
+  const auto engine = message_routes(node, true);
+  CHECK(names_of(engine.at(ends)) == names_of(node.copy.at(ends)));
+  CHECK(engine.at(ends).start == doctest::Approx(5e-6));
+  const auto kernel = message_routes(node, false);
+  auto links = names_of(node.kernel.at({0, "device0", false}));
+  for (const auto& link : names_of(node.kernel.at({0, "device1", true}))) {
+    links.push_back(link);
+  }
+  CHECK(names_of(kernel.at(ends)) == links);
+  CHECK(kernel.at(ends).start == doctest::Approx(2e-6));
+  // Within a device there is no engine; within a domain memory is read and written.
+  CHECK(names_of(engine.at({"device1", "device1"})).size() == 2);
+  CHECK(names_of(engine.at({"domain0", "domain0"})) ==
+        std::vector<std::string>{"domain 0", "domain 0"});
+  CHECK(engine.count({"device0", "device3"}) == 0);
+  CHECK(engine.count({"device0", "domain0"}) == 1);
+}
+
+TEST_CASE("messages of devices without a way between them go through host memory") {
+  auto other = good();
+  other["copy"].push_back({{"source", "device2"},
+                           {"destination", "domain1"},
+                           {"links", {"memory 2"}},
+                           {"start_us", 3}});
+  other["copy"].push_back({{"source", "domain1"},
+                           {"destination", "device3"},
+                           {"links", {"memory 3"}},
+                           {"start_us", 4}});
+  const std::string path = "staged-node.json";
+  std::ofstream(path) << other.dump();
+  const auto node = read_node(path);
+  (void)std::remove(path.c_str());
+  const auto routes = message_routes(node, true);
+  CHECK(routes.at({"device2", "device3"}).links.size() == 2);
+  CHECK(routes.at({"device2", "device3"}).start == doctest::Approx(7e-6));
+  CHECK(routes.count({"device3", "device2"}) == 0);
 }
 
 TEST_CASE("what is no platform is refused with file and reason") {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from fabricheck.results.document import load
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What would change a run, taken out of the environment of the tests.
-_VARIABLES = ("FABRICHECK_", "HSA_", "HWLOC_", "OMP_")
+_VARIABLES = ("FABRICHECK_", "HSA_", "HWLOC_", "OMP_", "MPI", "PMI_", "HYDRA_")
 
 
 @pytest.fixture
@@ -82,3 +84,45 @@ def run(programs: Path, tmp_path: Path, environment):
         return Ran(done, target)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def mpiexec() -> Path:
+    """Return the launcher of the MPI that the programs were built with: that of this Python."""
+    found = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which(
+        "mpiexec"
+    )
+    if found is None:
+        pytest.fail("There is no mpiexec: set up with 'make setup-test'.")
+    return Path(found)
+
+
+@pytest.fixture
+def ranks(programs: Path, tmp_path: Path, environment, mpiexec: Path):
+    """Run a program with so many ranks, on two devices unless told otherwise.
+
+    Where a rank ends badly mpiexec may give an exit code of its own: judge by the document.
+    """
+
+    def ranks(
+        name: str,
+        count: int,
+        *arguments: str,
+        output: Path | None = None,
+        devices: int = 2,
+        **variables: str,
+    ) -> Ran:
+        target = output or tmp_path / "result.json"
+        program = [str(programs / name), *arguments, "--output", str(target)]
+        done = subprocess.run(
+            [str(mpiexec), "-n", str(count), *program],
+            env=environment(devices, **variables),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        return Ran(done, target)
+
+    return ranks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,45 @@ def run(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
         return Ran(done.returncode, done.stderr, output)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def ranks(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Run a program of ranks under SMPI, a rank on each of `hosts`: device3, domain1."""
+
+    def ranks(
+        program: str,
+        hosts: Sequence[str],
+        *arguments: str,
+        node: str | Path = "mi250x",
+        **variables: str,
+    ) -> Ran:
+        folder = tmp_path_factory.mktemp("ranks")
+        if not isinstance(node, Path):
+            text = platform_json(load(node))
+            node = folder / "node.json"
+            node.write_text(text)
+        (folder / "hosts").write_text("".join(f"{host}\n" for host in hosts))
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(_VARIABLES)}
+        output = folder / "result.json"
+        done = subprocess.run(
+            [
+                *("smpirun", "-np", str(len(hosts)), "-hostfile", "hosts"),
+                *("-platform", str(programs / "libfabricheck_node.so")),
+                *("--log=root.thresh:error", str(programs / program), *arguments),
+                *("--output", str(output)),
+            ],
+            cwd=folder,
+            env=kept | {"FABRICHECK_NODE": str(node)} | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        return Ran(done.returncode, done.stderr, output)
+
+    return ranks
 
 
 @pytest.fixture(scope="session")

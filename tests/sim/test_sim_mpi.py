@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
-from fabricheck.results.document import load as load_document
 
 OVERLAYS = Path(__file__).resolve().parents[2] / "config" / "nodes" / "overlays"
 ALL = {(a, b) for a in range(8) for b in range(8) if a != b}
@@ -20,49 +16,31 @@ DIRECT = {(0, 1): 4, (2, 3): 4, (4, 5): 4, (6, 7): 4, (0, 6): 2, (2, 4): 2,
 ONLY_PAIRS = ("--collectives", "none", "--types", "none")
 
 
-@dataclass(frozen=True)
-class Ran:
-    """A launch: exit code, standard error, and the document's file."""
-
-    code: int
-    err: str
-    output: Path
-
-    def series(self, **wanted):
-        return [
-            one
-            for one in load_document(self.output)["series"]
-            if all(one[name] == value for name, value in wanted.items())
-        ]
-
-    def pairs(self, operation, role="single"):
-        """Return the medians of an operation by (source, destination)."""
-        found = self.series(operation=operation, role=role)
-        return {tuple(one["ranks"]): one["median"] for one in found}
-
-
 @pytest.fixture(scope="module")
-def launch(programs, tmp_path_factory):
-    """Run `mpi` with a rank on each of the simulated hosts named."""
+def launch(ranks, tmp_path_factory):
+    """Run `mpi` with a rank on each of the simulated hosts named, by default all devices."""
 
     def launch(*arguments, hosts=None, overlay=None, **variables):
-        folder = tmp_path_factory.mktemp("mpi")
-        changed = OVERLAYS / f"{overlay}.yaml" if overlay else None
-        (folder / "node.json").write_text(platform_json(load("mi250x", changed)))
+        node = "mi250x"
+        if overlay:
+            changed = load(node, OVERLAYS / f"{overlay}.yaml")
+            node = tmp_path_factory.mktemp("node") / "node.json"
+            node.write_text(platform_json(changed))
         names = hosts or [f"device{device}" for device in range(8)]
-        (folder / "hosts").write_text("".join(f"{name}\n" for name in names))
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("FABRICHECK_", "HSA_"))}
-        done = subprocess.run(
-            ["smpirun", "-np", str(len(names)),
-             "-platform", str(programs / "libfabricheck_node.so"),
-             "-hostfile", "hosts", "--log=root.thresh:error",
-             str(programs / "mpi"), *arguments, "--output", "result.json"],
-            cwd=folder, env=kept | {"FABRICHECK_NODE": "node.json"} | variables,
-            capture_output=True, text=True, timeout=600, check=False,
-        )  # fmt: skip
-        return Ran(done.returncode, done.stderr, folder / "result.json")
+        return ranks("mpi", names, *arguments, node=node, **variables)
 
     return launch
+
+
+def chosen(ran, **wanted):
+    """Return the series of a run that have these values."""
+    return [one for one in ran.series if all(one[k] == value for k, value in wanted.items())]
+
+
+def pairs(ran, operation, role="single"):
+    """Return the medians of an operation by (source, destination)."""
+    found = chosen(ran, operation=operation, role=role)
+    return {tuple(one["ranks"]): one["median"] for one in found}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +67,7 @@ def copies(ran, operation):
 
 
 def test_messages_without_the_engine_reach_three_tiers(by_kernel, run):
-    rates = by_kernel.pairs("bandwidth")
+    rates = pairs(by_kernel, "bandwidth")
     assert set(rates) == ALL
     single = rates[0, 2]
     for (a, b), links in DIRECT.items():
@@ -101,7 +79,7 @@ def test_messages_without_the_engine_reach_three_tiers(by_kernel, run):
 
 
 def test_messages_by_the_engine_stay_below_its_peak(by_engine, run):
-    rates = by_engine.pairs("bandwidth")
+    rates = pairs(by_engine, "bandwidth")
     assert set(rates) == ALL
     assert 45 < max(rates.values()) < 50
     engines = copies(run("p2p", "--sizes", "1GiB", "--operations", "engine"), "engine")
@@ -110,29 +88,29 @@ def test_messages_by_the_engine_stay_below_its_peak(by_engine, run):
 
 
 def test_a_large_message_is_verified_by_a_slice_and_a_small_one_whole(by_kernel):
-    for one in by_kernel.series(operation="bandwidth"):
+    for one in chosen(by_kernel, operation="bandwidth"):
         assert one["bytes"] == 256 << 20
         assert one["verification"]["bytes_checked"] == 1 << 20
-    for one in by_kernel.series(operation="latency"):
+    for one in chosen(by_kernel, operation="latency"):
         assert one["verification"]["bytes_checked"] == 2 * 16
 
 
 def test_one_launch_of_eight_ranks_has_everything(launch):
     ran = launch("--sizes", "16MiB")
     assert ran.code == 0, ran.err
-    document = load_document(ran.output)
+    document = ran.document
     assert document["complete"]
     assert document["clock"] == "simulated"
-    assert set(ran.pairs("bandwidth")) == set(ran.pairs("bandwidth", "share")) == ALL
-    assert set(ran.pairs("latency")) == ALL
-    assert len(ran.series(role="sum")) == 14
+    assert set(pairs(ran, "bandwidth")) == set(pairs(ran, "bandwidth", "share")) == ALL
+    assert set(pairs(ran, "latency")) == ALL
+    assert len(chosen(ran, role="sum")) == 14
     for operation in ("bcast", "allgather", "reduce", "allreduce", "reduce_scatter"):
         times = {len(one["ranks"]): one["median"]
-                 for one in ran.series(operation=operation, experiment="E10")}  # fmt: skip
+                 for one in chosen(ran, operation=operation, experiment="E10")}  # fmt: skip
         assert set(times) == set(range(2, 9))
         assert times[8] > times[2] > 0
     checked = {}
-    for one in ran.series(experiment="E12", datatype="double"):
+    for one in chosen(ran, experiment="E12", datatype="double"):
         checked[one["operation"], one["bytes"]] = one["verification"]["bytes_checked"]
     # Two primes: no number of ranks divides them.
     for count in (1009, 262147):
@@ -146,9 +124,9 @@ def test_pairs_at_once_share_the_link_between_them(launch):
     assert node.widest_path(0, 5) == (0, 1, 5) and node.widest_path(1, 4) == (1, 5, 4)
     ran = launch("--pairs", "0-5,0-2", "--together", "0-5,1-4", "--operations", "bandwidth",
                  *ONLY_PAIRS, HSA_ENABLE_SDMA="0")  # fmt: skip
-    alone, shares = ran.pairs("bandwidth"), ran.pairs("bandwidth", "share")
+    alone, shares = pairs(ran, "bandwidth"), pairs(ran, "bandwidth", "share")
     assert list(shares.values()) == pytest.approx([alone[0, 5] / 2] * 2, rel=0.02)
-    (total,) = ran.series(role="sum")
+    (total,) = chosen(ran, role="sum")
     assert total["median"] == pytest.approx(alone[0, 5], rel=0.02)
     assert total["ranks"] == [0, 5, 1, 4]
 
@@ -156,14 +134,14 @@ def test_pairs_at_once_share_the_link_between_them(launch):
 def test_both_ways_at_once_move_twice_as_much(launch):
     ran = launch("--pairs", "0-1", "--operations", "bandwidth,bandwidth-both", *ONLY_PAIRS,
                  hosts=["device0", "device1"], HSA_ENABLE_SDMA="0")  # fmt: skip
-    one_way, both = ran.pairs("bandwidth")[0, 1], ran.pairs("bandwidth-both")[0, 1]
+    one_way, both = pairs(ran, "bandwidth")[0, 1], pairs(ran, "bandwidth-both")[0, 1]
     assert both == pytest.approx(2 * one_way, rel=0.02)
 
 
 def test_a_link_at_half_width_halves_its_messages(launch, by_kernel):
     ran = launch("--pairs", "0-1,2-3", "--operations", "bandwidth", *ONLY_PAIRS,
                  overlay="link-0-1-half-width", HSA_ENABLE_SDMA="0")  # fmt: skip
-    changed, healthy = ran.pairs("bandwidth"), by_kernel.pairs("bandwidth")
+    changed, healthy = pairs(ran, "bandwidth"), pairs(by_kernel, "bandwidth")
     assert changed[0, 1] == pytest.approx(healthy[0, 1] / 2, rel=0.02)
     assert changed[2, 3] == pytest.approx(healthy[2, 3], rel=0.01)
 
@@ -171,19 +149,19 @@ def test_a_link_at_half_width_halves_its_messages(launch, by_kernel):
 def test_ranks_may_be_on_other_devices_than_their_number(launch, by_kernel):
     ran = launch("--pairs", "0-1,1-2", "--operations", "bandwidth", *ONLY_PAIRS,
                  hosts=["device6", "device0", "device2"], HSA_ENABLE_SDMA="0")  # fmt: skip
-    rates, healthy = ran.pairs("bandwidth"), by_kernel.pairs("bandwidth")
+    rates, healthy = pairs(ran, "bandwidth"), pairs(by_kernel, "bandwidth")
     assert rates[0, 1] == pytest.approx(healthy[6, 0], rel=0.001)
     assert rates[1, 2] == pytest.approx(healthy[0, 2], rel=0.001)
-    assert ran.series()[0]["device_set"] == [6, 0]
+    assert ran.series[0]["device_set"] == [6, 0]
 
 
 def test_ranks_on_domains_use_memory_of_the_host(launch):
     ran = launch("--counts", "1009", "--sizes", "16MiB", hosts=["domain0", "domain3"])
     assert ran.code == 0, ran.err
-    for one in ran.series():
+    for one in ran.series:
         assert one["source"]["memory"] == "host-pageable"
         assert one["device_set"] == []
-    assert [one["source"]["numa_domain"] for one in ran.series(operation="latency")] == [0, 3]
+    assert [one["source"]["numa_domain"] for one in chosen(ran, operation="latency")] == [0, 3]
 
 
 def test_wrong_data_of_one_rank_is_found_among_eight(launch):
@@ -208,4 +186,4 @@ def test_bad_input_ends_a_simulation_with_its_exit_code(launch, arguments, code,
     ran = launch(*arguments, hosts=["device0", "device1"])
     assert ran.code == code
     assert part in ran.err
-    assert not load_document(ran.output)["complete"]
+    assert not ran.document["complete"]

@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
       "the memory it allocates, the devices it sees, and the one it uses.\n"
       "Example: mpiexec -n 8 affinity --output result.json";
   program.define_options = [](CommandLine&) {};
-  program.body = [&team](Run&) { team.step("the report", [] {}); };
+  program.body = [&team](Run&) { team.step("tell where each rank is", [] {}); };
   program.table = print_map;
   program.launch = &team;
   return run_program(program, argc, argv);

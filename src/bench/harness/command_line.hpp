@@ -40,8 +40,8 @@ class CommandLine {
   void heading(const std::string& text);
 
   /// Sets the values. Returns the exit code of a command line that asks for nothing more (--help,
-  /// --version), or is wrong: then a sentence is on standard error. One that does not speak says
-  /// nothing.
+  /// --version), or is wrong: then a sentence is on standard error. Nothing is printed where
+  /// another rank speaks.
   std::optional<int> parse(int argc, char** argv, const std::string& footer, bool speaks = true);
 
   /// The values as they are now, by the names of the document.

@@ -1,7 +1,6 @@
 // A launch of several ranks, as the frame of programs (run.hpp) sees it; src/bench/ranks has it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -50,7 +50,8 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
   line.heading("Testing");
   line.add({"--inject-fault",
             "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into the "
-            "destination) or unwritten; of memcpy also pages-on:DOMAIN",
+            "destination) or unwritten; of memcpy also pages-on:DOMAIN; of a rank "
+            "rank:R:FAULT, where FAULT may be hang, die or throw too",
             "", false},
            options.faults);
 }
@@ -209,7 +210,7 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
 }
 
 /// Reads the options. Returns an exit code where there is nothing to run.
-std::optional<int> parse(CommandLine& line, const Program& program, const CommonOptions& options,
+std::optional<int> parse(const Program& program, CommandLine& line, const CommonOptions& options,
                          int argc, char** argv, bool speaks) {
   const auto ended = line.parse(
       argc, argv,
@@ -219,7 +220,7 @@ std::optional<int> parse(CommandLine& line, const Program& program, const Common
       "docs/result-document.md.",
       speaks);
   if (ended) {
-    return ended;
+    return *ended;
   }
   if (program.resolve) {
     program.resolve();
@@ -262,12 +263,11 @@ void Run::add(const Series& series) {
   if (check.errors > 0 && series.role != "sum") {
     const auto& first = document["verification"]["first_mismatch"];
     const auto element = element_bytes(series.datatype);
-    // Of one rank it was said already.
-    const auto on_rank = check.first_mismatch->rank < 0 || series.ranks.size() == 1
+    const auto on_rank = check.first_mismatch->rank < 0
                              ? ""
                              : " on rank " + std::to_string(check.first_mismatch->rank);
     worsen(Status::wrong_data, where + ": " + std::to_string(check.errors) + " of " +
-                                   std::to_string((check.bytes_checked + element - 1) / element) +
+                                   std::to_string(check.bytes_checked / element) +
                                    (series.datatype.empty() ? " words" : " elements") +
                                    " are wrong, the first" + on_rank + " at byte " +
                                    std::to_string(check.first_mismatch->offset_bytes) +
@@ -303,7 +303,7 @@ int run_program(const Program& program, int argc, char** argv) {
   }
   add_common_options(line, options);
   const bool speaks = launch == nullptr || launch->rank() == 0;
-  if (const auto code = parse(line, program, options, argc, argv, speaks)) {
+  if (const auto code = parse(program, line, options, argc, argv, speaks)) {
     if (launch != nullptr) {
       launch->leave();
     }

@@ -50,7 +50,7 @@ class CrashHandlers {
 
 }  // namespace
 
-void guarded(bool armed, const std::string& what, const std::function<void()>& work) {
+void guarded(bool armed, const std::function<void()>& work) {
   if (!armed) {
     work();
     return;
@@ -65,7 +65,7 @@ void guarded(bool armed, const std::string& what, const std::function<void()>& w
     return;
   }
   throw Failure(Status::unsupported,
-                what + ": MPI crashed on device buffers (" + strsignal(signal) +
+                std::string("MPI crashed on device buffers (") + strsignal(signal) +
                     "), it does not take them here: see --trial, --without and --buffers host");
 }
 

@@ -6,10 +6,9 @@
 
 namespace fabricheck {
 
-/// Runs `work`, which is called `what`. Where `armed`, a crash in it (segmentation fault, bus
-/// error, abort) becomes Failure(unsupported) that says so, after which MPI must not be used any
-/// more.
-void guarded(bool armed, const std::string& what, const std::function<void()>& work);
+/// Runs `work`. Where `armed`, a crash in it (segmentation fault, bus error, abort) becomes
+/// Failure(unsupported) that says so, after which MPI must not be used any more.
+void guarded(bool armed, const std::function<void()>& work);
 
 /// What MPI says of itself and memory of devices, as a sentence; empty when it cannot be asked.
 std::string mpi_about_devices();

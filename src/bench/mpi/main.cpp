@@ -133,16 +133,24 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
   Skipped skipped(request, run.document());
   if (options.trial) {
     for (const auto& job : jobs) {
-      skipped.put(job.operation, "the trial did not come to its end");
+      skipped.put(job.operation, "the trial did not come to it");
     }
   }
   run.plan(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto& job = jobs[i];
     run.begin(job.text());
+    if (options.trial) {
+      skipped.put(job.operation, "the trial ended in it");
+    }
     std::vector<Series> measured;
-    team.step(job.text(),
-              [&] { measured = director.measure(job, run.options().rules, team.data_faults()); });
+    team.step(job.text(), [&] {
+      try {
+        measured = director.measure(job, run.options().rules, team.data_faults());
+      } catch (const Failure& failure) {
+        throw Failure(failure.status(), job.text() + ": " + failure.what());
+      }
+    });
     for (const auto& series : measured) {
       run.add(series);
     }

@@ -132,8 +132,7 @@ double Part::run(const MpiJob& job, int batch) {
     poison(toucher_, arrays_of(job).destination.data(), bytes);
   }
   double seconds = 0;
-  guarded(armed_, job.text(),
-          [&] { seconds = job.ranks > 0 ? calls(job, batch) : messages(job, batch); });
+  guarded(armed_, [&] { seconds = job.ranks > 0 ? calls(job, batch) : messages(job, batch); });
   return seconds;
 }
 

@@ -5,11 +5,6 @@
 
 namespace fabricheck {
 
-class Group;
-
-/// The communicator of a group of ranks.
-MPI_Comm comm_of(const Group& group);
-
 /// Throws Failure(runtime_error), naming the call and what MPI says, unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 

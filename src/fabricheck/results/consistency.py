@@ -64,11 +64,11 @@ def _contradictions(document: ResultDocument) -> Findings:
     for index, series in enumerate(document["series"]):
         for field, reason in (
             *_of_the_statistics(series),
+            *(() if of_tool else launches.contradictions(series, document.get("ranks"))),
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
             *other_tools.contradictions(series, of_tool),
-            *(() if of_tool else launches.contradictions(series, document.get("ranks"))),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
         ):

@@ -13,6 +13,21 @@ Route by_kernel(const NodeDescription& node, int device, const Place& own, const
   return route;
 }
 
+/// Through host memory near the sender, for devices without a way between them.
+std::optional<Route> staged(const NodeDescription& node, const Place& source,
+                            const Place& destination, int domain) {
+  const auto host = "domain" + std::to_string(domain);
+  const auto down = node.copy.find({source, host});
+  const auto up = node.copy.find({host, destination});
+  if (down == node.copy.end() || up == node.copy.end()) {
+    return std::nullopt;
+  }
+  Route route = down->second;
+  route.links.insert(route.links.end(), up->second.links.begin(), up->second.links.end());
+  route.start += up->second.start;
+  return route;
+}
+
 }  // namespace
 
 std::map<std::pair<Place, Place>, Route> message_routes(const NodeDescription& node,
@@ -30,6 +45,10 @@ std::map<std::pair<Place, Place>, Route> message_routes(const NodeDescription& n
       // No engine copies within a device.
       if (reaches && (i == j || !by_engine)) {
         routes[{own, other}] = by_kernel(node, device, own, other);
+      } else if (routes.count({own, other}) == 0) {
+        if (const auto route = staged(node, own, other, node.devices[i].domain)) {
+          routes[{own, other}] = *route;
+        }
       }
     }
   }
