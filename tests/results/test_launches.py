@@ -48,15 +48,6 @@ def message(operation="bandwidth", ranks=(0, 1), value=30.0, **changes):
     ) | (changes)
 
 
-def placed(operation="h2d", member=0, **changes):
-    """Build a series of E6: one rank copies between pageable memory and its device."""
-    base = factories.host_copy(operation, member % 2, memory="host-pageable")
-    both = operation == "both"
-    ways = {"direction": "both-ways" if both else "one-way", "bytes_moved": (1 + both) << 28}
-    extra = {"experiment": "E6", "ranks": [member], "datatype": None, "placement": "right"}
-    return base | ways | extra | changes
-
-
 def content(*series, ranks=None, **changes):
     members = [rank(index) for index in range(4)] if ranks is None else ranks
     result = factories.simulated_document(series=list(series), versions=VERSIONS, **changes)
@@ -104,12 +95,6 @@ def test_messages_of_host_memory_need_no_device():
     series = message(source=HOST, destination=HOST, device_set=[])
     parse(series, ranks=nobody)
     assert "device_set: is [], and the devices of the ranks are [0, 1]" in refused(series)
-
-
-def test_copies_of_placed_ranks_load():
-    single = [placed(name) for name in ("h2d", "d2h", "both")]
-    shares = [placed("h2d", index, role="share", device_set=[0, 1]) for index in range(4)]
-    parse(*single, *shares)
 
 
 def test_what_was_skipped_is_told():
@@ -185,17 +170,6 @@ def test_ranks_and_the_version_of_mpi_belong_together():
         (message(datatype=None), "datatype: does not fit the engine mpi"),
         (message(placement="right"), "placement: is set, and the experiment is E9"),
         (message(bytes_moved=7), "bytes_moved: is 7, and 1048576 bytes are counted once"),
-        (placed(placement=None), "placement: is null, and the experiment is E6"),
-        (placed(ranks=None), "ranks: is missing in a series of E6"),
-        (placed(operation="bcast"), "operation: 'bcast' is none of E6"),
-        (placed(direction="local"), "direction: is local, and h2d has another"),
-        (placed(engine="kernel"), "engine: is kernel, and h2d is by copy-engine"),
-        (placed(engine="mpi"), "datatype: does not fit the engine mpi"),
-        (placed(ranks=[0, 1]), "ranks: are 2, and a copy is of one"),
-        (placed(role="sum", device=None), "role: is sum, and E6 tells each rank apart"),
-        (placed(device=1, device_set=[0, 1]), "device: is 1, and that of rank 0 is 0"),
-        (placed(device_set=[1]), "device_set: lacks the device of rank 0"),
-        (placed(device_set=[0, 1]), "names several devices, and the series is single"),
         (factories.host_copy(placement="right"), "placement: is set, and no ranks take part"),
         (factories.host_copy(datatype="byte"), "datatype: is set, and no ranks take part"),
         (factories.host_copy(direction="collective"), "ranks: is missing in a series of E4"),

@@ -50,7 +50,7 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
   line.heading("Testing");
   line.add({"--inject-fault",
             "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into the "
-            "destination) or unwritten; of memcpy also pages-on:DOMAIN; of a rank "
+            "destination) or unwritten; of memcpy and pingpong also pages-on:DOMAIN; of a rank "
             "rank:R:FAULT, where FAULT may be hang, die or throw too",
             "", false},
            options.faults);

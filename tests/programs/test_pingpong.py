@@ -1,0 +1,242 @@
+"""`pingpong` by MPICH on the host runtime: its documents, its table, and how it ends on faults."""
+
+from __future__ import annotations
+
+import functools
+import os
+import statistics
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fabricheck.results.document import load
+
+#: Short, and never too noisy.
+QUICK = ("--warm-up", "0", "--series-time", "0", "--noise-limit", "10")
+SMALL = (*QUICK, "--sizes", "64KiB")
+ONE = (*SMALL, "--memory", "pageable", "--operations", "h2d")
+OPERATIONS = {"h2d": 1, "d2h": 1, "both": 2}
+MEMORY = ("host-pageable", "host-pinned")
+
+
+@pytest.fixture
+def pingpong(ranks):
+    return functools.partial(ranks, "pingpong")
+
+
+def keys(ran):
+    """Return rank, kind of host memory, operation and size of each series, in order."""
+    return [
+        (*one["ranks"], host_of(one)["memory"], one["operation"], one["bytes"])
+        for one in ran.series
+    ]
+
+
+def host_of(series):
+    return series["destination" if series["operation"] == "d2h" else "source"]
+
+
+def domain_of(core: int) -> int:
+    """Return the NUMA domain of a core of this machine."""
+    folders = Path(f"/sys/devices/system/cpu/cpu{core}").glob("node[0-9]*")
+    return next((int(folder.name[4:]) for folder in folders), 0)
+
+
+def rows(ran):
+    """Return the lines of the table, split, by their order."""
+    lines = [line.split() for line in ran.err.splitlines()]
+    head = next(index for index, line in enumerate(lines) if line[:2] == ["rank", "cores"])
+    return lines[head + 1 :]
+
+
+def test_every_rank_measures_every_operation_and_kind_of_memory_at_once(pingpong):
+    ran = pingpong(2, *SMALL)
+    assert ran.code == 0, ran.err
+    document = load(ran.output)
+    assert document["complete"]
+    assert keys(ran) == [
+        (rank, memory, operation, 64 << 10)
+        for memory in MEMORY
+        for operation in OPERATIONS
+        for rank in (0, 1)
+    ]
+    for series in document["series"]:
+        (rank,) = series["ranks"]
+        place = document["ranks"][rank]
+        assert (series["experiment"], series["role"], series["batch"]) == ("E6", "share", 1)
+        assert (series["engine"], series["placement"]) == ("copy-engine", "given")
+        assert series["device"] == place["device"] == rank
+        assert series["device_set"] == [0, 1]
+        assert host_of(series)["numa_domain"] == place["memory_domain"]
+        messages = OPERATIONS[series["operation"]]
+        assert series["bytes_moved"] == messages * series["bytes"]
+        assert series["verification"]["bytes_checked"] == messages * series["bytes"]
+        assert len(series["samples"]) == 7
+        assert series["host_clock"] is None
+
+
+def test_all_ranks_take_as_many_samples(pingpong):
+    # Never precise enough: up to the most, on both ranks.
+    ran = pingpong(2, "--sizes", "4KiB", "--operations", "h2d", "--memory", "pageable",
+                   "--warm-up", "0", "--noise-limit", "10", "--precision", "0",
+                   "--max-samples", "9", "--series-time", "600")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert [len(one["samples"]) for one in ran.series] == [9, 9]
+
+
+def test_one_rank_is_alone(pingpong):
+    ran = pingpong(1, *ONE, "--placement", "half_right")
+    assert ran.code == 0, ran.err
+    (series,) = ran.series
+    assert (series["role"], series["device_set"], series["ranks"]) == ("single", [0], [0])
+    assert series["placement"] == "half_right"
+
+
+def test_it_starts_without_a_launcher(run):
+    ran = run("pingpong", *ONE)
+    assert ran.code == 0, ran.err
+    assert [one["role"] for one in ran.series] == ["single"]
+
+
+def test_sizes_start_at_a_byte_and_are_verified_to_it(pingpong):
+    ran = pingpong(2, *QUICK, "--sizes", "1,4:64,100", "--memory", "pinned")
+    assert ran.code == 0, ran.err
+    sizes = [1, 4, 8, 16, 32, 64, 100]
+    for operation, messages in OPERATIONS.items():
+        found = [one for one in ran.series if one["operation"] == operation]
+        assert [one["bytes"] for one in found if one["ranks"] == [1]] == sizes
+        assert all(one["verification"]["bytes_checked"] == messages * one["bytes"] for one in found)
+
+
+def test_the_table_tells_each_rank_apart_in_milliseconds(pingpong):
+    ran = pingpong(2, *ONE, "--map", "1,0")
+    assert ran.code == 0, ran.err
+    found = rows(ran)
+    assert [(row[0], row[3], row[5]) for row in found] == [("0", "1", "h2d"), ("1", "0", "h2d")]
+    for row, series in zip(found, ran.series, strict=True):
+        times = [series["bytes"] / sample / 1e6 for sample in series["samples"]]
+        told = [float(text) for text in row[8:12]]
+        wanted = [statistics.mean(times), statistics.stdev(times), min(times), max(times)]
+        assert told == pytest.approx(wanted, abs=6e-6)
+        rate = series["bytes"] / statistics.mean(times) / 1e6
+        assert float(row[12]) == pytest.approx(rate, rel=1e-4)
+        assert (row[13], row[14].rstrip(",")) == (str(len(times)), "verified")
+
+
+def test_ranks_share_a_device_when_told_so(pingpong):
+    ran = pingpong(2, *SMALL, "--map", "0,0")
+    assert ran.code == 0, ran.err
+    document = load(ran.output)
+    assert "ranks 0, 1 share device 0" in document["notes"]
+    assert {(one["device"], *one["device_set"]) for one in document["series"]} == {(0, 0)}
+    assert {one["role"] for one in document["series"]} == {"share"}
+
+
+def test_more_ranks_than_devices_share_them_in_turn(pingpong):
+    ran = pingpong(3, *ONE)
+    assert ran.code == 0, ran.err
+    document = load(ran.output)
+    assert [(one["device"], one["device_set"]) for one in document["series"]] == [
+        (0, [0, 1]), (1, [0, 1]), (0, [0, 1])]  # fmt: skip
+    assert document["notes"] == ["ranks 0, 2 share device 0"]
+
+
+def test_a_rank_goes_to_its_core_and_its_memory_with_it(pingpong):
+    cores = sorted(os.sched_getaffinity(0))
+    ran = pingpong(2, *ONE, "--bind", f"{cores[-1]},{cores[0]}", "--placement", "right")
+    assert ran.code == 0, ran.err
+    document = load(ran.output)
+    assert [rank["cores"] for rank in document["ranks"]] == [[cores[-1]], [cores[0]]]
+    domains = {core: one["index"] for one in document["host"]["numa_domains"]
+               for core in one["cores"]}  # fmt: skip
+    for series, core in zip(document["series"], (cores[-1], cores[0]), strict=True):
+        assert series["source"]["numa_domain"] == domains[core]
+        assert series["placement"] == "right"
+    assert [row[1] for row in rows(ran)] == [str(cores[-1]), str(cores[0])]
+
+
+@pytest.mark.parametrize(
+    ("operation", "words", "word"),
+    [("h2d", 13, 8), ("d2h", 13, 96), ("both", 25, 96)],
+)
+def test_one_wrong_bit_names_rank_operation_and_offset(pingpong, operation, words, word):
+    ran = pingpong(2, *QUICK, "--sizes", "100", "--operations", operation, "--memory", "pageable",
+                   "--inject-fault", f"rank:1:flip-bit:{word}:3")  # fmt: skip
+    said = f"{operation} of 100 B on rank 1: 1 of {words} words are wrong"
+    assert f"{said}, the first at byte {word}: expected 0x" in ran.sentence
+    assert ran.code == 5
+    document = load(ran.output)
+    assert document["complete"]
+    right, wrong = (one["verification"] for one in document["series"])
+    assert (right["errors"], wrong["errors"]) == (0, 1)
+    first = wrong["first_mismatch"]
+    assert (first["rank"], first["offset_bytes"]) == (1, word)
+    assert first["device"] == (1 if operation == "h2d" else None)
+    assert int(first["expected"], 16) ^ int(first["found"], 16) == 8
+    assert " ".join(rows(ran)[1][14:16]).startswith("1 WRONG")
+
+
+@pytest.mark.parametrize("memory", ["pageable", "pinned"])
+def test_a_copy_that_never_came_is_found(pingpong, memory):
+    ran = pingpong(2, *QUICK, "--sizes", "4", "--memory", memory, "--inject-fault",
+                   "rank:0:unwritten")  # fmt: skip
+    assert ran.code == 5
+    assert [one["verification"]["errors"] for one in ran.series] == [1, 0] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--placement", "wrong"], 2, "--placement: wrong not in {given,right,in_order"),
+        (["--operations", "h2d-sync"], 2, "'h2d-sync' is not an operation: choose from h2d"),
+        (["--memory", "managed"], 2, "'managed' is not a kind of host memory"),
+        (["--sizes", "0"], 2, "'0' is not a size"),
+        (["--sizes", "8:4"], 2, "the range '8:4' ends below its start"),
+        (["--sizes", "100TiB"], 3, "100 TiB more are needed"),
+        (["--map", "0,7"], 3, "rank 1: device 7 does not exist: the rank sees 2, 0 to 1"),
+        (["--map", "0"], 2, "rank 1: --map names the devices of 1 rank(s), and there are more"),
+        (["--bind", "CORE,4096"], 3, "rank 1: core 4096 is not open to this process"),
+        (["--inject-fault", "rank:1:pages-on:DOMAIN"], 2, "rank 1: the fault pages-on:"),
+        (["--inject-fault", "rank:1:pages-on:4711"], 3, "rank 1: NUMA domain 4711 is not open"),
+        (["--inject-fault", "rank:1:pages-on:x"], 2, "the NUMA domain 'x' is not a whole number"),
+        (["--inject-fault", "flip-bit:0:0"], 2, "is not a fault of a rank"),
+        (["--inject-fault", "rank:1:flip-bit:4096:0", "--sizes", "4KiB"], 2, "outside an array"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_its_exit_code(pingpong, arguments, code, said):
+    core = max(os.sched_getaffinity(0))
+    bound = ["--bind", f"{core},{core}"] if any("DOMAIN" in text for text in arguments) else []
+    domain = domain_of(core)
+    texts = [text.replace("CORE", str(core)).replace("DOMAIN", str(domain)) for text in arguments]
+    ran = pingpong(2, *QUICK, *bound, *texts)
+    assert ran.code == code
+    assert said in ran.sentence
+    assert ran.err.count("pingpong: ") == 1
+    if ran.output.exists():  # options were understood
+        document = load(ran.output)
+        assert not document["complete"] and document["outcome"]["exit_code"] == code
+
+
+def test_a_rank_that_fails_or_hangs_between_copies_is_named(pingpong):
+    again = (*QUICK, "--memory", "pageable", "--operations", "h2d", "--sizes", "4,8")
+    # Steps: what there is, the plan, then one for each series.
+    ran = pingpong(2, *again, "--inject-fault", "rank:1:throw:4")
+    assert ran.code == 4
+    assert ran.sentence == "pingpong: rank 1: failed on purpose"
+    assert [one["bytes"] for one in ran.series] == [4, 4]
+    ran = pingpong(2, *again, "--inject-fault", "rank:1:hang:4", "--time-limit", "2")
+    outcome = load(ran.output)["outcome"]
+    assert outcome["status"] == "time-limit"
+    assert outcome["message"].endswith(
+        "rank 1 has not come to: h2d of 8 B with host-pageable memory"
+    )
+
+
+def test_help_explains_itself(programs):
+    done = subprocess.run(
+        [str(programs / "pingpong"), "--help"], capture_output=True, text=True, check=True
+    )
+    for word in ("--map", "--bind", "--placement", "both", "pageable", "Exit codes", "Example",
+                 "GB/s"):  # fmt: skip
+        assert word in done.stdout
