@@ -140,6 +140,7 @@ site_configuration = {
                         "osu": {
                             "sizes": [16 << 20, 64 << 20],
                             "rounds": {"iterations": 1, "warm_up": 0, "window": 8},
+                            "latency_rounds": {"iterations": 1, "warm_up": 0},
                         },
                     },
                 },

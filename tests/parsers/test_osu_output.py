@@ -83,6 +83,11 @@ GOOD = {
         "osu_bw",
         doubled(MIB, 256 * MIB),
     ),
+    "latency cuda": (
+        recorded("osu_latency_gpu0_gpu1", "osu-7.4-cuda-h200"),
+        "osu_latency",
+        doubled(1, 8192),
+    ),
     "bcast cuda": (recorded("osu_bcast_8ranks", "osu-7.4-cuda-h200"), "osu_bcast", (MIB,)),
     "tails": (TAILS, "osu_latency", (1, 2)),
     "reduce_scatter": (REDUCE_SCATTER, "osu_reduce_scatter", (MIB,)),

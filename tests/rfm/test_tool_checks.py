@@ -127,6 +127,7 @@ def test_pairs_and_collectives_of_osu(node):
     )
     assert commands[0].endswith("osu_bw -m 16777216:1073741824 -i 5 -x 1 -W 64 -d cuda D D")
     assert commands[1].endswith("osu_bw -m 16777216:1073741824 -i 1 -x 0 -W 1 -c -u 0 -d cuda D D")
+    assert " -i 1000 -x 100 -d cuda" in next(one for one in commands if "osu_latency" in one)
     # All pairs in one document, and every set of devices once.
     pairs = {tuple(one["device_set"]) for one in document_of(node, "osu_all_pairs")["series"]}
     assert len(pairs) == 12

@@ -213,6 +213,13 @@ DEVICES = {"buffers": "device", "accelerator": "rocm"}
             ": it was ended by signal 11: ",
         ),
         (
+            "cat CUDA/osu_allgather_2ranks_crashed.txt; "
+            "cat CUDA/osu_allgather_2ranks_crashed.err >&2; kill -SEGV $$",
+            4,
+            ": it was ended by signal 11: prterun noticed that process rank 1 with PID 2685 on "
+            "node vm exited on signal 11 (Segmentation fault).",
+        ),
+        (
             "sed 's/MPI /MPI-ROCM /' OSU/osu_bw_scan.txt | head -n 4",
             4,
             ", line 4: the text ends here, the row of 1048576 B is missing.",
@@ -225,7 +232,16 @@ DEVICES = {"buffers": "device", "accelerator": "rocm"}
         ),
         ("/no/such/program", 4, ": it ended with exit code 127: "),
     ],
-    ids=["no devices", "not built", "one rank", "crashed", "header", "one device", "no program"],
+    ids=[
+        "no devices",
+        "not built",
+        "one rank",
+        "crashed",
+        "framed",
+        "header",
+        "one device",
+        "no program",
+    ],
 )
 def test_runs_of_osu_that_are_not_good(tmp_path, command, code, sentence):
     command = command.replace("OSU/", f"{OSU}/").replace("CUDA", f"{OUTPUTS}/osu-7.4-cuda-h200")

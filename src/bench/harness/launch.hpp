@@ -36,9 +36,10 @@ class Launch {
   /// rank 0. Collective.
   virtual Outcome agree(const Outcome& mine) = 0;
 
-  /// What ends the run although this rank still works or waits: another one failed or died.
+  /// What ends the run although this rank still works or waits: another one failed or died. Unless
+  /// `now`, the ranks have some time to agree on it by themselves.
   /// Called by the watchdog's thread, which may not use MPI.
-  virtual std::optional<Outcome> trouble() = 0;
+  virtual std::optional<Outcome> trouble(bool now) = 0;
   /// Which ranks the others wait for, to follow a sentence; empty when that is not known.
   [[nodiscard]] virtual std::string waited_for() const = 0;
 

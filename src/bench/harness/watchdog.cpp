@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 #include "harness/sampling.hpp"
@@ -17,6 +19,7 @@ namespace {
 
 constexpr double kLater = 5;   // seconds after rank 0 at which other ranks give up
 constexpr double kLook = 0.2;  // seconds between two looks at the other ranks
+constexpr std::chrono::milliseconds kPatience{500};
 
 sigset_t handled_signals() {
   sigset_t set;
@@ -52,7 +55,7 @@ Watchdog::Watchdog(std::string name, double seconds, Document& document, Launch*
   thread_ = std::thread([this] { watch(); });
   if (is_simulated_rank()) {
     forget_halt_ = on_simulated_halt([this] {
-      const auto trouble = launch_->trouble();
+      const auto trouble = launch_->trouble(true);  // nothing goes on: there is nothing to wait for
       end(status_word(trouble ? trouble->status : Status::runtime_error),
           static_cast<int>(trouble ? trouble->status : Status::runtime_error),
           trouble ? trouble->sentence
@@ -86,11 +89,15 @@ void Watchdog::watch() {
     if (stopping_) {
       return;
     }
-    if (signal >= 0) {
-      end("interrupted", 128 + signal, "interrupted by signal " + std::to_string(signal));
-    }
-    if (const auto trouble = looks ? launch_->trouble() : std::nullopt) {
+    // A launcher that sees a rank die asks the others to end: first, what happened to that rank.
+    if (const auto trouble = looks ? launch_->trouble(signal >= 0) : std::nullopt) {
       end(status_word(trouble->status), static_cast<int>(trouble->status), trouble->sentence);
+    }
+    if (signal >= 0) {
+      if (!speaks) {
+        std::this_thread::sleep_for(kPatience);  // lest rank 0 takes this rank for a dead one
+      }
+      end("interrupted", 128 + signal, "interrupted by signal " + std::to_string(signal));
     }
   }
 }

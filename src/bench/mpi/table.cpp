@@ -70,13 +70,19 @@ void print_collectives(const json& document, std::FILE* out) {
     std::map<std::pair<std::string, std::size_t>, std::string> cells;
     std::vector<std::size_t> columns;
   };
-  std::map<std::string, Rows> tables;
+  std::vector<std::pair<std::string, Rows>> tables;  // in the order of the document
   for (const auto& series : document["series"]) {
     if (series["experiment"] != "E10") {
       continue;
     }
-    auto& table = tables[format_size(series["bytes"].get<std::uint64_t>()) + " of " +
-                         series["datatype"].get<std::string>()];
+    const auto title = format_size(series["bytes"].get<std::uint64_t>()) + " of " +
+                       series["datatype"].get<std::string>();
+    auto known = std::find_if(tables.begin(), tables.end(),
+                              [&title](const auto& one) { return one.first == title; });
+    if (known == tables.end()) {
+      known = tables.insert(tables.end(), {title, {}});
+    }
+    auto& table = known->second;
     const auto name = series["operation"].get<std::string>();
     const auto ranks = series["ranks"].size();
     if (std::find(table.names.begin(), table.names.end(), name) == table.names.end()) {

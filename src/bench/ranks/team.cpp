@@ -318,14 +318,14 @@ Outcome Team::agree(const Outcome& mine) {
   }
 }
 
-std::optional<Outcome> Team::trouble() {
+std::optional<Outcome> Team::trouble(bool now) {
   const std::lock_guard lock(state_->looking);
   if (state_->settled) {
     return std::nullopt;
   }
   auto found = trouble_on(state_->board, !is_simulated_rank());
-  if (!found || is_simulated_rank()) {
-    return found;  // a simulation in which nothing goes on has nothing to wait for
+  if (!found || now) {
+    return found;
   }
   if (!state_->trouble_since) {
     state_->trouble_since = wall_seconds();

@@ -55,7 +55,7 @@ class Team : public Launch {
   void define_options(CommandLine& line) override;
   void describe(Document& document, const std::vector<std::string>& faults) override;
   Outcome agree(const Outcome& mine) override;
-  std::optional<Outcome> trouble() override;
+  std::optional<Outcome> trouble(bool now) override;
   [[nodiscard]] std::string waited_for() const override;
   void leave() override;
 

@@ -199,7 +199,10 @@ def _devices(series: Series) -> str:
     together = ranges(series["device_set"])
     ranks = series.get("ranks")
     if series["device"] is None and ranks:
-        return together or f"{len(ranks)} ranks"
+        if series["direction"] == "collective" or len(ranks) != 2:
+            return together or f"{len(ranks)} ranks"
+        ends = (series["source"]["device"], series["destination"]["device"])
+        return "{} to {}".format(*ends) if None not in ends else "ranks {} to {}".format(*ranks)
     if series["role"] == "single":
         return str(series["device"])
     if series["role"] == "share":

@@ -151,6 +151,8 @@ class AffinityCheck(RanksCheck, special=True):  # type: ignore[call-arg]
 
     @run_before("performance")  # type: ignore[untyped-decorator]
     def _show_map(self) -> None:
+        if self.is_dry_run():
+            return
         for line in shown(load(Path(self.stagedir) / RESULT)):
             self.logger.info(f"{self.name}: {line}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -89,11 +90,11 @@ class MpiCheck(RanksCheck, special=True):  # type: ignore[call-arg]
             raise SanityError("\n".join([str(error), *self._not_reached()])) from None
 
     def _not_reached(self) -> Iterator[str]:
-        partial = Path(self.stagedir) / f"{RESULT}.partial"
-        try:
-            skipped = json.loads(partial.read_text()).get("skipped") or []
-        except (OSError, ValueError):
-            return
+        skipped: list[dict[str, str]] = []
+        for name in (RESULT, f"{RESULT}.partial"):  # a crash may leave either
+            with contextlib.suppress(OSError, ValueError):
+                found = json.loads((Path(self.stagedir) / name).read_text())
+                skipped = skipped or found.get("skipped") or []
         names = [one["operation"] for one in skipped if one["operation"] not in self.without]
         if names:
             yield (

@@ -30,12 +30,14 @@ class OsuCheck(ToolCheck, special=True):  # type: ignore[call-arg]
     sizes: the first and the last message size in bytes; those between double.
     stated_sizes: what the partition calls them among its extras of ``osu``.
     rounds: iterations, those to warm up, and of ``osu_bw`` messages in flight.
+    latency_rounds: those of ``osu_latency``, whose few microseconds need more to be steady.
     """
 
     program = "osu"
     sizes: tuple[int, int]
     stated_sizes = "sizes"
     rounds: Mapping[str, int] = {"iterations": 20, "warm_up": 2, "window": 64}
+    latency_rounds: Mapping[str, int] = {"iterations": 1000, "warm_up": 100}
 
     def plan(self) -> Plan:
         """Return the launches, and that the banner must name the accelerator."""
@@ -71,7 +73,8 @@ class OsuCheck(ToolCheck, special=True):  # type: ignore[call-arg]
         :param devices: those of the ranks, in order; empty for host memory.
         :param sizes: the first and the last, in bytes.
         """
-        given = {**self.rounds, **self.stated("osu").get("rounds", {})}
+        which = "latency_rounds" if program == "osu_latency" else "rounds"
+        given = {**getattr(self, which), **self.stated("osu").get(which, {})}
         once = {"iterations": 1, "warm_up": 0, "window": 1}
         for verifies, rounds in ((False, given), (True, once)):
             name = "-".join([program, *(map(str, devices) if devices else [f"{ranks}ranks"])])

@@ -14,7 +14,11 @@ from fabricheck.rfm import launchers
 from fabricheck.rfm.base import MeasuringCheck
 
 #: How a launcher is asked to bind rank i to the i-th of these cores, and to that one only.
-BINDING = {"srun": "--cpu-bind=map_cpu:{}", "mpiexec": "-bind-to user:{}"}
+BINDING = {
+    "srun": "--cpu-bind=map_cpu:{}",
+    "mpiexec": "-bind-to user:{}",  # MPICH
+    "mpirun-openmpi": "--map-by pe-list={}:ordered:hwtcpus",  # Open MPI 5
+}
 
 
 class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
@@ -30,7 +34,9 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     def placed(self) -> Placement | None:
         """The placement on this partition's node; ``None`` as the launcher puts the ranks.
 
-        :raises PipelineError: when the partition has no node model, or that no such placement.
+        Skips the check on a node that has no such placement.
+
+        :raises PipelineError: when the partition has no node model.
         """
         if not self.placement:
             return None
@@ -39,14 +45,14 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             raise PipelineError(
                 f"{where} names no node model, and so no placement {self.placement}."
             )
-        try:
-            return self.node.placements()[self.placement]
-        except KeyError:
-            known = ", ".join(self.node.placements())
-            raise PipelineError(
-                f"{where}: its node {self.node.name} has no placement {self.placement}; it has "
-                f"{known}."
-            ) from None
+        known = self.node.placements()
+        # Where every core is near every device there is no wrong placement to be measured.
+        self.skip_if(
+            self.placement not in known,
+            f"{where}: its node {self.node.name} has no placement {self.placement}; it has "
+            f"{', '.join(known)}.",
+        )
+        return known[self.placement]
 
     @property
     def rank_devices(self) -> Sequence[int]:

@@ -44,6 +44,7 @@ class _Osu(_Section):
     pair_sizes: Sizes | None = None
     collective_sizes: Sizes | None = None
     rounds: _Rounds | None = None
+    latency_rounds: _Rounds | None = None
 
 
 class _Rccl(_Section):

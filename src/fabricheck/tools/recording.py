@@ -286,11 +286,21 @@ def _values(found: tuple[Series, ...]) -> str:
 
 
 def _last_line(*files: Path) -> str:
-    """Return the last words of a program, from the first file that has any."""
+    """Return the last words of a program, from the first file that has any.
+
+    Open MPI frames what it says last by lines of hyphens: then all that stands between them.
+    """
     for file in files:
-        lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        if lines:
-            return lines[-1].strip()[:200]
+        text = file.read_text(encoding="utf-8", errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        framed = bool(lines) and not lines[-1].strip("-")
+        while lines and not lines[-1].strip("-"):
+            lines.pop()
+        if not lines:
+            continue
+        above = [i for i, line in enumerate(lines) if not line.strip("-")] if framed else []
+        first = above[-1] + 1 if above else len(lines) - 1
+        return " ".join(lines[first:])[:200]
     return "it said nothing."
 
 
