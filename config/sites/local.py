@@ -72,7 +72,7 @@ site_configuration = {
                         "scan_sizes": f"1KiB:{host.array_bytes(least=256 << 20)}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.array_bytes(least=256 << 20)}",
-                        "pingpong_bytes": host.array_bytes(),
+                        "pingpong_bytes": 64 << 20,
                         "mpi_bytes": 16 << 20,
                         # Nothing is accepted or refused here by a reference, and other work on a
                         # shared machine widens intervals at times: a run ends only when one is

@@ -92,7 +92,7 @@ class memcpy_scan(CopyCheck):
     devices = "0"
     # Many series of few samples: the curve matters, and every point says how sure it is. Of 15 the
     # interval leaves out the three extreme ones on either side, which other work on a host makes.
-    arguments = ("--max-samples", "15", "--series-time", "1")
+    arguments = ("--max-samples", "15", "--series-time", "1", "--batch-time", "0.003")
     metrics = tuple(
         copies(operation, memory, "near", "worst", "{}_{}_{}", experiment="E2", bytes=LARGEST)
         for operation in OPERATIONS

@@ -72,7 +72,10 @@ class stream_scan(StreamCheck):
     descr = "STREAM triad over array sizes and block sizes on the first device (E1)"
     tags = {"E1", "full"}
     # Many series of few samples: the curve matters, and every point says how sure it is.
-    arguments = ("--devices", "0", "--kernels", "triad", "--max-samples", "7")
+    arguments = (
+        *("--devices", "0", "--kernels", "triad"),
+        *("--max-samples", "7", "--batch-time", "0.003"),
+    )
     reference = {"$ref": "stream.yaml"}
     metrics = tuple(
         stream(f"triad_{reduce}_block", reduce, ("block_size",), operation="triad", bytes=LARGEST)

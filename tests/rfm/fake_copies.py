@@ -120,7 +120,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     for name in ("devices", "domains", "memory", "operations", "sizes", "expect"):
         parser.add_argument(f"--{name}")
-    for name in ("max-samples", "series-time", "noise-limit", "time-limit"):
+    for name in ("max-samples", "batch-time", "series-time", "noise-limit", "time-limit"):
         parser.add_argument(f"--{name}", type=float)
     parser.add_argument("--output", type=Path)
     return parser.parse_args()

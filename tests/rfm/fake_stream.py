@@ -193,7 +193,7 @@ def arguments():
     parser.add_argument("--block-sizes", default="256")
     parser.add_argument("--source", default="device")
     parser.add_argument("--destination", default="device")
-    for name in ("samples", "max-samples", "precision", "noise-limit", "series-time"):
+    for name in ("samples", "batch-time", "max-samples", "precision", "noise-limit", "series-time"):
         parser.add_argument(f"--{name}", type=float)
     parser.add_argument("--time-limit", type=float)
     parser.add_argument("--output", type=Path)
