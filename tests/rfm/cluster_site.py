@@ -1,6 +1,7 @@
 """A cluster of one node with the two ways to run there, as docs/schedulers.md shows them.
 
 Its node is simulated: what a real site states differently are features, devices and environment.
+Ranks are started by srun on the processor of this machine, because a simulated node has smpirun.
 """
 
 import os
@@ -16,6 +17,19 @@ NODE = {
         "scan_sizes": "1KiB:8GiB",
         "scan_block_sizes": [256],
         "noise_limit": 0.1,
+    },
+}
+
+RANKS = {
+    "environs": ["host"],
+    "features": ["devices", "several_devices", "ranks"],
+    "devices": [{"type": "virtual", "arch": "host", "num_devices": 2}],
+    "extras": {
+        "expected_checks": ["affinity", "mpi_data"],
+        "physical_bounds": {
+            "us": {"value": 1e-6, "origin": "derived", "how": "a cycle"},
+        },
+        "noise_limit": 0.75,
     },
 }
 
@@ -38,10 +52,34 @@ site_configuration = {
                     "launcher": "srun",
                     **NODE,
                 },
+                {
+                    "name": "ranks",
+                    "scheduler": "squeue",
+                    "launcher": "srun",
+                    "access": ["--partition=test"],
+                    **RANKS,
+                },
+                {
+                    "name": "ranks-allocation",
+                    "scheduler": "local",
+                    "launcher": "srun",
+                    **RANKS,
+                },
             ],
         }
     ],
     "environments": [
+        {
+            "name": "host",
+            "target_systems": ["cluster"],
+            "features": ["affinity", "mpi"],
+            "env_vars": [["FABRICHECK_HOST_DEVICES", "2"]],
+            "extras": {
+                "runtime": "host",
+                "programs": os.environ["FABRICHECK_HOST_PROGRAMS"],
+                "build_command": "make build",
+            },
+        },
         {
             "name": "sim",
             "target_systems": ["cluster"],

@@ -88,9 +88,11 @@ def cluster(slurm, suite, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", str(slurm / "slurm.conf"))
     references = suite.own_references().parent
     for file in references.glob("*.yaml"):
-        file.write_text(file.read_text().replace("local:sim-mi250x", "cluster:.*"))
+        text = file.read_text().replace("local:sim-mi250x", "cluster:(queue|allocation)")
+        file.write_text(text.replace("local:host", "cluster:ranks.*"))
     suite.own_site(SITE)
     suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")
+    suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(ROOT / "build" / "host" / "bin")
     yield suite
     for job in tell("squeue", "--noheader", "--format=%i").split():
         subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
@@ -209,6 +211,25 @@ def test_a_check_over_its_time_limit_leaves_the_allocation_to_the_next(cluster, 
     assert re.search(r"FAIL.*stream_local", outcome.text)
     assert "job timed out" in outcome
     assert re.search(r"OK.*node_topology", outcome.text)
+
+
+def test_ranks_are_started_by_srun(cluster):
+    chosen = ("-n", "^affinity$", "-n", "^mpi_data$")
+    outcome = cluster("--system=cluster:ranks", "-r", *chosen)
+    assert outcome.status == 0, outcome
+    assert "affinity: rank 1 on " in outcome
+    assert "[ PASSED ] Ran 2/2 test case(s)" in outcome
+    (job,) = cluster.results.glob("output/*/cluster/ranks/host/mpi_data/rfm_job.sh")
+    assert "#SBATCH --ntasks=2\n" in job.read_text()
+    assert re.search(r"^srun .*--ntasks=2 .*mpi ", job.read_text(), re.MULTILINE)
+
+
+def test_ranks_are_started_by_srun_inside_an_allocation(cluster):
+    chosen = ("-n", "^affinity$", "-n", "^mpi_data$")
+    run = cluster.start("--system=cluster:ranks-allocation", "-r", *chosen, inside=ALLOCATION)
+    outcome = cluster.ended(run)
+    assert outcome.status == 0, outcome
+    assert "[ PASSED ] Ran 2/2 test case(s)" in outcome
 
 
 def test_outside_an_allocation_nothing_is_started(cluster):
