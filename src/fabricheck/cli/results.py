@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.results import beside
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -189,6 +191,34 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         "problem": str(entry.problem) if entry.problem else None,
         "document": entry.document,
     }
+
+
+@app.command("beside")
+def mpi_beside_osu(
+    what: Annotated[
+        str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As of show.")
+    ] = "latest",
+    as_json: AsJson = False,
+) -> None:
+    """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
+    _, entries = choose(what)
+    rows = beside.compare(entries)
+    if as_json:
+        output.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
+        return
+    if not rows:
+        raise NotFoundError(
+            f"There is nothing in {what} that both mpi and OSU measured between the same ranks."
+        )
+    right = ("mpi", "OSU", "mpi/OSU")
+    columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
+    table = output.table(*columns, right=right)
+    for row in rows:
+        values = (output.number(row.mpi), output.number(row.osu), f"{row.ratio:.3f}")
+        between = "-".join(map(str, row.members))
+        what_for = (row.where, row.operation, between, output.size(row.bytes), row.buffers)
+        table.add_row(*what_for, "on" if row.engines else "off", row.unit, *values)
+    output.console().print(table)
 
 
 @app.command("validate")
