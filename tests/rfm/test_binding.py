@@ -7,7 +7,8 @@ import copy
 import pytest
 
 from fabricheck.node import load
-from fabricheck.rfm.binding import Misplaced, Wanted, misplaced, shown
+from fabricheck.results.launches import rank_lines
+from fabricheck.rfm.binding import Misplaced, Wanted, misplaced
 from fabricheck.rfm.metrics import MetricError
 
 MI250X = load("mi250x")
@@ -124,6 +125,6 @@ def test_a_document_without_ranks_is_no_proof(document):
 
 
 def test_the_map(document):
-    lines = list(shown(document))
+    lines = list(rank_lines(document))
     assert lines[0] == "rank 0 on nid1: core 49, NUMA domain 3, device 0 (0000:c1:00.0)"
     assert lines[7] == "rank 7 on nid1: core 41, NUMA domain 2, device 7"

@@ -7,6 +7,7 @@ from typing import Literal
 
 from fabricheck.cli import output, pairs
 from fabricheck.results.folder import Entry
+from fabricheck.results.launches import rank_lines
 from fabricheck.results.model import Place, ResultDocument, Series
 
 #: Up to so many series that differ only in size and block are shown without being asked for.
@@ -90,6 +91,9 @@ def _about(entry: Entry, document: ResultDocument) -> Iterable[str]:
         yield f"  differences from the node model: {len(differences) or 'none'}"
         for sentence in differences:
             yield f"    {sentence}"
+    if not document["series"]:
+        for line in rank_lines(document):
+            yield f"  {line}"
     for note in document["notes"]:
         yield f"  note: {note}"
 

@@ -6,7 +6,7 @@ A rank is bound to cores and uses one device. Series of messages (E9, E10, E12) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from fabricheck.results.model import Rank, ResultDocument, Series
@@ -42,6 +42,25 @@ def arrays(series: Series) -> int:
     if series["operation"] == "latency":
         return 2  # there and back
     return messages(series)
+
+
+def cores_text(cores: Sequence[int]) -> str:
+    """Name one core, or how many and the first."""
+    if not cores:
+        return "no core"
+    return f"core {cores[0]}" if len(cores) == 1 else f"{len(cores)} cores from {cores[0]} on"
+
+
+def rank_lines(document: ResultDocument) -> Iterator[str]:
+    """Yield one line for each rank: its cores, NUMA domain and device."""
+    addresses = {device["index"]: device["pci_address"] for device in document["devices"]}
+    for rank in document.get("ranks") or ():
+        device = rank["device"]
+        address = f" ({addresses[device]})" if device is not None and addresses[device] else ""
+        yield (
+            f"rank {rank['rank']} on {rank['host']}: {cores_text(rank['cores'])}, NUMA domain "
+            f"{rank['numa_domain']}, device {device}{address}"
+        )
 
 
 def of_the_ranks(document: ResultDocument) -> Findings:

@@ -11,6 +11,7 @@ from reframe.core.builtins import run_before
 
 from fabricheck.node.placement import domain_of_core
 from fabricheck.results.document import load
+from fabricheck.results.launches import cores_text, rank_lines
 from fabricheck.results.model import Rank, ResultDocument
 from fabricheck.rfm.base import MOST_SENTENCES, RESULT
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
@@ -77,14 +78,14 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
         return
     asked = wanted.placed.cores[rank["rank"]]
     if cores != [asked]:
-        yield f"Rank {rank['rank']} may use {_cores(cores)}, and core {asked} was asked for."
+        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {asked} was asked for."
     taken = [
         one["rank"]
         for one in ranks
         if one["rank"] < rank["rank"] and set(one["cores"]) & set(cores)
     ]
     if taken:
-        yield f"Rank {rank['rank']} shares {_cores(cores)} with rank {taken[0]}."
+        yield f"Rank {rank['rank']} shares {cores_text(cores)} with rank {taken[0]}."
     domain = domain_of_core(wanted.node, asked) if wanted.node else None
     for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
         if domain is not None and found != domain:
@@ -92,22 +93,6 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
                 f"Rank {rank['rank']} has its {name} in NUMA domain {found}, and core {asked} is "
                 f"in domain {domain}."
             )
-
-
-def _cores(cores: Sequence[int]) -> str:
-    return f"core {cores[0]}" if len(cores) == 1 else f"{len(cores)} cores from {cores[0]} on"
-
-
-def shown(document: ResultDocument) -> Iterator[str]:
-    """Yield one line for each rank: its cores, NUMA domain and device."""
-    addresses = {device["index"]: device["pci_address"] for device in document["devices"]}
-    for rank in document.get("ranks") or ():
-        device = rank["device"]
-        address = f" ({addresses[device]})" if device is not None and addresses[device] else ""
-        yield (
-            f"rank {rank['rank']} on {rank['host']}: {_cores(rank['cores'])}, NUMA domain "
-            f"{rank['numa_domain']}, device {device}{address}"
-        )
 
 
 class Misplaced(Metric):
@@ -153,7 +138,7 @@ class AffinityCheck(RanksCheck, special=True):  # type: ignore[call-arg]
     def _show_map(self) -> None:
         if self.is_dry_run():
             return
-        for line in shown(load(Path(self.stagedir) / RESULT)):
+        for line in rank_lines(load(Path(self.stagedir) / RESULT)):
             self.logger.info(f"{self.name}: {line}")
 
     def _missed(self) -> list[str]:
