@@ -16,6 +16,7 @@ HOST_RANK_CHECKS = ["affinity", "pingpong", "mpi_pairs", "mpi_collectives", "mpi
 SIM_RANK_CHECKS = [
     "affinity",
     "pingpong_right",
+    "pingpong_scan",
     "pingpong_in_order",
     "pingpong_half_right",
     "pingpong_half_rotated",

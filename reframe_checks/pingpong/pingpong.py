@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.ranks import RanksCheck
 
 #: The end of an operation that is the host's: the source, where it goes both ways.
@@ -20,11 +20,15 @@ class PingpongCheck(RanksCheck):
 
     def program_arguments(self):
         """Return the memory, message size, noise limit and placement, and where the ranks are."""
-        size = str(self.extra("pingpong_bytes"))
+        size = self.sizes()
         noise = str(self.extra("noise_limit"))
         own = ["--memory", ",".join(self.memory), "--sizes", size, "--noise-limit", noise]
         named = ["--placement", self.placement] if self.placement else []
         return [*own, *named, *super().program_arguments()]
+
+    def sizes(self):
+        """Return the sizes of the messages."""
+        return str(self.extra("pingpong_bytes"))
 
     def expected_metrics(self):
         """Return the worst and the median rank of each operation and kind of memory."""
@@ -32,7 +36,7 @@ class PingpongCheck(RanksCheck):
         return [
             Metric(
                 f"{operation}_{memory}_{reduce}",
-                {"experiment": "E6", "operation": operation, f"{end}.memory": f"host-{memory}"},
+                {"operation": operation, f"{end}.memory": f"host-{memory}", "bytes": LARGEST},
                 ("ranks",),
                 reduce,
                 among=ranks,
@@ -63,6 +67,20 @@ class pingpong_right(PlacedPingpong):
 
     descr = "Ping-pong of host and device, ranks near their devices (E6)"
     placement = "right"
+
+
+@rfm.simple_test
+class pingpong_scan(PlacedPingpong):
+    """Message sizes from 4 B on in the right placement; the document keeps the full curves."""
+
+    descr = "Ping-pong of host and device over message sizes, ranks near their devices (E6)"
+    tags = {"E6", "full"}
+    placement = "right"
+    arguments = ("--max-samples", "15", "--batch-time", "0.003")
+
+    def sizes(self):
+        """Return a doubling range up to the size of the other checks."""
+        return f"4:{super().sizes()}"
 
 
 @rfm.simple_test
