@@ -263,11 +263,12 @@ void Run::add(const Series& series) {
   if (check.errors > 0 && series.role != "sum") {
     const auto& first = document["verification"]["first_mismatch"];
     const auto element = element_bytes(series.datatype);
-    const auto on_rank = check.first_mismatch->rank < 0
+    // Of one rank it was said already.
+    const auto on_rank = check.first_mismatch->rank < 0 || series.ranks.size() == 1
                              ? ""
                              : " on rank " + std::to_string(check.first_mismatch->rank);
     worsen(Status::wrong_data, where + ": " + std::to_string(check.errors) + " of " +
-                                   std::to_string(check.bytes_checked / element) +
+                                   std::to_string((check.bytes_checked + element - 1) / element) +
                                    (series.datatype.empty() ? " words" : " elements") +
                                    " are wrong, the first" + on_rank + " at byte " +
                                    std::to_string(check.first_mismatch->offset_bytes) +
