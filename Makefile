@@ -8,6 +8,7 @@ SHELL := /bin/bash
 RUNTIMES := host sim
 # What `make test` adds to the configuration of a build.
 CMAKE_OPTIONS :=
+PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
 .PHONY: run test build programs setup setup-test lint format unit-tests compile-checks clean
@@ -40,9 +41,10 @@ programs:
 setup-test:
 	@ci/setup.sh test
 
+# Coverage is of the quick tests alone: tracing would double the time of whole sessions.
 test: setup-test lint unit-tests compile-checks
-	source ./env.sh; python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder \
-	  --cov=fabricheck --cov-fail-under=90
+	source ./env.sh; $(PYTEST) -m "not slow" --cov=fabricheck --cov-fail-under=90
+	source ./env.sh; $(PYTEST) -m slow
 
 lint: setup-test
 	.venv/bin/ruff check .

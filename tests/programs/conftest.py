@@ -43,6 +43,11 @@ def programs() -> Path:
     return folder
 
 
+#: The exit code of MPICH's mpiexec when rank 0 ended badly and another rank was still there, as
+#: on a machine under load: it kills that one.
+KILLED = 9
+
+
 class Ran:
     """How a program ended, and where its document is."""
 
@@ -123,6 +128,9 @@ def ranks(programs: Path, tmp_path: Path, environment, mpiexec: Path):
             timeout=600,
             check=False,
         )
-        return Ran(done, target)
+        ran = Ran(done, target)
+        if ran.code == KILLED and target.exists():
+            ran.code = load(target)["outcome"]["exit_code"]
+        return ran
 
     return ranks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import statistics
 from collections.abc import Iterator
@@ -13,10 +14,14 @@ import yaml
 from fabricheck.node import load
 
 FOLDER = Path(__file__).resolve().parents[2] / "reference_values"
-RECORDS = {
-    record["id"]: record
-    for record in yaml.safe_load((FOLDER / "published_values.yaml").read_text())["records"]
-}
+
+
+@functools.cache
+def content(name: str) -> dict:
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+RECORDS = {record["id"]: record for record in content("published_values.yaml")["records"]}
 #: A metric's stem is its name without how it was reduced.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 NODES = {"local:sim-mi250x": "mi250x"}
@@ -29,7 +34,7 @@ def limited() -> Iterator[tuple[str, str, str, str]]:
     for file in sorted(FOLDER.glob("*.yaml")):
         if file.stem == "published_values" or file.stem.startswith("fidelity"):
             continue
-        for check, entry in yaml.safe_load(file.read_text()).items():
+        for check, entry in content(file.name).items():
             if check.startswith("x-"):
                 continue
             for partition in entry.keys() - {"$index"}:
@@ -53,7 +58,7 @@ def record_ids(origin: dict, partition: str) -> list[str]:
 
 def origin_of(file: str, check: str, partition: str, metric: str) -> dict:
     """Return where a metric's value is from: by its check and stem where checks differ in it."""
-    stated = yaml.safe_load((FOLDER / file).read_text())["x-provenance"][partition]
+    stated = content(file)["x-provenance"][partition]
     stem = REDUCED.sub("", metric)
     for key in (f"{check}.{metric}", f"{check}.{stem}", metric):
         if key in stated:
@@ -76,7 +81,7 @@ def test_there_are_references_to_follow():
 
 @pytest.mark.parametrize(("file", "check", "partition", "metric"), CASES)
 def test_a_reference_is_what_its_records_say(file, check, partition, metric):
-    value, *_, unit = yaml.safe_load((FOLDER / file).read_text())[check][partition][metric]
+    value, *_, unit = content(file)[check][partition][metric]
     if unit == "%":
         assert value == 100  # the part of itself: a definition, which needs no record
         return
@@ -91,6 +96,6 @@ def test_secondary_records_gate_nothing():
 
 @pytest.mark.parametrize("name", sorted({file for file, *_ in CASES}))
 def test_bounds_have_their_reason(name):
-    reasons = yaml.safe_load((FOLDER / name).read_text())["x-bounds"]
+    reasons = content(name)["x-bounds"]
     assert reasons
     assert all(len(reason) > 40 for reason in reasons.values())
