@@ -2,12 +2,19 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.messages import CONVENTION, MpiCheck, MpiPairsCheck, Unverified
+from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
+from fabricheck.rfm.messages import (
+    CONVENTION,
+    ELEMENT_BYTES,
+    MpiCheck,
+    MpiPairsCheck,
+    Unverified,
+    cases,
+)
 from fabricheck.rfm.metrics import Metric
 
-ENGINES_ON = {"HSA_ENABLE_SDMA": "1", "HSA_ENABLE_PEER_SDMA": "1"}
-ENGINES_OFF = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}
-TYPES = ("byte", "int32", "float", "double")
+#: Elements of the messages to be verified; the two large numbers are prime.
+COUNTS = (1, 1009, 262147)
 
 
 @rfm.simple_test
@@ -66,10 +73,13 @@ class mpi_data(MpiCheck):
     tags = {"E12", "smoke", "node", "full"}
     valid_prog_environs = ["+mpi"]
     reference = {"$ref": "mpi.yaml"}
-    arguments = ("--trial", "--types", ",".join(TYPES))
+    arguments = (
+        *("--trial", "--types", ",".join(ELEMENT_BYTES)),
+        *("--counts", ",".join(map(str, COUNTS))),
+    )
     metrics = (Unverified("unverified", over=(), unit="count"),)
 
     def population(self):
-        """Return the operations and types of which each must be verified; bytes are not summed."""
-        numbers = [one for one in TYPES if one != "byte"]
-        return {"operations": ["exchange", *self.collectives], "types": [TYPES, numbers]}
+        """Return what must be verified, and the ranks that must take part in it."""
+        operations = ["exchange", *self.collectives]
+        return {"cases": cases(operations, COUNTS), "ranks": range(len(self.rank_devices))}

@@ -2,10 +2,8 @@
 
 import reframe as rfm
 
+from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.osu import OsuCollectiveCheck, OsuPairCheck
-
-ENGINES_ON = {"HSA_ENABLE_SDMA": "1", "HSA_ENABLE_PEER_SDMA": "1"}
-ENGINES_OFF = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}
 
 
 @rfm.simple_test

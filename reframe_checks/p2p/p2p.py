@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.metrics import Metric
 
 #: By operation its convention: another one is a factor of two (docs/result-document.md).
@@ -64,7 +65,7 @@ class p2p_engine(PairCheck):
         "engine-both": ("sum", "GB/s"),
         "latency": ("single", "us"),
     }
-    env_vars = {"HSA_ENABLE_SDMA": "1", "HSA_ENABLE_PEER_SDMA": "1"}
+    env_vars = ENGINES_ON
 
 
 @rfm.simple_test
@@ -75,7 +76,7 @@ class p2p_engine_off(PairCheck):
     tags = {"E7", "full"}
     valid_systems = ["+devices +peers +sdma"]
     operations = {"engine": ("single", "GB/s")}
-    env_vars = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}
+    env_vars = ENGINES_OFF
 
 
 @rfm.simple_test

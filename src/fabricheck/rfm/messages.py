@@ -21,31 +21,48 @@ COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather")
 CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
 
 
+#: Bytes of an element of each type that messages are verified with.
+ELEMENT_BYTES = {"byte": 1, "int32": 4, "float": 4, "double": 8}
+
+#: Operations that add up, which bytes are not.
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter")
+
+
+def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
+    """Return what has to be verified of operations: name, type and bytes of each message.
+
+    :param counts: numbers of elements.
+    """
+    return [
+        (operation, datatype, count * size)
+        for operation in operations
+        for datatype, size in ELEMENT_BYTES.items()
+        if not (operation in REDUCTIONS and datatype == "byte")
+        for count in counts
+    ]
+
+
 class Unverified(Metric):
-    """The number of operations, types and sizes that a trial of MPI did not verify."""
+    """The number of operations, types and sizes that were not verified on all ranks."""
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
-        """Count what lacks of every operation, type and number of elements.
+        """Count the cases that lack.
 
-        :param population: ``operations`` and ``types`` that must be there, each with the same
-            numbers of elements, at least two of them.
+        :param population: ``cases`` as `cases` returns them, and ``ranks``, all of the launch.
         :raises MetricError: when nothing was verified.
         """
         found = {
             (one["operation"], one.get("datatype"), one["bytes"])
             for one in document["series"]
-            if one["experiment"] == "E12" and one["verification"]["bytes_checked"]
+            if one["experiment"] == "E12"
+            and one.get("ranks") == list(population["ranks"])
+            and one["verification"]["bytes_checked"]
         }
         if not found:
             node = document["host"]["hostname"]
-            raise MetricError(f"Metric {self}: nothing was verified on node {node}.")
-        numbers = {
-            (operation, datatype): sum(key[:2] == (operation, datatype) for key in found)
-            for operation in population["operations"]
-            for datatype in population["types"][0 if operation == "exchange" else 1]
-        }
-        most = max(max(numbers.values()), 2)
-        return Figure(self, float(sum(most - number for number in numbers.values())), (), ())
+            raise MetricError(f"Metric {self}: nothing was verified on all ranks of node {node}.")
+        lacking = [case for case in population["cases"] if case not in found]
+        return Figure(self, float(len(lacking)), (), ())
 
 
 class MpiCheck(RanksCheck, special=True):  # type: ignore[call-arg]
@@ -74,10 +91,6 @@ class MpiCheck(RanksCheck, special=True):  # type: ignore[call-arg]
         left_out = ("--without", ",".join(self.without)) if self.without else ()
         own = super().program_arguments()
         return ("--buffers", self.buffers, *own, *left_out, *limit)
-
-    def simulated_host(self, device: int) -> str:
-        """Return the host of a rank whose messages lie on a device."""
-        return f"device{device}"
 
     def check_sanity(self) -> None:
         """Say what MPI did not do before saying how the launch ended.
