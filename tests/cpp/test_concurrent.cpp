@@ -31,13 +31,14 @@ TEST_CASE("every task runs a batch of operations and has a time") {
   const auto large = Buffer::on_device(1, 256 * words * sizeof(double));
   int queued = 0;
   StartGate gate;
-  ConcurrentBatch batch({{&first,
-                          [&] {
-                            ++queued;
-                            fill(first, small.as<double>(), words, 1);
-                          }},
-                         {&second, [&] { fill(second, large.as<double>(), 256 * words, 2); }}},
-                        &gate);
+  ConcurrentBatch batch(
+      {{&first,
+        [&](int operations) {
+          queued += operations;
+          fill(first, small.as<double>(), words, 1);
+        }},
+       {&second, one_by_one([&] { fill(second, large.as<double>(), 256 * words, 2); })}},
+      &gate);
   const auto times = batch.run(8);
   CHECK(queued == 9);  // one of them before the gate was ever closed
   REQUIRE(times.device.size() == 2);

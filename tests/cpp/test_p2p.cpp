@@ -193,6 +193,23 @@ TEST_CASE("a chase visits every line once and comes back") {
   }
 }
 
+TEST_CASE("the samples of a chase are spread over the compute units") {
+  for (const unsigned units : {1U, 2U, 8U, 110U, 132U}) {
+    CAPTURE(units);
+    std::set<unsigned> used;
+    for (unsigned turn = 100; turn < 100 + 3 * units; ++turn) {
+      used.insert(chase_unit(turn, units));
+    }
+    CHECK(*used.rbegin() < units);
+    CHECK(used.size() == units);
+    std::set<unsigned> quarters;  // of any seven in a row, the fewest samples of a series
+    for (unsigned turn = 5; turn < 12; ++turn) {
+      quarters.insert(4 * chase_unit(turn, units) / units);
+    }
+    CHECK(quarters.size() == std::min(units, 4U));
+  }
+}
+
 TEST_CASE("a chase has no stride that a prefetcher could follow") {
   constexpr int bits = 12;
   std::set<std::uint64_t> strides;

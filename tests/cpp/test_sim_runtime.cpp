@@ -35,7 +35,7 @@ std::vector<double> seconds_of(std::vector<Task> tasks) {
 }
 
 double seconds_of(const TimedStream& stream, const std::function<void()>& queue) {
-  return seconds_of({{&stream, queue}}).front();
+  return seconds_of({{&stream, one_by_one(queue)}}).front();
 }
 
 class Variable {
@@ -169,7 +169,7 @@ TEST_CASE("a flow takes of a link as often as its route names it") {
   const TimedStream twice(1);
   const auto array = Buffer::on_host(0, kMany);
   const auto read = [&](const TimedStream& stream) {
-    return Task{&stream, [&] { work(stream, {{array.as<void>(), kMany, false}}); }};
+    return Task{&stream, one_by_one([&] { work(stream, {{array.as<void>(), kMany, false}}); })};
   };
   CHECK(seconds_of({read(once)}).front() == Approx(kLaunch + 0.02).epsilon(1e-6));
   CHECK(seconds_of({read(twice)}).front() == Approx(kLaunch + 0.04).epsilon(1e-6));

@@ -47,6 +47,26 @@ TEST_CASE("stores are plain within a CPU's caches and tried past them, unless as
   CHECK((automatic.stores == "plain" || (automatic.in_memory && automatic.stores == "streaming")));
 }
 
+TEST_CASE("one launch makes a batch on a GPU with arrays past its caches, else one operation") {
+  CHECK(passes_of_launch(16, false, true) == 16);
+  CHECK(passes_of_launch(16, false, false) == 1);
+  CHECK(passes_of_launch(16, true, true) == 1);
+}
+
+TEST_CASE("a launch of several passes writes the whole array, in each of them") {
+  const TimedStream stream(0);
+  constexpr auto words = kBytes / sizeof(double);
+  const auto from = Buffer::on_device(0, kBytes);
+  const auto to = Buffer::on_device(0, kBytes);
+  fill(stream, from.as<double>(), words, 1);
+  for (const auto stores : {Stores::plain, Stores::streaming}) {
+    poison(stream, to.as<double>(), words);
+    launch(StreamOperation::copy, stores, stream, from.as<double>(), from.as<double>(),
+           to.as<double>(), kBytes, 100, 3);
+    CHECK(compare(stream, to.as<double>(), words, {1, 1, 0, 0}).errors == 0);
+  }
+}
+
 TEST_CASE("bytes are counted as STREAM does") {
   DeviceSet set({0}, {}, {}, kBytes);
   const auto bytes_of = [&set](StreamOperation operation) {

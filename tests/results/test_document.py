@@ -236,6 +236,11 @@ def test_outcomes_without_their_cause(content, said):
         ({"better": "lower"}, "better: is lower, and the unit is GB/s"),
         ({"engine": "copy-engine"}, "block_size: is set, and the engine is copy-engine"),
         (
+            {"engine": "cpu", "block_size": None, "stores": None, "passes": 1},
+            "passes: is 1, and the engine is cpu",
+        ),
+        ({"batch": 4, "passes": 3}, "passes: is 3, and a batch of 4 is no multiple of it"),
+        (
             {"engine": "cpu", "block_size": None, "stores": "plain"},
             "stores: is plain, and the engine is cpu",
         ),

@@ -24,9 +24,7 @@ void ConcurrentBatch::queue(int batch) const {
       gate_->wait_on(*task.stream);
     }
     task.stream->mark_start();
-    for (int i = 0; i < batch; ++i) {
-      task.queue();
-    }
+    task.queue(batch);
     FABRICHECK_HIP(hipGetLastError());
     task.stream->mark_stop();
   }
@@ -71,9 +69,7 @@ BatchTimes ConcurrentBatch::run(int batch) {
 BatchTimes run_by_host(const std::vector<Task>& tasks, int batch) {
   const auto repeat = [batch](const Task& task) {
     task.stream->use();
-    for (int i = 0; i < batch; ++i) {
-      task.queue();
-    }
+    task.queue(batch);
   };
   if (tasks.size() == 1) {
     const double start = host_seconds();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "harness/document.hpp"
@@ -14,8 +15,17 @@ namespace fabricheck {
 /// What one stream does: the operation that a batch repeats.
 struct Task {
   const TimedStream* stream = nullptr;
-  std::function<void()> queue;  ///< queues one operation on the stream
+  std::function<void(int)> queue;  ///< queues so many operations on the stream
 };
+
+/// What queues operations one by one, for Task.
+inline std::function<void(int)> one_by_one(std::function<void()> queue) {
+  return [queue = std::move(queue)](int operations) {
+    for (int i = 0; i < operations; ++i) {
+      queue();
+    }
+  };
+}
 
 /// Runs the tasks at the same time, each between the two events of its stream.
 class ConcurrentBatch {

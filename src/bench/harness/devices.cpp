@@ -192,6 +192,8 @@ int device_numa_domain(int device) {
   return numa_domain_of(probe.as<void>(), 4096);
 }
 
+int compute_units(int device) { return std::max(1, properties_of(device).multiProcessorCount); }
+
 json describe_devices() {
   json devices = json::array();
   const int count = device_count();

@@ -33,6 +33,9 @@ std::string device_arch(int device);
 /// Whether an architecture of AMD has xnack on; nothing when it does not say.
 std::optional<bool> xnack_of(const std::string& arch);
 
+/// Compute units (multiprocessors) of a device.
+int compute_units(int device);
+
 /// Size of a device's last-level cache, in bytes.
 std::uint64_t device_last_level_cache(int device);
 

@@ -132,6 +132,7 @@ json series_json(const Series& series, double noise_limit) {
               {"bytes_counted", series.read_and_write ? "read+write" : "once"},
               {"regime", series.in_memory ? "memory" : "cache"},
               {"block_size", series.block_size > 0 ? json(series.block_size) : json(nullptr)},
+              {"passes", series.passes > 0 ? json(series.passes) : json(nullptr)},
               {"batch", series.batch},
               {"unit", series.latency ? "us" : "GB/s"},
               {"better", series.latency ? "lower" : "higher"},

@@ -59,6 +59,7 @@ struct Series {
   bool in_memory = true;       ///< regime: memory, else cache
   int block_size = 0;          ///< 0: no kernel
   int batch = 1;
+  int passes = 0;                    ///< operations in one launch of a kernel; 0: no kernel
   std::vector<double> seconds;       ///< per sample: device time of the whole batch
   std::vector<double> host_seconds;  ///< the same by the host's clock
   Verification verification;

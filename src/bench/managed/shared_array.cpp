@@ -196,6 +196,7 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
     series.engine = "copy-engine";
   } else {
     series.block_size = options_.block;
+    series.passes = 1;
     series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
   }
   series.movement = movement_name(is_prefetch(operation) ? Movement::prefetch : options_.movement);

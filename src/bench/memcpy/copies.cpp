@@ -131,7 +131,7 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   const bool synchronous = is_synchronous(job.operation);
   std::vector<Task> tasks;
   for (const auto& one : ways) {
-    tasks.push_back({&one.stream, [&one, &job, synchronous] {
+    tasks.push_back({&one.stream, one_by_one([&one, &job, synchronous] {
                        auto* to = one.destination.as<void>();
                        const auto* from = one.source.as<void>();
                        const auto kind =
@@ -139,7 +139,7 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
                        FABRICHECK_HIP(synchronous ? hipMemcpy(to, from, job.bytes, kind)
                                                   : hipMemcpyAsync(to, from, job.bytes, kind,
                                                                    one.stream.get()));
-                     }});
+                     })});
   }
   // A copy of pageable memory returns when it is done: behind a closed gate it never would.
   const bool by_host = synchronous || host_.memory() == HostMemory::pageable;

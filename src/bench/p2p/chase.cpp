@@ -2,9 +2,11 @@
 
 #include <hip/hip_runtime.h>
 
+#include <cmath>
 #include <utility>
 
 #include "harness/concurrent.hpp"
+#include "harness/devices.hpp"
 #include "harness/simulation.hpp"
 
 namespace fabricheck {
@@ -33,8 +35,12 @@ __global__ void cycle_kernel(std::uint64_t* array, int bits) {
   }
 }
 
-/// ends[0]: the word to start at; ends[1]: the word arrived at.
-__global__ void chase_kernel(const std::uint64_t* array, std::uint64_t* ends, int loads) {
+/// ends[0]: the word to start at; ends[1]: the word arrived at. Only the chosen block follows it.
+__global__ void chase_kernel(const std::uint64_t* array, std::uint64_t* ends, int loads,
+                             unsigned chosen) {
+  if (blockIdx.x != chosen) {
+    return;
+  }
   std::uint64_t at = ends[0];
   for (int i = 0; i < loads; ++i) {
     at = array[at];
@@ -45,6 +51,11 @@ __global__ void chase_kernel(const std::uint64_t* array, std::uint64_t* ends, in
 }  // namespace
 
 std::uint64_t chase_line(std::uint64_t step, int bits) { return line_of(step, bits); }
+
+unsigned chase_unit(unsigned turn, unsigned units) {
+  const double golden = 0.6180339887498949;
+  return static_cast<unsigned>(std::fmod(turn * golden, 1.0) * units);
+}
 
 ChaseArray::ChaseArray(const TimedStream& owner, std::uint64_t bytes)
     : bytes_(bytes), array_(Buffer::on_device(owner.device(), bytes)) {
@@ -63,6 +74,7 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
                            double warm_up, const std::vector<Fault>& faults) {
   const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(std::uint64_t));
   auto* ends = scratch.as<std::uint64_t>();
+  const auto units = static_cast<unsigned>(compute_units(stream.device()));
   const auto run = [&](int loads) {
     const std::uint64_t start[2] = {kLineWords * line_of(step_, bits_), kNowhere};
     stream.use();
@@ -70,8 +82,8 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
     const double begun = host_seconds();
     stream.mark_start();
     declare_loads(stream.get(), array_.as<void>(), static_cast<std::uint64_t>(loads));
-    hipLaunchKernelGGL(chase_kernel, dim3(1), dim3(1), 0, stream.get(),
-                       array_.as<const std::uint64_t>(), ends, loads);
+    hipLaunchKernelGGL(chase_kernel, dim3(units), dim3(1), 0, stream.get(),
+                       array_.as<const std::uint64_t>(), ends, loads, chase_unit(turn_++, units));
     FABRICHECK_HIP(hipGetLastError());
     stream.mark_stop();
     stream.synchronize();
@@ -96,6 +108,7 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
   series.bytes_moved = sizeof arrived;
   series.block_size = 1;
   series.stores = "plain";
+  series.passes = series.batch;
   return with_samples({std::move(series)}, samples).front();
 }
 

@@ -23,9 +23,10 @@ class ChaseArray {
   [[nodiscard]] std::uint64_t* words() const { return array_.as<std::uint64_t>(); }
 
   /// Measures on the stream's device, which must reach the array, and completes `series` with
-  /// samples and verification; its batch is the number of loads. Every sample goes on where the
-  /// last one stopped, so that caches hold nothing of what it visits, and must arrive where the
-  /// cycle leads: one wrong load on the way ends elsewhere.
+  /// samples and verification; its batch is the number of loads. Every sample is one thread on
+  /// another compute unit, for some are farther from memory and links than others. Every sample
+  /// goes on where the last one stopped, so that caches hold nothing of what it visits, and must
+  /// arrive where the cycle leads: one wrong load on the way ends elsewhere.
   Series measure(Series series, const TimedStream& stream, const SamplingRules& rules,
                  double warm_up, const std::vector<Fault>& faults);
 
@@ -34,7 +35,11 @@ class ChaseArray {
   int bits_ = 0;  // the array has 2^bits_ lines
   Buffer array_;
   std::uint64_t step_ = 0;  // along the cycle
+  unsigned turn_ = 0;       // samples taken
 };
+
+/// The compute unit, of `units`, of a sample: any few of them in a row are spread evenly.
+unsigned chase_unit(unsigned turn, unsigned units);
 
 /// The line that step `step` of a cycle through 2^bits lines visits.
 std::uint64_t chase_line(std::uint64_t step, int bits);

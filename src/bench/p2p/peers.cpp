@@ -74,6 +74,17 @@ std::optional<std::string> PeerAccess::obstacle(int device, int owner) const {
   return found == obstacles_.end() ? std::nullopt : std::optional<std::string>(found->second);
 }
 
+Lane lanes_needed(const std::vector<Job>& jobs) {
+  Lane most{1, 1};
+  for (const auto& job : jobs) {
+    for (const auto& lane : lanes_of(job)) {
+      most.stream = std::max(most.stream, lane.stream + 1);
+      most.destination = std::max(most.destination, lane.destination + 1);
+    }
+  }
+  return most;
+}
+
 Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
   const auto words = moved_bytes(sizes.array) / sizeof(double);
   for (const int device : devices) {
@@ -83,16 +94,24 @@ Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
     auto source = Buffer::on_device(device, sizes.array);
     fill(stream, source.as<double>(), words, seed_of(device));
     stream.synchronize();
-    auto destination = Buffer::on_device(device, sizes.array);
-    poison(stream, destination.as<double>(), words);
-    stream.synchronize();
+    std::vector<Buffer> destinations;
+    for (int i = 0; i < sizes.lanes.destination; ++i) {
+      destinations.push_back(Buffer::on_device(device, sizes.array));
+      poison(stream, destinations.back().as<double>(), words);
+      stream.synchronize();
+    }
     std::optional<ChaseArray> chase;
     if (sizes.chase > 0) {
       chase.emplace(stream, sizes.chase);
     }
     cache_bytes_ = std::max(cache_bytes_, device_last_level_cache(device));
     cpu_ = cpu_ || device_is_cpu(device);
-    members_.emplace(device, Member{std::move(stream), std::move(source), std::move(destination),
+    std::vector<TimedStream> streams;
+    streams.push_back(std::move(stream));
+    while (static_cast<int>(streams.size()) < sizes.lanes.stream) {
+      streams.emplace_back(device);
+    }
+    members_.emplace(device, Member{std::move(source), std::move(streams), std::move(destinations),
                                     std::move(chase)});
   }
 }
@@ -105,16 +124,26 @@ Stores Peers::stores_for(std::uint64_t bytes) const {
   return automatic_stores(cpu_, past_caches(2 * bytes, cache_bytes_));
 }
 
-void Peers::queue(const Measurement& what, const Pair& pair, std::uint64_t bytes) const {
-  const auto& stream = members_.at(what.executor(pair)).stream;
+int Peers::passes_of(std::uint64_t bytes, int batch) const {
+  return passes_of_launch(batch, cpu_, past_caches(2 * bytes, cache_bytes_));
+}
+
+void Peers::queue(const Measurement& what, const Pair& pair, const Lane& lane, std::uint64_t bytes,
+                  int operations) const {
+  const auto& stream = members_.at(what.executor(pair)).streams.at(lane.stream);
   const auto* from = source_of(what, pair).as<double>();
-  auto* to = members_.at(pair.to).destination.as<double>();
-  if (what.by_kernel()) {
+  auto* to = members_.at(pair.to).destinations.at(lane.destination).as<double>();
+  if (!what.by_kernel()) {
+    for (int i = 0; i < operations; ++i) {
+      FABRICHECK_HIP(hipMemcpyPeerAsync(to, pair.to, from, pair.from, bytes, stream.get()));
+    }
+    return;
+  }
+  const int passes = passes_of(bytes, operations);
+  for (int done = 0; done < operations; done += passes) {
     declare_traffic(stream.get(), {{from, bytes, false}, {to, bytes, true}});
     launch(StreamOperation::copy, stores_for(bytes), stream, from, from, to, moved_bytes(bytes),
-           sizes_.block);
-  } else {
-    FABRICHECK_HIP(hipMemcpyPeerAsync(to, pair.to, from, pair.from, bytes, stream.get()));
+           sizes_.block, passes);
   }
 }
 
@@ -139,21 +168,25 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
   const auto words = moved_bytes(bytes) / sizeof(double);
   const bool by_host = what.operation == PeerOperation::latency_host;
 
+  const auto lanes = lanes_of(job);
   std::vector<Task> tasks;
-  for (const auto& pair : job.pairs) {
-    tasks.push_back({&members_.at(what.executor(pair)).stream,
-                     [this, &what, &pair, bytes] { queue(what, pair, bytes); }});
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const auto& pair = job.pairs[i];
+    tasks.push_back({&members_.at(what.executor(pair)).streams.at(lanes[i].stream),
+                     [this, &what, &pair, lane = lanes[i], bytes](int operations) {
+                       queue(what, pair, lane, bytes, operations);
+                     }});
   }
   // Events round small copies would otherwise time how fast the host queues them.
   const bool gated = job.pairs.size() > 1 || what.operation == PeerOperation::latency;
   ConcurrentBatch together(tasks, gated ? &gate_ : nullptr);
   const auto run = [&](int batch) {
-    for (const auto& pair : job.pairs) {
-      const auto& owner = members_.at(pair.to);
-      poison(owner.stream, owner.destination.as<double>(), words);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      const auto& owner = members_.at(job.pairs[i].to);
+      poison(owner.stream(), owner.destinations[lanes[i].destination].as<double>(), words);
     }
     for (const auto& pair : job.pairs) {
-      members_.at(pair.to).stream.synchronize();
+      members_.at(pair.to).stream().synchronize();
     }
     if (!by_host) {
       return together.run(batch);
@@ -161,7 +194,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     tasks.front().stream->use();
     const double start = host_seconds();
     for (int i = 0; i < batch; ++i) {
-      tasks.front().queue();
+      tasks.front().queue(1);
       tasks.front().stream->synchronize();
     }
     const double seconds = host_seconds() - start;
@@ -176,8 +209,10 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
 
   // What is compared is what the last sample left, in a destination poisoned just before it.
   std::vector<Series> parts;
-  for (const auto& pair : job.pairs) {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const auto& pair = job.pairs[i];
     const auto& owner = members_.at(pair.to);
+    auto* destination = owner.destinations[lanes[i].destination].as<double>();
     auto series = describe(what, pair);
     series.device_set = devices_of(job.pairs);
     series.bytes = bytes;
@@ -186,12 +221,13 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     series.batch = batch;
     if (what.by_kernel()) {
       series.block_size = sizes_.block;
+      series.passes = passes_of(bytes, batch);
       series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
     }
-    inject(faults, owner.stream, owner.destination.as<double>(), words);
+    inject(faults, owner.stream(), destination, words);
     const int seed_device = what.operation == PeerOperation::copy ? pair.to : pair.from;
-    series.verification = compare(owner.stream, owner.destination.as<double>(), words,
-                                  {1, seed_of(seed_device), 0, 0});
+    series.verification =
+        compare(owner.stream(), destination, words, {1, seed_of(seed_device), 0, 0});
     parts.push_back(std::move(series));
   }
   auto result = with_samples(std::move(parts), samples);
@@ -207,7 +243,7 @@ Series Peers::measure_chase(const Pair& pair, const Measurement& what, const Sam
   auto series = describe(what, pair);
   series.device_set = devices_of({pair});
   series.in_memory = past_caches(chase.bytes(), cache_bytes_);
-  return chase.measure(std::move(series), members_.at(pair.to).stream, rules, warm_up, faults);
+  return chase.measure(std::move(series), members_.at(pair.to).stream(), rules, warm_up, faults);
 }
 
 }  // namespace fabricheck

@@ -36,14 +36,18 @@ class PeerAccess {
 /// Bytes of the copies whose latency is measured.
 constexpr std::uint64_t kLatencyBytes = 16;
 
-/// Devices, each with one stream, one source and one destination array, and an array to chase
-/// pointers in; all pairs use the same ones.
+/// The number of streams and of destination arrays that a device needs for these jobs.
+Lane lanes_needed(const std::vector<Job>& jobs);
+
+/// Devices, each with streams, one source and some destination arrays, and an array to chase
+/// pointers in; all pairs use the same ones, but for pairs of one set that share a device.
 class Peers {
  public:
   struct Sizes {
     std::uint64_t array = 0;  ///< the largest that is copied
     std::uint64_t chase = 0;  ///< 0: no array
     int block = 256;          ///< threads per block of the kernels
+    Lane lanes{1, 1};         ///< streams, and destination arrays, of each device
   };
 
   /// Allocates and fills. Throws Failure(unsupported) when memory is missing.
@@ -56,13 +60,20 @@ class Peers {
 
  private:
   struct Member {
-    TimedStream stream;
-    Buffer source, destination;
+    Buffer source;
+    std::vector<TimedStream> streams;
+    std::vector<Buffer> destinations;
     std::optional<ChaseArray> chase;
+
+    /// The one that prepares and compares what the device holds.
+    [[nodiscard]] const TimedStream& stream() const { return streams.front(); }
   };
 
-  /// Queues one operation for the pair.
-  void queue(const Measurement& what, const Pair& pair, std::uint64_t bytes) const;
+  /// Queues operations for the pair.
+  void queue(const Measurement& what, const Pair& pair, const Lane& lane, std::uint64_t bytes,
+             int operations) const;
+  /// How many operations of a batch one launch of a kernel makes.
+  [[nodiscard]] int passes_of(std::uint64_t bytes, int batch) const;
   [[nodiscard]] const Buffer& source_of(const Measurement& what, const Pair& pair) const;
   [[nodiscard]] Stores stores_for(std::uint64_t bytes) const;
   [[nodiscard]] double warm_up_for(const Job& job, const SamplingRules& rules);

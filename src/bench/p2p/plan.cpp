@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -58,23 +59,6 @@ std::vector<Pair> with_reverse(const std::vector<Pair>& pairs) {
   return both;
 }
 
-/// Throws Failure(usage) when a device would send or receive twice at the same time: each has one
-/// source and one destination array.
-void check_set(const std::vector<Pair>& pairs) {
-  std::set<int> sources;
-  std::set<int> destinations;
-  for (const auto& pair : pairs) {
-    if (!sources.insert(pair.from).second || !destinations.insert(pair.to).second) {
-      std::string set;
-      for (const auto& member : pairs) {
-        set += (set.empty() ? "" : ",") + pair_text(member);
-      }
-      throw Failure(Status::usage, "in the set " + set + " a device is source or destination of " +
-                                       "two pairs, the second " + pair_text(pair));
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<Pair> parse_pairs(const std::string& text, int count) {
@@ -96,12 +80,6 @@ std::vector<Pair> parse_pairs(const std::string& text, int count) {
     }
     pairs.push_back(pair);
   }
-  return pairs;
-}
-
-std::vector<Pair> parse_pair_set(const std::string& text, int count) {
-  auto pairs = parse_pairs(text, count);
-  check_set(pairs);
   return pairs;
 }
 
@@ -174,6 +152,16 @@ std::string Job::text() const {
   return result;
 }
 
+std::vector<Lane> lanes_of(const Job& job) {
+  std::map<int, int> streams;
+  std::map<int, int> destinations;
+  std::vector<Lane> lanes;
+  for (const auto& pair : job.pairs) {
+    lanes.push_back({streams[job.what.executor(pair)]++, destinations[pair.to]++});
+  }
+  return lanes;
+}
+
 std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
                            const std::vector<Pair>& pairs,
                            const std::vector<std::vector<Pair>>& sets,
@@ -204,9 +192,7 @@ std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
         }
       }
       for (const auto& set : sets) {
-        auto together = what.both ? with_reverse(set) : set;
-        check_set(together);
-        jobs.push_back({what, std::move(together), size});
+        jobs.push_back({what, what.both ? with_reverse(set) : set, size});
       }
     }
   }

@@ -19,10 +19,6 @@ inline bool operator==(const Pair& a, const Pair& b) { return a.from == b.from &
 /// stands twice, and Failure(unsupported) for a device that does not exist.
 std::vector<Pair> parse_pairs(const std::string& text, int count);
 
-/// Pairs that work at the same time: no device is source or destination of two of them.
-/// Throws as parse_pairs does.
-std::vector<Pair> parse_pair_set(const std::string& text, int count);
-
 /// "0-1", as options write it.
 std::string pair_text(const Pair& pair);
 
@@ -60,6 +56,16 @@ struct Job {
   std::uint64_t bytes = 0;  ///< 0: the operation has a size of its own
   [[nodiscard]] std::string text() const;
 };
+
+/// What a pair uses beside others of its set: the number of its stream among those of the device
+/// that executes, and of its destination array among those of the device that holds it.
+struct Lane {
+  int stream = 0;
+  int destination = 0;
+};
+
+/// The lanes of a job's pairs, in order: those that share no device have lane 0 each.
+std::vector<Lane> lanes_of(const Job& job);
 
 /// Every measurement at every size for every pair, then for every set; both directions once for
 /// each two devices; chases also on the memory of each device itself.

@@ -96,20 +96,28 @@ bool DeviceSet::past_caches(const StreamCase& measured) const {
       static_cast<std::uint64_t>(arrays_moved(measured.operation)) * measured.bytes, cache_bytes_);
 }
 
+int DeviceSet::passes_of(const StreamCase& measured, int batch) const {
+  return passes_of_launch(batch, cpu_, past_caches(measured));
+}
+
 ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {
   const auto moved = moved_bytes(measured.bytes);
   const bool two_sources = arrays_moved(measured.operation) == 3;
   std::vector<Task> tasks;
   for (const auto& member : members_) {
     tasks.push_back(
-        {&member.stream, [&measured, &member, stores, moved, two_sources] {
+        {&member.stream, [this, &measured, &member, stores, moved, two_sources](int operations) {
            const auto* a = member.a.as<double>();
            const auto* b = member.b.as<double>();
            auto* c = member.c.as<double>();
-           declare_traffic(member.stream.get(), {{a, measured.bytes, false},
-                                                 {b, two_sources ? measured.bytes : 0, false},
-                                                 {c, measured.bytes, true}});
-           launch(measured.operation, stores, member.stream, a, b, c, moved, measured.block_size);
+           const int passes = passes_of(measured, operations);
+           for (int done = 0; done < operations; done += passes) {
+             declare_traffic(member.stream.get(), {{a, measured.bytes, false},
+                                                   {b, two_sources ? measured.bytes : 0, false},
+                                                   {c, measured.bytes, true}});
+             launch(measured.operation, stores, member.stream, a, b, c, moved, measured.block_size,
+                    passes);
+           }
          }});
   }
   return {std::move(tasks), members_.size() > 1 ? &gate_ : nullptr};
@@ -146,6 +154,7 @@ Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch)
   series.stores = stores == Stores::streaming ? "streaming" : "plain";
   series.block_size = measured.block_size;
   series.batch = batch;
+  series.passes = passes_of(measured, batch);
   return series;
 }
 

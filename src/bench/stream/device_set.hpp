@@ -53,6 +53,8 @@ class DeviceSet {
   };
 
   [[nodiscard]] bool past_caches(const StreamCase& measured) const;
+  /// How many operations of a batch one launch makes.
+  [[nodiscard]] int passes_of(const StreamCase& measured, int batch) const;
   /// One pass of the case by all members; `measured` must live as long.
   [[nodiscard]] ConcurrentBatch batch_of(const StreamCase& measured, Stores stores);
   /// What was asked for, else what is faster here.

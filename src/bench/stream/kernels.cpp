@@ -2,6 +2,7 @@
 
 #include <hip/hip_runtime.h>
 
+#include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 #include "harness/store.hpp"
 
@@ -34,10 +35,11 @@ __global__ void __launch_bounds__(1024)
 
 template <StreamOperation Operation>
 void launch_as(Stores stores, const TimedStream& stream, const double* a, const double* b,
-               double* c, std::uint64_t bytes, int block_size) {
+               double* c, std::uint64_t bytes, int block_size, int passes) {
   const std::uint64_t elements = bytes / sizeof(double2);
   const auto block = static_cast<unsigned>(block_size);
-  const dim3 grid(static_cast<unsigned>((elements + block - 1) / block));
+  const dim3 grid(static_cast<unsigned>((elements + block - 1) / block),
+                  static_cast<unsigned>(passes));
   const auto* from_a = reinterpret_cast<const double2*>(a);
   const auto* from_b = reinterpret_cast<const double2*>(b);
   auto* to = reinterpret_cast<double2*>(c);
@@ -101,17 +103,21 @@ Expected expected_result(StreamOperation operation, std::uint32_t seed_a, std::u
   return expected;
 }
 
+int passes_of_launch(int operations, bool cpu, bool past_caches) {
+  return kSimulated || cpu || !past_caches ? 1 : operations;
+}
+
 void launch(StreamOperation operation, Stores stores, const TimedStream& stream, const double* a,
-            const double* b, double* c, std::uint64_t bytes, int block_size) {
+            const double* b, double* c, std::uint64_t bytes, int block_size, int passes) {
   switch (operation) {
     case StreamOperation::copy:
-      return launch_as<StreamOperation::copy>(stores, stream, a, b, c, bytes, block_size);
+      return launch_as<StreamOperation::copy>(stores, stream, a, b, c, bytes, block_size, passes);
     case StreamOperation::scale:
-      return launch_as<StreamOperation::scale>(stores, stream, a, b, c, bytes, block_size);
+      return launch_as<StreamOperation::scale>(stores, stream, a, b, c, bytes, block_size, passes);
     case StreamOperation::add:
-      return launch_as<StreamOperation::add>(stores, stream, a, b, c, bytes, block_size);
+      return launch_as<StreamOperation::add>(stores, stream, a, b, c, bytes, block_size, passes);
     case StreamOperation::triad:
-      return launch_as<StreamOperation::triad>(stores, stream, a, b, c, bytes, block_size);
+      return launch_as<StreamOperation::triad>(stores, stream, a, b, c, bytes, block_size, passes);
   }
 }
 

@@ -36,9 +36,15 @@ int arrays_moved(StreamOperation operation);
 /// What the destination holds afterwards, when a and b were filled with these seeds.
 Expected expected_result(StreamOperation operation, std::uint32_t seed_a, std::uint32_t seed_b);
 
-/// Queues one pass over `bytes` (a multiple of 16) of each array on the stream. The grid covers
-/// the arrays exactly, one 16-byte element a thread.
+/// How many of the operations of a batch one launch makes. All of them where arrays are past the
+/// caches of a GPU: a launch starts and drains in some us, which would count for each operation
+/// (on an H200 12 us of a peer read's 1440). Else one, for what a small array shows is the launch;
+/// so does a CPU, and a simulated node, which knows launches and not how they drain.
+int passes_of_launch(int operations, bool cpu, bool past_caches);
+
+/// Queues `passes` over `bytes` (a multiple of 16) of each array on the stream, in one launch. The
+/// grid covers the arrays exactly, one 16-byte element a thread, once more for each pass.
 void launch(StreamOperation operation, Stores stores, const TimedStream& stream, const double* a,
-            const double* b, double* c, std::uint64_t bytes, int block_size);
+            const double* b, double* c, std::uint64_t bytes, int block_size, int passes = 1);
 
 }  // namespace fabricheck

@@ -170,6 +170,11 @@ def _of_the_units(series: Series) -> Findings:
     stores = series.get("stores")
     if stores is not None and series["engine"] != "kernel":
         yield "stores", f"is {stores}, and the engine is {series['engine']}"
+    passes = series.get("passes")
+    if passes is not None and series["engine"] != "kernel":
+        yield "passes", f"is {passes}, and the engine is {series['engine']}"
+    if passes is not None and series["batch"] % passes:
+        yield "passes", f"is {passes}, and a batch of {series['batch']} is no multiple of it"
     once = unit == "GB/s" and series["bytes_counted"] == "once"
     of_ranks = series.get("ranks") is not None
     counted = launches.messages(series) * series["bytes"] if of_ranks else series["bytes"]
@@ -261,6 +266,7 @@ def _of_the_host_clock(series: Series, simulated: bool) -> Findings:
 
 def _of_the_verification(series: Series, good: bool) -> Findings:
     verification = series["verification"]
+    places = {series["source"]["memory"], series["destination"]["memory"]}
     if (verification["errors"] > 0) != (verification["first_mismatch"] is not None):
         yield (
             "verification.first_mismatch",
@@ -274,6 +280,10 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
     parts *= host_copies.messages(series)
     if series.get("ranks") is not None:
         parts = launches.arrays(series)
+    elif series["role"] == "sum" and "peer" in places:
+        # Pairs, of which several can share a device.
+        ways = 2 if series["bytes_counted"] == "read+write" else 1
+        parts = series["bytes_moved"] // (ways * series["bytes"])
     if verification["bytes_checked"] > parts * series["bytes"]:
         yield (
             "verification.bytes_checked",

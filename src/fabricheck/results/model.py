@@ -154,6 +154,7 @@ class Series(TypedDict):
     regime: Literal["memory", "cache"]
     block_size: int | None
     batch: int
+    passes: NotRequired[int | None]
     unit: Literal["GB/s", "us"]
     better: Literal["higher", "lower"]
     samples: list[float]
