@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "stream/device_set.hpp"
 
@@ -89,6 +91,19 @@ TEST_CASE("a set gives a share for each device and their sum") {
   for (std::size_t i = 0; i < series[2].seconds.size(); ++i) {
     CHECK(series[2].seconds[i] >= std::max(series[0].seconds[i], series[1].seconds[i]));
   }
+}
+
+TEST_CASE("a set keeps the arrays of the devices that the one before had") {
+  const Placement host{Placement::Kind::host, -1};
+  auto first = std::make_unique<DeviceSet>(std::vector<int>{0, 1}, host, host, kBytes, false);
+  DeviceSet second({1, 0}, host, host, kBytes, false, std::move(first));
+  const auto series = second.measure({StreamCase{StreamOperation::copy, kBytes, 256, {}}}, quick(),
+                                     0, parse_faults({"unwritten"}));
+  REQUIRE(series.size() == 3);
+  CHECK(series[0].device == 1);
+  CHECK(series[1].device == 0);
+  CHECK(series[0].verification.errors == kBytes / 8);  // poisoned anew, and compared
+  CHECK(series[2].verification.errors == kBytes / 4);
 }
 
 TEST_CASE("places decide experiment and direction") {

@@ -1,9 +1,15 @@
 #include "harness/pattern.hpp"
 
 #include <hip/hip_runtime.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 namespace fabricheck {
 namespace {
@@ -81,6 +87,29 @@ void add_last(Verification& result, std::uint64_t words, std::uint64_t bytes, st
   }
 }
 
+/// Calls `work` for parts of [0, words) by as many threads as this one has cores, for one thread
+/// takes longer to compare a large array than a device to copy it. Small arrays are one part.
+void in_parts(std::uint64_t words,
+              const std::function<void(std::uint64_t first, std::uint64_t last)>& work) {
+  constexpr std::uint64_t least = 1 << 20;
+  cpu_set_t cores;
+  const int open = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  const auto parts = std::clamp<std::uint64_t>(words / least, 1, std::clamp(open, 1, 16));
+  std::vector<std::thread> threads;
+  std::uint64_t done = 0;  // by this thread: what no other was found for
+  for (std::uint64_t part = parts - 1; part > 0 && done == 0; --part) {
+    try {
+      threads.emplace_back(work, words * part / parts, words * (part + 1) / parts);
+    } catch (const std::system_error&) {
+      done = words * (part + 1) / parts;
+    }
+  }
+  work(0, done > 0 ? done : words / parts);
+  for (auto& thread : threads) {
+    thread.join();
+  }
+}
+
 dim3 grid_for(std::uint64_t words) {
   return dim3(static_cast<unsigned>((words + kBlock - 1) / kBlock));
 }
@@ -151,27 +180,44 @@ Verification compare_bytes(const TimedStream& stream, const double* data, std::u
 }
 
 void fill(double* data, std::uint64_t words, std::uint32_t seed) {
-  for (std::uint64_t i = 0; i < words; ++i) {
-    data[i] = value_of(i, seed);
-  }
+  in_parts(words, [=](std::uint64_t first, std::uint64_t last) {
+    for (std::uint64_t i = first; i < last; ++i) {
+      data[i] = value_of(i, seed);
+    }
+  });
 }
 
 void poison(double* data, std::uint64_t words) {
   double value = 0;
   memcpy(&value, &kPoison, sizeof value);
-  std::fill(data, data + words, value);
+  in_parts(words, [=](std::uint64_t first, std::uint64_t last) {
+    std::fill(data + first, data + last, value);
+  });
 }
 
 Verification compare(const double* data, std::uint64_t words, const Expected& expected) {
   Verification result;
   result.bytes_checked = words * sizeof(double);
-  for (std::uint64_t i = 0; i < words; ++i) {
-    const auto right = bits_of(value_of(i, expected));
-    const auto seen = bits_of(data[i]);
-    if (right != seen && result.errors++ == 0) {
-      result.first_mismatch = {-1, i * sizeof(double), right, seen};
+  std::mutex mutex;
+  in_parts(words, [&](std::uint64_t first, std::uint64_t last) {
+    std::uint64_t errors = 0;
+    std::uint64_t earliest = last;
+    for (std::uint64_t i = first; i < last; ++i) {
+      if (bits_of(value_of(i, expected)) != bits_of(data[i]) && errors++ == 0) {
+        earliest = i;
+      }
     }
-  }
+    if (errors == 0) {
+      return;
+    }
+    const std::lock_guard lock(mutex);
+    result.errors += errors;
+    const auto offset = earliest * sizeof(double);
+    if (!result.first_mismatch || offset < result.first_mismatch->offset_bytes) {
+      result.first_mismatch = {-1, offset, bits_of(value_of(earliest, expected)),
+                               bits_of(data[earliest])};
+    }
+  });
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,8 +14,14 @@ namespace fabricheck {
 namespace {
 
 constexpr std::uint64_t kLineWords = 16;  // 128 B, the longest line of the devices in use
-constexpr std::uint64_t kNowhere = ~0ULL;
+/// Rules count operations, which are longer than loads.
+constexpr int kLoadsOfOperation = 255;
 constexpr unsigned kBlock = 256;
+/// Compute units whose loads are one sample. On an H200 half of them were 6 % farther from a peer
+/// than the others: a median of one each would be of either half.
+constexpr int kUnitsOfSample = 16;
+/// What a sample lasts at least; in shorter ones their launches would show.
+constexpr double kLeastSeconds = 0.016;
 
 /// A permutation of 0 to 2^bits - 1: every step of it can be undone.
 __host__ __device__ inline std::uint64_t line_of(std::uint64_t step, int bits) {
@@ -28,24 +35,30 @@ __host__ __device__ inline std::uint64_t line_of(std::uint64_t step, int bits) {
   return x;
 }
 
+/// The first word of a line.
+__host__ __device__ inline std::uint64_t* line_at(std::uint64_t* array, std::uint64_t step,
+                                                  int bits) {
+  return array + kLineWords * line_of(step, bits);
+}
+
+/// Each line holds the address of the next: a load needs nothing but the one before.
 __global__ void cycle_kernel(std::uint64_t* array, int bits) {
   const auto step = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (step < (1ULL << bits)) {
-    array[kLineWords * line_of(step, bits)] = kLineWords * line_of(step + 1, bits);
+    *line_at(array, step, bits) = reinterpret_cast<std::uint64_t>(line_at(array, step + 1, bits));
   }
 }
 
-/// ends[0]: the word to start at; ends[1]: the word arrived at. Only the chosen block follows it.
-__global__ void chase_kernel(const std::uint64_t* array, std::uint64_t* ends, int loads,
-                             unsigned chosen) {
+/// *end: where to start, then where the loads led. Only the chosen block makes them.
+__global__ void chase_kernel(std::uint64_t* end, int loads, unsigned chosen) {
   if (blockIdx.x != chosen) {
     return;
   }
-  std::uint64_t at = ends[0];
+  const auto* at = reinterpret_cast<const std::uint64_t*>(*end);
   for (int i = 0; i < loads; ++i) {
-    at = array[at];
+    at = reinterpret_cast<const std::uint64_t*>(*at);
   }
-  ends[1] = at;
+  *end = reinterpret_cast<std::uint64_t>(at);
 }
 
 }  // namespace
@@ -70,34 +83,46 @@ ChaseArray::ChaseArray(const TimedStream& owner, std::uint64_t bytes)
   owner.synchronize();
 }
 
+std::uint64_t ChaseArray::address_at(std::uint64_t step) const {
+  return reinterpret_cast<std::uint64_t>(line_at(words(), step, bits_));
+}
+
 Series ChaseArray::measure(Series series, const TimedStream& stream, const SamplingRules& rules,
                            double warm_up, const std::vector<Fault>& faults) {
-  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(std::uint64_t));
-  auto* ends = scratch.as<std::uint64_t>();
+  const auto scratch = Buffer::on_device(stream.device(), sizeof(std::uint64_t));
+  auto* end = scratch.as<std::uint64_t>();
   const auto units = static_cast<unsigned>(compute_units(stream.device()));
   const auto run = [&](int loads) {
-    const std::uint64_t start[2] = {kLineWords * line_of(step_, bits_), kNowhere};
+    const auto start = address_at(step_);
     stream.use();
-    FABRICHECK_HIP(hipMemcpy(ends, start, sizeof start, hipMemcpyDefault));
+    FABRICHECK_HIP(hipMemcpy(end, &start, sizeof start, hipMemcpyDefault));
     const double begun = host_seconds();
     stream.mark_start();
     declare_loads(stream.get(), array_.as<void>(), static_cast<std::uint64_t>(loads));
-    hipLaunchKernelGGL(chase_kernel, dim3(units), dim3(1), 0, stream.get(),
-                       array_.as<const std::uint64_t>(), ends, loads, chase_unit(turn_++, units));
+    for (int unit = 0; unit < kUnitsOfSample; ++unit) {
+      const int part = loads * (unit + 1) / kUnitsOfSample - loads * unit / kUnitsOfSample;
+      if (part > 0) {
+        hipLaunchKernelGGL(chase_kernel, dim3(units), dim3(1), 0, stream.get(), end, part,
+                           chase_unit(turn_++, units));
+      }
+    }
     FABRICHECK_HIP(hipGetLastError());
     stream.mark_stop();
     stream.synchronize();
     step_ += static_cast<std::uint64_t>(loads);
     return BatchTimes{{stream.seconds()}, host_seconds() - begun};
   };
-  series.batch = calibrate(run, rules, warm_up);
-  const auto samples = take_samples(run, series.batch, rules);
+  auto long_enough = rules;
+  long_enough.batch_seconds = std::max(rules.batch_seconds, kLeastSeconds);
+  long_enough.max_batch = kLoadsOfOperation * rules.max_batch;
+  series.batch = calibrate(run, long_enough, warm_up);
+  const auto samples = take_samples(run, series.batch, long_enough);
 
-  inject(faults, stream, scratch.as<double>() + 1, 1);
+  inject(faults, stream, scratch.as<double>(), 1);
   stream.synchronize();
   std::uint64_t arrived = 0;
-  FABRICHECK_HIP(hipMemcpy(&arrived, ends + 1, sizeof arrived, hipMemcpyDefault));
-  const auto expected = kLineWords * line_of(step_, bits_);
+  FABRICHECK_HIP(hipMemcpy(&arrived, end, sizeof arrived, hipMemcpyDefault));
+  const auto expected = address_at(step_);
   series.verification.bytes_checked = sizeof arrived;
   if (arrived != expected) {
     series.verification.errors = 1;
@@ -108,7 +133,6 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
   series.bytes_moved = sizeof arrived;
   series.block_size = 1;
   series.stores = "plain";
-  series.passes = series.batch;
   return with_samples({std::move(series)}, samples).front();
 }
 

@@ -1,6 +1,8 @@
 #include "stream/device_set.hpp"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -59,8 +61,16 @@ Placement parse_placement(const std::string& text) {
 }
 
 DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement destination,
-                     std::uint64_t bytes)
+                     std::uint64_t bytes, bool two_sources, std::unique_ptr<DeviceSet> before)
     : devices_(std::move(devices)) {
+  std::map<int, std::unique_ptr<Member>> kept;
+  for (auto& member : before ? std::move(before->members_) : decltype(members_){}) {
+    const int device = member->stream.device();
+    if (std::find(devices_.begin(), devices_.end(), device) != devices_.end()) {
+      kept[device] = std::move(member);
+    }
+  }
+  before.reset();
   const auto words = moved_bytes(bytes) / sizeof(double);
   for (const int device : devices_) {
     for (const auto& placement : {source, destination}) {
@@ -69,25 +79,33 @@ DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement desti
                       "device " + std::to_string(device) + " is not a peer of itself");
       }
     }
+    if (source.kind == Placement::Kind::host || destination.kind == Placement::Kind::host) {
+      cache_bytes_ = std::max(cache_bytes_, host_last_level_cache());
+    }
+    cache_bytes_ = std::max(cache_bytes_, device_last_level_cache(device));
+    cpu_ = cpu_ || device_is_cpu(device);
+    if (auto& member = kept[device]) {
+      members_.push_back(std::move(member));
+      continue;
+    }
     TimedStream stream(device);
     // Each array is written before the next is asked for: only then does a runtime that
     // overcommits know what is left, and pages lie where this device's first touch puts them.
     auto [a, source_place] = allocate(source, device, bytes);
     fill(stream, a.as<double>(), words, kSeedA);
     stream.synchronize();
-    auto b = allocate(source, device, bytes).first;
-    fill(stream, b.as<double>(), words, kSeedB);
-    stream.synchronize();
+    Buffer b;
+    if (two_sources) {
+      b = allocate(source, device, bytes).first;
+      fill(stream, b.as<double>(), words, kSeedB);
+      stream.synchronize();
+    }
     auto [c, destination_place] = allocate(destination, device, bytes);
     poison(stream, c.as<double>(), words);
     stream.synchronize();
-    if (source.kind == Placement::Kind::host || destination.kind == Placement::Kind::host) {
-      cache_bytes_ = std::max(cache_bytes_, host_last_level_cache());
-    }
-    cache_bytes_ = std::max(cache_bytes_, device_last_level_cache(device));
-    cpu_ = cpu_ || device_is_cpu(device);
-    members_.push_back({std::move(stream), std::move(a), std::move(b), std::move(c),
-                        std::move(source_place), std::move(destination_place)});
+    members_.push_back(
+        std::make_unique<Member>(Member{std::move(stream), std::move(a), std::move(b), std::move(c),
+                                        std::move(source_place), std::move(destination_place)}));
   }
 }
 
@@ -104,7 +122,8 @@ ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {
   const auto moved = moved_bytes(measured.bytes);
   const bool two_sources = arrays_moved(measured.operation) == 3;
   std::vector<Task> tasks;
-  for (const auto& member : members_) {
+  for (const auto& owned : members_) {
+    const auto& member = *owned;
     tasks.push_back(
         {&member.stream, [this, &measured, &member, stores, moved, two_sources](int operations) {
            const auto* a = member.a.as<double>();
@@ -165,10 +184,10 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
   auto together = batch_of(measured, stores);
   const auto run = [&](int batch) {
     for (const auto& member : members_) {
-      poison(member.stream, member.c.as<double>(), words);
+      poison(member->stream, member->c.as<double>(), words);
     }
     for (const auto& member : members_) {
-      member.stream.synchronize();
+      member->stream.synchronize();
     }
     return together.run(batch);
   };
@@ -178,7 +197,8 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
 
   // What is compared is what the last sample left, in a destination poisoned just before it.
   std::vector<Series> parts;
-  for (const auto& member : members_) {
+  for (const auto& owned : members_) {
+    const auto& member = *owned;
     auto series = describe(measured, stores, batch);
     series.device = member.stream.device();
     series.source = member.source;

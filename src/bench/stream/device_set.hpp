@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,8 +38,12 @@ struct StreamCase {
 /// Devices, streams and arrays of one set; the arrays are as large as the largest case.
 class DeviceSet {
  public:
-  /// Allocates and fills. Throws Failure(unsupported) when memory or peer access is missing.
-  DeviceSet(std::vector<int> devices, Placement source, Placement destination, std::uint64_t bytes);
+  /// Allocates and fills; b only if some kernel has two sources. Devices of `before`, a set of the
+  /// same places, sizes and kernels, keep their arrays: page-locked ones take longer to make than
+  /// to measure. The others' are given back first.
+  /// Throws Failure(unsupported) when memory or peer access is missing.
+  DeviceSet(std::vector<int> devices, Placement source, Placement destination, std::uint64_t bytes,
+            bool two_sources = true, std::unique_ptr<DeviceSet> before = nullptr);
 
   /// Measures one case: a series per device, and their sum if there are several.
   /// `warm_up` is the time in seconds for which the devices work before the first sample.
@@ -62,7 +67,7 @@ class DeviceSet {
   [[nodiscard]] Series describe(const StreamCase& measured, Stores stores, int batch) const;
 
   std::vector<int> devices_;
-  std::vector<Member> members_;
+  std::vector<std::unique_ptr<Member>> members_;
   StartGate gate_;
   bool cpu_ = false;
   std::uint64_t cache_bytes_ = 0;  // the largest cache the arrays could hide in

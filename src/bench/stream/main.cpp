@@ -1,7 +1,9 @@
 // stream: bandwidth of the STREAM kernels on one or several devices (experiments E1, E5, E8).
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/devices.hpp"
@@ -62,8 +64,13 @@ void measure(const Options& options, Run& run) {
   const auto largest = *std::max_element(sizes.begin(), sizes.end());
   run.plan(sets.size() * sizes.size() * blocks.size() * operations.size());
 
+  const bool two_sources =
+      std::any_of(operations.begin(), operations.end(),
+                  [](StreamOperation operation) { return arrays_moved(operation) == 3; });
+  std::unique_ptr<DeviceSet> set;
   for (const auto& devices : sets) {
-    DeviceSet set(devices, source, destination, largest);
+    set = std::make_unique<DeviceSet>(devices, source, destination, largest, two_sources,
+                                      std::move(set));
     double warm_up = rules.warm_up_seconds;
     for (const auto size : sizes) {
       for (const int block : blocks) {
@@ -72,7 +79,7 @@ void measure(const Options& options, Run& run) {
                     std::to_string(devices.size()) + " device(s) from " +
                     std::to_string(devices.front()));
           for (const auto& series :
-               set.measure({operation, size, block, stores}, rules, warm_up, faults)) {
+               set->measure({operation, size, block, stores}, rules, warm_up, faults)) {
             run.add(series);
           }
           warm_up = 0;
