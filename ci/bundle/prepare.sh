@@ -23,6 +23,7 @@ for folder in "$root" "$bundle"; do
   esac
 done
 
+PATH=${PATH//"$root/.venv/bin:"/}  # entered before: not the Python made here
 python=${PYTHON:-python3}
 wanted=$(sed -n 's/^python //p' "$bundle/about.txt")
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) \
@@ -32,14 +33,16 @@ version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /d
 
 # The stamp holds what was made of what: a bundle that moved or changed is taken anew.
 stamp=.venv/fabricheck-bundle.stamp
-wanted="$root $bundle $("$python" -c 'import sys; print(sys.executable)') $(sha256sum < "$bundle/SHA256SUMS")"
-if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+made="$root $bundle $("$python" -c 'import sys; print(sys.executable)') $(sha256sum < "$bundle/SHA256SUMS")"
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$made" ]; then
   [ ! -e .venv ] || [ -f "$stamp" ] \
     || fail "$root/.venv exists and is of no bundle; take a checkout of its own for the bundle, or remove it"
-  (cd "$bundle" && sha256sum --quiet --check SHA256SUMS) > /dev/null 2> "$root/env.sh.log" \
+  (cd "$bundle" && sha256sum --quiet --check SHA256SUMS) > /dev/null 2>&1 \
     || fail "$bundle is not as it was written (sha256sum --check SHA256SUMS there says where); copy it again"
   echo "enter: making .venv of $bundle"
   rm -rf .venv
+  mkdir .venv
+  echo unfinished > "$stamp"
   "$python" -m venv --without-pip .venv > /dev/null || fail "'$python' makes no virtual environment"
   packages=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
   printf '%s\n' "$root/src" "$bundle/site" > "$packages/fabricheck-bundle.pth"
@@ -51,7 +54,7 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
     error=$(.venv/bin/python -c "import $module" 2>&1) \
       || fail "the packages of $bundle lack something of $module: ${error##*$'\n'}"
   done
-  echo "$wanted" > "$stamp"
+  echo "$made" > "$stamp"
 fi
 
 libraries=$bundle/ucx/libucx/lib

