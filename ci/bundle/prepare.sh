@@ -19,7 +19,8 @@ cd "$1"
 root=$PWD
 for folder in "$root" "$bundle"; do
   case $folder in
-    *[[:space:]]*) fail "the folder '$folder' has white space in its name, which ReFrame's job scripts do not take" ;;
+    *[[:space:]]*) fail "the folder '$folder' has white space in its name, which ReFrame's job \
+scripts do not take" ;;
   esac
 done
 
