@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fabricheck.errors import InvalidDocument, OtherRunError
@@ -21,6 +22,7 @@ from fabricheck.rounds.cases import (
     Tool,
 )
 from fabricheck.rounds.launches import BABELSTREAM_RUNS
+from fabricheck.rounds.manifest import Device
 
 #: What a document's unit is times in a case's.
 _FACTORS = {("GB/s", "GB/s"): 1.0, ("us", "us"): 1.0, ("us", "ns"): 1000.0}
@@ -43,11 +45,13 @@ class OurOutput:
             said = outcome["message"] or f"the run ended as {outcome['status']}"
             raise InvalidDocument(path, said.rstrip("."))
 
-    def check(self) -> None:
-        """Look whether it has what the cases need.
+    def check(self, devices: Sequence[Device]) -> None:
+        """Look whether it has what the cases need, and is of these devices.
 
-        :raises InvalidDocument: when it has not.
+        :raises InvalidDocument: when it has not, or is of others.
         """
+        if devices_of(self.document) != tuple(devices):
+            raise InvalidDocument(self.path, "is of other devices than its manifest")
         for case in CASES:
             if case.ours.launch == self.launch:
                 self.value(case)
@@ -75,6 +79,19 @@ class OurOutput:
         if series["bytes_counted"] == "read+write":
             factor /= 2
         return factor * series["median"], series["relative_half_width"] or 0.0
+
+
+def devices_of(document: ResultDocument) -> tuple[Device, ...]:
+    """Return the devices of a document as a manifest names them."""
+    return tuple(
+        Device(
+            index=one["index"],
+            name=one["name"],
+            pci_address=one["pci_address"],
+            unique_id=one["unique_id"],
+        )
+        for one in document["devices"]
+    )
 
 
 def _is(ours: Ours, series: Series) -> bool:

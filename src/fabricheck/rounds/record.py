@@ -15,8 +15,8 @@ from fabricheck.rounds import launches as plan
 from fabricheck.rounds import manifest as manifests
 from fabricheck.rounds.cases import TOOLS, Tool
 from fabricheck.rounds.launches import Launch
-from fabricheck.rounds.manifest import Device, Failure, Manifest, Ran
-from fabricheck.rounds.reading import OurOutput, ToolOutput
+from fabricheck.rounds.manifest import Failure, Manifest, Ran
+from fabricheck.rounds.reading import OurOutput, ToolOutput, devices_of
 from fabricheck.tools.starting import Ended, Interrupted, signals, start
 
 #: Of several failures the first of these decides the exit code.
@@ -57,7 +57,7 @@ def record(asked: Asked, folder: Path, say: Say = lambda sentence: None) -> Mani
 
     :param folder: where there is nothing yet; it is made.
     :param say: is told of each launch.
-    :raises UsageError: when the folder holds something.
+    :raises UsageError: when the folder holds something, or our programs simulate.
     :raises NotFoundError: when an executable is not there.
     :raises FabricheckError: when even the devices can not be told.
     """
@@ -110,15 +110,7 @@ class _Run:
         self.manifest = Manifest(
             started=started,
             rounds=asked.rounds,
-            devices=tuple(
-                Device(
-                    index=one["index"],
-                    name=one["name"],
-                    pci_address=one["pci_address"],
-                    unique_id=one["unique_id"],
-                )
-                for one in document["devices"]
-            ),
+            devices=devices_of(document),
             versions={
                 "fabricheck": f"{program['version']} (commit {program['commit']}, "
                 f"runtime {program['runtime']})",
@@ -134,7 +126,11 @@ class _Run:
         launch = plan.facts(self.asked.programs)
         ended = self._start(launch, 0)
         self._require_good(launch, 0, ended)
-        return OurOutput(self.folder / launch.output(0), launch.name).document
+        document = OurOutput(self.folder / launch.output(0), launch.name).document
+        if document["clock"] != "measured":
+            path = self.asked.programs / "stream"
+            raise UsageError(f"{path} simulates, and the other tools measure.")
+        return document
 
     def all(self) -> None:
         launches = plan.ours(self.asked.programs, self.count)
@@ -229,8 +225,10 @@ class _Run:
 
     def _read(self, launch: Launch, number: int) -> None:
         output = self.folder / launch.output(number)
+        if not output.exists():
+            raise InvalidInputError(f"{output}: it ended well and left no result document.")
         if launch.tool is None:
-            OurOutput(output, launch.name).check()
+            OurOutput(output, launch.name).check(self.manifest.devices)
             return
         found = ToolOutput(output, launch.tool, launch.name)
         found.check(output, self.count)

@@ -65,7 +65,7 @@ def _occasion(one: Occasion) -> Iterator[str]:
     manifest = one.manifest
     yield f"### {one.folder}"
     yield ""
-    yield f"{manifest.started}, {manifest.rounds} rounds."
+    yield f"{manifest.started}, {manifest.rounds} round{'s' * (manifest.rounds > 1)}."
     devices = "; ".join(
         f"{device.index}: {device.name}, {device.pci_address or 'no PCI address'}, "
         f"{device.unique_id or 'no id'}"

@@ -194,12 +194,20 @@ def ours(program, arguments, fault):
         for i in range(DEVICES)
     ]  # fmt: skip
     changes = {"arguments": [program, *arguments], "devices": devices, "series": series}
-    program_of = factories.document()["program"] | {"name": program, "runtime": "cuda"}
+    runtime = "sim" if fault == "simulated" else "cuda"
+    program_of = factories.document()["program"] | {"name": program, "runtime": runtime}
     if fault == "noisy":
         said = {"exit_code": 7, "status": "too-noisy", "message": "device 0 is too noisy"}
+        wide = factories.series([value * (0.5 if i % 2 else 1.5) for i, value in
+                                 enumerate(series[0]["samples"])])  # fmt: skip
+        told = ("samples", "median", "mad", "ci95", "relative_half_width", "host_clock")
+        series[0] |= {name: wide[name] for name in told} | {"noisy": True}
         changes |= {"outcome": said}
     if fault == "lost-series":
         changes["series"] = series[1:]
+    if fault == "simulated":
+        node = {"name": "composed", "digest": "0" * 64, "overlay": None}
+        changes |= {"clock": "simulated", "node": node}
     if fault == "other-device":
         devices[0]["unique_id"] = "GPU-other"
     factories.write(asked.output, factories.document(program=program_of, **changes))
