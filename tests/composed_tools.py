@@ -208,6 +208,7 @@ def ours(program, arguments, fault):
     if fault == "simulated":
         node = {"name": "composed", "digest": "0" * 64, "overlay": None}
         changes |= {"clock": "simulated", "node": node}
+        changes["series"] = [one | {"host_clock": None} for one in series]
     if fault == "other-device":
         devices[0]["unique_id"] = "GPU-other"
     factories.write(asked.output, factories.document(program=program_of, **changes))

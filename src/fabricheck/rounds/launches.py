@@ -20,7 +20,10 @@ _QUICK = "--series-time 0.5 --max-samples 15"
 _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 
 #: In s. What a launch of ours takes on two H200 is about 2 s, of nvbandwidth 30 s.
-_LIMITS: dict[str, float] = {"ours": 60, "nvbandwidth": 180, "babelstream": 60, "p2p-test": 60}
+_LIMITS: dict[str, float] = {"ours": 60, "nvbandwidth": 180, "babelstream": 90, "p2p-test": 60}
+
+#: Bytes of an array of BabelStream from which it takes long: it compares all data on one core.
+_LONG = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Launch:
     executable: an absolute path.
     arguments: as for a shell; of ours without ``--output``.
     limit_s: then it is ended.
+    seldom: in every second round only, because it takes long.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Launch:
     executable: Path
     arguments: str
     limit_s: float
+    seldom: bool = False
 
     def output(self, number: int) -> str:
         """Return the file of a round's output: a result document of ours, else what it printed."""
@@ -95,6 +100,7 @@ def facts(programs: Path) -> Launch:
 def theirs(tool: Tool, executable: Path) -> list[Launch]:
     """Return the launches of another tool: all that the cases need of it, in few processes."""
     found: dict[str, str] = {}
+    seldom = {f"babelstream-{size}" for size, array in BABELSTREAM_BYTES.items() if array >= _LONG}
     if tool == "nvbandwidth":
         samples = f"-b {ARRAY_BYTES >> 20} -i {NVBANDWIDTH_SAMPLES}"
         found[tool] = f"-j {samples} -t {' '.join(TESTCASES)}"
@@ -104,14 +110,16 @@ def theirs(tool: Tool, executable: Path) -> list[Launch]:
     else:
         found[tool] = f"--p2p_read --numElems={ARRAY_BYTES // 4}"
     return [
-        Launch(name, tool, executable, arguments, _LIMITS[tool])
+        Launch(name, tool, executable, arguments, _LIMITS[tool], name in seldom)
         for name, arguments in found.items()
     ]
 
 
 def order(launches: Sequence[Launch], number: int) -> list[Launch]:
-    """Return the launches in the order of a round, counted from 1.
+    """Return the launches of a round, counted from 1, in their order.
 
     Every second round runs backwards, so that what drifts with time favours nobody.
     """
-    return list(launches) if number % 2 else list(reversed(launches))
+    if number % 2:
+        return list(launches)
+    return [launch for launch in reversed(launches) if not launch.seldom]

@@ -142,10 +142,10 @@ class _Run:
             for launch in plan.theirs(tool, path)
         ]
         for number in range(1, self.asked.rounds + 1):
-            for position, launch in enumerate(plan.order(launches, number), 1):
+            ordered = plan.order(launches, number)
+            for position, launch in enumerate(ordered, 1):
                 said = (
-                    f"[round {number}/{self.asked.rounds}, {position}/{len(launches)}] "
-                    f"{launch.name}"
+                    f"[round {number}/{self.asked.rounds}, {position}/{len(ordered)}] {launch.name}"
                 )
                 ran = self._launch(launch, number)
                 self.say(

@@ -63,22 +63,20 @@ def write(path: Path, text: str) -> None:
 
 def _occasion(one: Occasion) -> Iterator[str]:
     manifest = one.manifest
-    yield f"### {one.folder}"
+    yield f"## {one.folder}"
     yield ""
-    yield f"{manifest.started}, {manifest.rounds} round{'s' * (manifest.rounds > 1)}."
-    devices = "; ".join(
-        f"{device.index}: {device.name}, {device.pci_address or 'no PCI address'}, "
-        f"{device.unique_id or 'no id'}"
-        for device in manifest.devices
-    )
-    yield f"Devices: {devices}."
+    yield f"- {manifest.started}, {manifest.rounds} round{'s' * (manifest.rounds > 1)}."
+    for device in manifest.devices:
+        ids = f"{device.pci_address or 'no PCI address'}, {device.unique_id or 'no id'}"
+        yield f"- Device {device.index}: {device.name}, {ids}."
     told = dict(manifest.versions)
     ran = {launch.tool for launch in manifest.launches}
-    told |= {name: "version not told" for tool, name in TOOLS.items()
-             if tool in ran and name not in told}  # fmt: skip
-    yield f"Versions: {', '.join(f'{name} {version}' for name, version in told.items())}."
+    for tool, name in TOOLS.items():
+        if tool in ran:
+            told.setdefault(name, "of a version that it does not tell")
+    yield f"- Versions: {', '.join(f'{name} {version}' for name, version in told.items())}."
     for name, why in manifest.left_out.items():
-        yield f"{name} is left out: {why}."
+        yield f"- {name} is left out: {why}."
     yield ""
     yield from _table(one.rows)
     yield ""
