@@ -63,6 +63,7 @@ def test_a_set_has_all_other_devices(programs):
     [
         ("nvbandwidth:crash", "nvbandwidth", 4, "ended with exit code 1: the driver is gone"),
         ("nvbandwidth:killed", "nvbandwidth", 4, "was ended by signal 9: it said nothing"),
+        ("nvbandwidth:one-more", "nvbandwidth", 4, "of 3 devices, and our programs see 2"),
         ("cuda-stream:empty", "babelstream-512MiB", 4, "the text is empty"),
         ("p2p-test:empty", "p2p-test", 4, "the text is empty"),
         ("stream-1:noisy", "stream", 7, "device 0 is too noisy"),

@@ -12,6 +12,7 @@ from fabricheck.cli import app
 from fabricheck.errors import FabricheckError
 from fabricheck.rounds import render, table
 from fabricheck.rounds.cases import CASES, TESTCASES, Case, Cell, Ours
+from fabricheck.rounds.reading import OurOutput
 from fabricheck.rounds.table import Row, Values
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +117,8 @@ def test_values_are_those_of_the_outputs(recorded):
     assert both.ours.median == 782.0
     assert [values.median for _, values in both.tools] == [782.0, 772.0]
     share = named(rows, "device to host, engine, beside the other direction")
+    assert share.ours.median == 50.8
+    share = named(rows, "host to device, engine, beside the other direction")
     assert share.ours.median == 51.0
     chase = named(rows, "load from a peer, pointer chase in 2 MiB")
     assert chase.ours.median == pytest.approx(810.0)
@@ -227,3 +230,34 @@ def test_the_page_of_the_documentation_is_what_the_recorded_folders_give():
     assert render.rewrite(page, text) == page.read_text(), (
         "made by: fabricheck tools table tests/outputs/h200/beside-* --write docs/h200.md"
     )
+
+
+# Documents that were recorded on devices, for other purposes
+
+
+@pytest.mark.parametrize(
+    ("file", "launch", "first"),
+    [
+        ("one-device/memcpy_round_1", "memcpy", {"operation": "h2d"}),
+        ("two-devices/p2p_pair", None, {"operation": "engine"}),
+        ("four-devices/p2p_chase", "p2p-chase", {"direction": "one-way"}),
+    ],
+)
+def test_documents_of_devices_are_read(file, launch, first):
+    output = OurOutput(ROOT / "tests" / "outputs" / "h200" / f"{file}.json", launch or "p2p")
+    if launch is None:
+        # It has both directions of the pair, and the launch of the rounds has one.
+        series = [one for one in output.document["series"] if one["device_set"] == [0, 1]]
+        output.document["series"] = series
+    if launch == "p2p-chase":
+        series = [one for one in output.document["series"] if one["device_set"] != [1, 0]]
+        output.document["series"] = series
+    cases = [case for case in CASES if case.ours.launch == output.launch]
+    assert cases
+    values = [output.value(case)[0] for case in cases]
+    (expected, *_) = [
+        one["median"]
+        for one in output.document["series"]
+        if all(one[name] == value for name, value in first.items())
+    ]
+    assert values[0] == expected * (1000 if launch == "p2p-chase" else 1)
