@@ -20,7 +20,7 @@ def programs(tmp_path_factory):
     for name in NAMES:
         file = folder / name
         file.write_text(
-            f"#!{sys.executable}\n"
+            f"#!{sys.executable} -S\n"
             "import sys\n"
             f"sys.path[:0] = {[str(TESTS), *sys.path]!r}\n"
             "import composed_tools\n"
