@@ -1,4 +1,4 @@
-"""The command that runs another tool and tells what it found: ``fabricheck tools run``."""
+"""The commands about other tools: ``fabricheck tools run``, ``rounds`` and ``table``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli_node import fail
 from fabricheck.errors import FabricheckError
+from fabricheck.rounds import record as rounds
+from fabricheck.rounds import render, table
+from fabricheck.rounds.cases import Tool
 from fabricheck.tools import plan as plans
 from fabricheck.tools.recording import record
 
-tools_app = typer.Typer(
-    name="tools", help="Run OSU, rccl-tests or nccl-tests as a check does.", no_args_is_help=True
-)
+_HELP = "Run the tools of others, as a check does or beside our programs, and compare."
 
-
-@tools_app.callback()
-def _tools() -> None:
-    """Run OSU, rccl-tests or nccl-tests as a check does."""
+tools_app = typer.Typer(name="tools", help=_HELP, no_args_is_help=True)
 
 
 @tools_app.command("run")
@@ -32,11 +31,78 @@ def run_command(
     The outputs are kept beside the document. Exit codes are those of the measuring programs:
     3 not supported, 4 a launch failed or can not be believed, 5 wrong data, 6 time limit.
     """
-    found = record(plans.read(plan), output, limit_s, lambda said: typer.echo(said, err=True))
+    found = record(plans.read(plan), output, limit_s, _say)
     outcome = found["outcome"]
     if outcome["message"] is not None:
         typer.echo(f"fabricheck: {outcome['message']}", err=True)
         raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
+
+
+def _say(sentence: str) -> None:
+    typer.echo(sentence, err=True)
+
+
+@tools_app.command("rounds")
+def rounds_command(
+    folder: Annotated[Path, typer.Argument(help="For what is recorded; new, or empty.")],
+    programs: Annotated[Path, typer.Option("--programs", help="Folder of stream, memcpy and p2p.")],
+    nvbandwidth: Annotated[
+        Path | None, typer.Option("--nvbandwidth", help="nvbandwidth 0.8; else left out.")
+    ] = None,
+    babelstream: Annotated[
+        Path | None, typer.Option("--babelstream", help="BabelStream 5; else left out.")
+    ] = None,
+    p2p_test: Annotated[
+        Path | None,
+        typer.Option("--p2p-test", help="CUDA's p2pBandwidthLatencyTest; else left out."),
+    ] = None,
+    number: Annotated[int, typer.Option("--rounds", min=1, help="How often, in turn.")] = 5,
+    limit_s: Annotated[
+        float, typer.Option("--time-limit", min=0.001, help="For all of it, in s.")
+    ] = 900,
+) -> None:
+    """Run our programs and the tools of others in turn, and keep all that they say.
+
+    A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
+    decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 7 too noisy, 4 else.
+    """
+    given: dict[Tool, Path | None] = {
+        "nvbandwidth": nvbandwidth,
+        "babelstream": babelstream,
+        "p2p-test": p2p_test,
+    }
+    tools = {tool: path for tool, path in given.items() if path is not None}
+    try:
+        found = rounds.record(rounds.Asked(programs, tools, number, limit_s), folder, _say)
+    except FabricheckError as error:
+        fail(error)
+    for failure in found.failures:
+        typer.echo(f"fabricheck: {failure.sentence}", err=True)
+    raise typer.Exit(rounds.exit_code(found))
+
+
+@tools_app.command("table")
+def table_command(
+    folders: Annotated[list[Path], typer.Argument(help="Of fabricheck tools rounds.")],
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", help="A Markdown file; what is between its markers is replaced."),
+    ] = None,
+) -> None:
+    """Compare what was recorded, one table for each folder.
+
+    Verdicts are of the ratio of medians to the case's target, and judge nothing else: the exit
+    code is 0 also where a target is missed.
+    """
+    try:
+        text = render.section([table.read(folder) for folder in folders])
+        if write is not None:
+            render.write(write, text)
+            typer.echo(f"wrote {write}", err=True)
+            return
+    except FabricheckError as error:
+        fail(error)
+    typer.echo(text, nl=False)
 
 
 def register(app: typer.Typer) -> None:

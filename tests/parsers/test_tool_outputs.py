@@ -1,0 +1,217 @@
+"""Outputs of nvbandwidth, BabelStream, p2pBandwidthLatencyTest: read right, or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from damage import cells, cuts, rearranged, rows_of
+
+import composed_tools as composed
+from fabricheck.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
+from fabricheck.outputs import babelstream, nvbandwidth, p2p_test
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+NVBANDWIDTH = (OUTPUTS / "nvbandwidth-h200" / "three_testcases.json").read_text()
+TESTCASES = (
+    "device_local_copy",
+    "device_to_device_memcpy_read_sm",
+    "device_to_device_bidirectional_memcpy_read_ce",
+)
+BABELSTREAM = (OUTPUTS / "babelstream-h200" / "csv_512MiB.txt").read_text()
+RUNS, ARRAY = 30, 512 << 20
+P2P_TEST = (OUTPUTS / "p2p-test-h200" / "writes.txt").read_text()
+COMPOSED_P2P = composed.p2p_test_text(3)
+
+
+def refused(parse, *arguments, error=GarbledOutput, **options):
+    """Return the sentence of what must not pass; it names the file."""
+    with pytest.raises(FabricheckError) as caught:
+        parse(*arguments, **options)
+    assert re.fullmatch(r"the file(, line \d+)?: [^\n]+\.", str(caught.value))
+    assert isinstance(caught.value, error)
+    return str(caught.value)
+
+
+# nvbandwidth
+
+
+def nvb(text, testcases=TESTCASES):
+    return nvbandwidth.parse(text, "the file", testcases)
+
+
+def changed(change, index=2):
+    """Return the recorded text with one testcase changed."""
+    root = json.loads(NVBANDWIDTH)
+    change(root["nvbandwidth"]["testcases"][index])
+    return json.dumps(root)
+
+
+def test_nvbandwidth_recorded():
+    result = nvb(NVBANDWIDTH)
+    assert (result.version, result.driver) == ("v0.8", "580.159.04")
+    assert len(result.devices) == 2
+    assert result.cell("device_local_copy", 0, 1) == 2094.08
+    assert result.cell("device_to_device_memcpy_read_sm", 1, 0) == 376.054
+    assert result.cell("device_to_device_memcpy_read_sm", 0, 0) is None
+    # Of both directions the total, not one of them.
+    assert result.cell("device_to_device_bidirectional_memcpy_read_ce", 0, 1) == 779.132
+    assert result.cell("device_to_device_memcpy_read_sm", 0, 2) is None
+
+
+def test_nvbandwidth_cut_anywhere():
+    for text in cuts(NVBANDWIDTH, len(NVBANDWIDTH.rstrip())):
+        refused(nvb, text)
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "nan", "inf", "", "x", 390.0, None])
+def test_nvbandwidth_values_that_are_none(word):
+    def change(case):
+        case["bandwidth_matrix"][4][1] = word
+
+    assert "no value above zero" in refused(nvb, changed(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda case: case["bandwidth_matrix"].pop(),
+        lambda case: case["bandwidth_matrix"][0].pop(),
+        lambda case: case.pop("bandwidth_matrix"),
+        lambda case: case.update(sum=1.0),
+        lambda case: case.pop("sum"),
+        lambda case: case.update(status="Running"),
+        lambda case: case.update(status="Error"),
+        lambda case: case.update(error="mismatch"),
+        lambda case: case.pop("name"),
+    ],
+)
+def test_nvbandwidth_damaged_testcases(change):
+    refused(nvb, changed(change))
+
+
+def test_nvbandwidth_of_other_testcases():
+    refused(nvb, NVBANDWIDTH, TESTCASES[:2], error=OtherRunError)
+    refused(nvb, NVBANDWIDTH, (*TESTCASES, "one_to_all_write_ce"), error=OtherRunError)
+
+
+def test_nvbandwidth_says_what_failed():
+    text = json.dumps(
+        {"nvbandwidth": {"error": "[CUDA_ERROR_NO_DEVICE] none\n", "version": "v0.8"}}
+    )
+    assert "CUDA_ERROR_NO_DEVICE" in refused(nvb, text)
+    refused(nvb, "[]")
+    refused(nvb, '{"nvbandwidth": 1}')
+
+
+def test_nvbandwidth_wrong_data():
+    refused(nvb, " Invalid value when checking the pattern at 0x7f\n" + NVBANDWIDTH,
+            error=WrongDataError)  # fmt: skip
+
+
+def test_nvbandwidth_on_one_device_waives():
+    names = ("device_local_copy", "one_to_all_write_ce")
+    result = nvb(composed.nvbandwidth_json(names, devices=1), names)
+    assert result.waived == ("one_to_all_write_ce",)
+    assert result.cell("one_to_all_write_ce", 0, 0) is None
+
+
+# BabelStream
+
+
+def babel(text, runs=RUNS, array=ARRAY):
+    return babelstream.parse(text, "the file", runs, array)
+
+
+def test_babelstream_recorded():
+    rows = babel(BABELSTREAM)
+    assert list(rows) == ["Copy", "Mul", "Add", "Triad", "Dot"]
+    assert rows["Copy"].best == pytest.approx(3454.22)
+    assert rows["Copy"].mean_s == 0.00031231
+
+
+def test_babelstream_of_later_sources():
+    rows = babel(composed.babelstream_csv(ARRAY // 8, RUNS))
+    assert rows["Triad"].best == pytest.approx(4030.0)
+
+
+def test_babelstream_cut_anywhere():
+    for text in cuts(BABELSTREAM, len(BABELSTREAM)):
+        refused(babel, text)
+
+
+def test_babelstream_rows():
+    rows = [i for i, line in enumerate(BABELSTREAM.splitlines()) if ",30,67108864," in line]
+    for text in rearranged(BABELSTREAM, rows):
+        refused(babel, text)
+
+
+@pytest.mark.parametrize("by", ["0", "-1", "nan", "x", "1e-30", ""])
+@pytest.mark.parametrize("field", range(1, 8))
+def test_babelstream_damaged_fields(by, field):
+    row = next(line for line in BABELSTREAM.splitlines() if line.startswith("Copy"))
+    words = row.split(",")
+    words[field] = by
+    refused(babel, BABELSTREAM.replace(row, ",".join(words)), error=FabricheckError)
+
+
+def test_babelstream_of_another_run():
+    refused(babel, BABELSTREAM, 100, error=OtherRunError)
+    refused(babel, BABELSTREAM, array=1 << 30, error=OtherRunError)
+
+
+# p2pBandwidthLatencyTest
+
+
+def p2p(text, reads=False):
+    return p2p_test.parse(text, "the file", reads=reads)
+
+
+def test_p2p_test_recorded():
+    result = p2p(P2P_TEST)
+    assert result.devices == ("NVIDIA H200", "NVIDIA H200")
+    assert result.cell(p2p_test.WRITES, "D\\D", 0, 1) == 359.82
+    assert result.cell(p2p_test.BOTH, "D\\D", 1, 0) == 769.70
+    assert result.cell(p2p_test.LATENCY_WRITES, "GPU", 0, 1) == 2.28
+    assert result.cell(p2p_test.LATENCY_WRITES, "CPU", 1, 0) == 3.44
+    assert result.cell(p2p_test.READS, "D\\D", 0, 1) is None
+    assert result.cell(p2p_test.WRITES, "D\\D", 0, 2) is None
+
+
+def test_p2p_test_with_reads():
+    result = p2p(COMPOSED_P2P, reads=True)
+    assert result.cell(p2p_test.READS, "D\\D", 1, 2) == 389.0 + 1 + 4
+    refused(p2p, COMPOSED_P2P)
+    refused(p2p, P2P_TEST, reads=True)
+
+
+def test_p2p_test_cut_anywhere():
+    for text in cuts(P2P_TEST, len(P2P_TEST)):
+        refused(p2p, text)
+
+
+def test_p2p_test_rows():
+    for text in rearranged(P2P_TEST, rows_of(P2P_TEST)):
+        refused(p2p, text)
+
+
+@pytest.mark.parametrize("by", ["-1", "nan", "x", "0.00"])
+def test_p2p_test_damaged_cells(by):
+    # A row of the connectivity may hold a zero; the first cell of a row is its device.
+    rows = [row for row in rows_of(P2P_TEST) if "." in P2P_TEST.splitlines()[row]]
+    assert rows
+    for text in cells(P2P_TEST, rows, by):
+        refused(p2p, text)
+
+
+def test_p2p_test_that_failed():
+    text = P2P_TEST.replace("Bidirectional P2P=Enabled", "Cuda failure x.cu:1: 'no'\nBidirectional")
+    assert "Cuda failure" in refused(p2p, text)
+
+
+def test_pairs_without_access_have_no_value():
+    result = p2p(P2P_TEST.replace("Device=0 CAN Access", "Device=0 CANNOT Access"))
+    assert result.cell(p2p_test.WRITES, "D\\D", 0, 1) is None
+    assert result.cell(p2p_test.WRITES, "D\\D", 1, 0) == 391.51

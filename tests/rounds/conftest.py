@@ -1,0 +1,49 @@
+"""Composed programs on disk, and rounds of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck.rounds.record import Asked, record
+
+TESTS = Path(__file__).parents[1]
+NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test")
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """Return a folder with a composed program of each name."""
+    folder = tmp_path_factory.mktemp("programs")
+    for name in NAMES:
+        file = folder / name
+        file.write_text(
+            f"#!{sys.executable} -S\n"
+            "import sys\n"
+            f"sys.path[:0] = {[str(TESTS), *sys.path]!r}\n"
+            "import composed_tools\n"
+            f"sys.exit(composed_tools.main({name!r}, sys.argv[1:]))\n"
+        )
+        file.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tools(programs):
+    """Return the composed other tools."""
+    return {
+        "nvbandwidth": programs / "nvbandwidth",
+        "babelstream": programs / "cuda-stream",
+        "p2p-test": programs / "p2p-test",
+    }
+
+
+@pytest.fixture(scope="session")
+def recorded(programs, tools, tmp_path_factory):
+    """Return a folder with two good rounds, for reading only, and what was said meanwhile."""
+    folder = tmp_path_factory.mktemp("recorded") / "beside-composed"
+    said: list[str] = []
+    record(Asked(programs, tools, 2, 300), folder, said.append)
+    return folder, said

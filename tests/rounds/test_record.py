@@ -1,0 +1,214 @@
+"""Rounds of composed programs: what is recorded, and what becomes of failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.errors import FabricheckError
+from fabricheck.results.document import load
+from fabricheck.rounds import launches, manifest, table
+from fabricheck.rounds.record import Asked, exit_code, record
+
+OURS = [
+    "stream", "stream-from-host", "stream-to-host", "memcpy",
+    "p2p", "p2p-to-all", "p2p-to-one", "p2p-chase",
+]  # fmt: skip
+THEIRS = ["nvbandwidth", "babelstream-512MiB", "babelstream-4GiB", "p2p-test"]
+
+
+def one_round(programs, tools, folder, limit_s=300.0):
+    return record(Asked(programs, tools, 1, limit_s), folder)
+
+
+def test_good_rounds(recorded):
+    folder, said = recorded
+    found = manifest.load(folder)
+    assert exit_code(found) == 0 and found.finished is not None
+    second = [name for name in (OURS + THEIRS)[::-1] if name != "babelstream-4GiB"]
+    assert [one.name for one in found.launches] == OURS + THEIRS + second
+    assert [one.round for one in found.launches] == [1] * 12 + [2] * 11
+    assert found.left_out == {}
+    assert [one.unique_id for one in found.devices] == ["GPU-composed-0", "GPU-composed-1"]
+    assert found.versions["nvbandwidth"] == "v0.8"
+    assert found.versions["driver"] == load(folder / "stream-1.json")["versions"]["driver"]
+    files = {one.output for one in found.launches} | {manifest.FILE, "facts-0.json"}
+    assert {file.name for file in folder.iterdir()} == files
+    assert len(said) == 23 and all(sentence.startswith("[round ") for sentence in said)
+
+
+def test_nothing_recorded_names_a_folder(recorded, programs):
+    folder, _ = recorded
+    for file in folder.iterdir():
+        text = file.read_text()
+        assert str(programs) not in text and str(folder) not in text
+
+
+def test_a_set_has_all_other_devices(programs):
+    commands = {one.name: one.arguments for one in launches.ours(programs, 4)}
+    assert "--together 0-1,0-2,0-3 " in commands["p2p-to-all"]
+    assert "--together 1-0,2-0,3-0 " in commands["p2p-to-one"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "launch", "code", "said"),
+    [
+        ("nvbandwidth:crash", "nvbandwidth", 4, "ended with exit code 1: the driver is gone"),
+        ("nvbandwidth:killed", "nvbandwidth", 4, "was ended by signal 9: it said nothing"),
+        ("nvbandwidth:one-more", "nvbandwidth", 4, "of 3 devices, and our programs see 2"),
+        ("cuda-stream:empty", "babelstream-512MiB", 4, "the text is empty"),
+        ("p2p-test:empty", "p2p-test", 4, "the text is empty"),
+        ("stream-1:noisy", "stream", 7, "device 0 is too noisy"),
+        ("stream-1:empty", "stream", 4, "left no result document"),
+        ("p2p-1:crash", "p2p", 4, "ended with exit code 1: the driver is gone"),
+        ("p2p-1:lost-series", "p2p", 4, "has 0 series of engine"),
+        ("p2p-to-all-1:other-device", "p2p-to-all", 4, "is of other devices"),
+    ],
+)
+def test_a_failure_is_recorded_and_the_rest_goes_on(
+    programs, tools, tmp_path, monkeypatch, fault, launch, code, said
+):
+    monkeypatch.setenv("FAKE_FAULT", fault)
+    # Another tool stands for the rest; which, and one that fails, is all that has to run.
+    tool = next((name for name in tools if launch.startswith(name)), "p2p-test")
+    found = one_round(programs, {tool: tools[tool]}, tmp_path / "out")
+    assert manifest.load(tmp_path / "out") == found
+    theirs = [name for name in THEIRS if name.startswith(tool)]
+    assert [one.name for one in found.launches] == OURS + theirs
+    failed = {one.name: one.failure for one in found.launches if one.failure is not None}
+    assert launch in failed and said in failed[launch].sentence
+    assert str(tmp_path) not in failed[launch].sentence
+    assert failed[launch].sentence.endswith(".")
+    assert all(name.startswith("babelstream") for name in failed if name != launch)
+    assert exit_code(found) == failed[launch].code == code
+    # The rest is there; of what failed there is no value.
+    rows = table.read(tmp_path / "out").rows
+    assert any(row.ours is not None for row in rows)
+    for row in rows:
+        assert (row.ours is None) == (row.case.ours.launch in failed)
+        assert not any((cell.launch or cell.tool) in failed for cell, _ in row.tools)
+
+
+def test_a_launch_that_hangs_is_ended(programs, tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_FAULT", "p2p-test:hang")
+    monkeypatch.setitem(launches._LIMITS, "p2p-test", 0.5)
+    found = one_round(programs, tools, tmp_path / "out")
+    (failure,) = found.failures
+    assert (failure.code, exit_code(found)) == (6, 6)
+    assert "p2p-test-1.txt: it did not end within" in failure.sentence
+    assert found.launches[-1].exit_code is None
+
+
+def test_the_limit_of_all_rounds(programs, tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_FAULT", "stream-1:hang")
+    found = one_round(programs, tools, tmp_path / "out", limit_s=5)
+    assert exit_code(found) == 6
+    assert len(found.launches) == len(found.failures) == 12
+    assert "was over before it" in found.failures[-1].sentence
+
+
+def test_a_signal_leaves_what_was_recorded(programs, tools, tmp_path):
+    folder = tmp_path / "out"
+    command = [
+        sys.executable, "-c", "from fabricheck.cli import app; app()", "tools", "rounds",
+        str(folder), "--programs", str(programs), "--nvbandwidth", str(tools["nvbandwidth"]),
+    ]  # fmt: skip
+    environment = os.environ | {"FAKE_FAULT": "nvbandwidth:hang"}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    output = folder / "nvbandwidth-1.txt"
+    until = time.monotonic() + 120
+    while not output.exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143, said
+    found = manifest.load(folder)
+    assert [one.name for one in found.launches] == OURS
+    assert "Signal 15" in found.failures[-1].sentence
+    assert "Traceback" not in said
+
+
+def test_one_device(programs, tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_DEVICES", "1")
+    found = one_round(programs, tools, tmp_path / "out")
+    assert exit_code(found) == 0, found.failures
+    assert [one.name for one in found.launches] == OURS[:4] + THEIRS[:3]
+    assert found.left_out == {"p2pBandwidthLatencyTest": "there is one device only"}
+    rows = table.read(tmp_path / "out").rows
+    assert [row.case.name for row in rows if row.ratio is not None] == [
+        row.case.name for row in rows[:7]
+    ]
+
+
+def test_several_devices(programs, tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_DEVICES", "4")
+    found = one_round(programs, tools, tmp_path / "out")
+    assert exit_code(found) == 0, found.failures
+    assert all(row.ratio is not None for row in table.read(tmp_path / "out").rows)
+
+
+# By the command line
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["tools", "rounds", *map(str, arguments)])
+
+
+def test_tools_that_are_not_given_are_left_out(programs, tmp_path):
+    ended = run(tmp_path / "out", "--programs", programs, "--rounds", 1)
+    assert ended.exit_code == 0, ended.output
+    assert "nvbandwidth is left out: not given" in ended.stderr
+    assert set(manifest.load(tmp_path / "out").left_out) == {
+        "nvbandwidth", "BabelStream", "p2pBandwidthLatencyTest"
+    }  # fmt: skip
+
+
+def test_failures_are_said_at_the_end(programs, tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_FAULT", "stream-1:noisy")
+    ended = run(tmp_path / "out", "--programs", programs, "--rounds", 1)
+    assert ended.exit_code == 7
+    assert "fabricheck: stream-1.json: device 0 is too noisy." in ended.stderr.splitlines()
+
+
+def test_bad_usage(programs, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    ended = run(tmp_path / "full", "--programs", programs)
+    assert (ended.exit_code, "is not empty" in ended.stderr) == (2, True)
+    ended = run(tmp_path / "out", "--programs", tmp_path)
+    assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
+    ended = run(tmp_path / "out", "--programs", programs, "--nvbandwidth", tmp_path / "none")
+    assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
+
+
+def test_programs_that_can_not_tell_the_devices(programs, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_FAULT", "facts-0:crash")
+    with pytest.raises(FabricheckError, match="ended with exit code 1: the driver is gone"):
+        one_round(programs, {}, tmp_path / "out")
+
+
+def test_simulated_programs_are_refused(programs, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_FAULT", "facts-0:simulated")
+    with pytest.raises(FabricheckError, match="simulates") as caught:
+        one_round(programs, {}, tmp_path / "out")
+    assert caught.value.exit_code == 2
+
+
+def test_the_manifest_is_strict(recorded, tmp_path):
+    folder, _ = recorded
+    content = json.loads((folder / manifest.FILE).read_text())
+    for change in ({"format_version": 2}, {"more": 1}, {"devices": None}):
+        (tmp_path / manifest.FILE).write_text(json.dumps(content | change))
+        with pytest.raises(FabricheckError, match=r"rounds\.json: "):
+            manifest.load(tmp_path)
+    (tmp_path / manifest.FILE).write_text((folder / manifest.FILE).read_text()[:-40])
+    with pytest.raises(FabricheckError, match=r"rounds\.json: "):
+        manifest.load(tmp_path)

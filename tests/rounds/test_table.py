@@ -1,0 +1,263 @@
+"""Values, ratios, verdicts and the Markdown of recorded rounds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.errors import FabricheckError
+from fabricheck.rounds import render, table
+from fabricheck.rounds.cases import CASES, TESTCASES, Case, Cell, Ours
+from fabricheck.rounds.reading import OurOutput
+from fabricheck.rounds.table import Row, Values
+
+ROOT = Path(__file__).parents[2]
+CELL = Cell("nvbandwidth", "device_local_copy")
+OTHER = Cell("babelstream", "Copy")
+
+
+def row(ours, *tools, unit="GB/s", target=1.0, half_width=0.0):
+    """Build a row of one or two tools from the values of rounds."""
+    case = Case("a case", unit, Ours("stream", "copy"), (CELL, OTHER), target)
+    cells = zip((CELL, OTHER), tools, strict=False)
+    values = None if ours is None else Values(tuple(ours), half_width)
+    return Row(case, values, tuple((cell, Values(tuple(told))) for cell, told in cells))
+
+
+def named(rows, name):
+    (found,) = [one for one in rows if one.case.name == name]
+    return found
+
+
+# Ratios and verdicts
+
+
+def test_the_ratio_is_of_medians_to_the_best_tool():
+    found = row([100, 104, 110], [99, 103, 130], [104, 105, 106])
+    assert found.best[0] == OTHER
+    assert found.ratio == 104 / 105
+    # Of times the shortest is the best.
+    assert row([2.0], [2.2], [2.1], unit="us").ratio == 2.0 / 2.1
+
+
+def test_the_half_width_is_of_both():
+    found = row([99, 100, 101], [198, 200, 208])
+    assert found.ours.spread == pytest.approx(0.01)
+    assert found.half_width == pytest.approx(0.5 * (0.01**2 + 0.025**2) ** 0.5)
+
+
+def test_the_spread_is_at_least_that_inside_a_round():
+    assert Values((100.0, 100.0), 0.03).spread == 0.03
+    assert Values((100.0,), 0.03).spread is None
+    # From nine rounds on the 95 % interval leaves out the outermost.
+    assert Values((1, 99, 100, 100, 100, 100, 100, 101, 900)).spread == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "unit", "target", "verdict"),
+    [
+        ([100, 100], [100, 100], "GB/s", 1.0, "reached"),
+        ([99.9, 99.9], [100, 100], "GB/s", 1.0, "missed"),
+        ([99.8, 100], [100, 100], "GB/s", 1.0, "equal within the spread"),
+        ([99.8, 100], [100, 100], "GB/s", 1.02, "missed"),
+        ([102, 102], [100, 100], "GB/s", 1.02, "reached"),
+        ([2.0, 2.0], [2.1, 2.1], "us", 1.0, "reached"),
+        ([2.2, 2.2], [2.1, 2.1], "us", 1.0, "missed"),
+        ([2.2, 2.0], [2.05, 2.05], "us", 1.0, "equal within the spread"),
+        # One round tells no spread, so nothing is equal within it.
+        ([99.99], [100], "GB/s", 1.0, "missed"),
+        ([100, 100], [100, 100], "GB/s", None, None),
+        (None, [100, 100], "GB/s", 1.0, None),
+    ],
+)
+def test_verdicts(ours, theirs, unit, target, verdict):
+    assert row(ours, theirs, unit=unit, target=target).verdict == verdict
+
+
+def test_nothing_is_judged_without_a_tool():
+    found = row([100, 100])
+    assert (found.ratio, found.verdict, found.best) == (None, None, None)
+
+
+# The cases
+
+
+def test_the_cases_are_the_ones_that_were_asked_for():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    targets = {case.name: case.target for case in CASES if case.target != 1.0}
+    assert targets == {
+        "copy on the device": 1.02,
+        "write to a peer, kernel": 1.01,
+        "copy of 16 B to a peer, host's clock": None,
+    }
+    assert len(TESTCASES) == len(set(TESTCASES)) == 24
+    # What is not judged says why.
+    assert all(case.note for case in CASES if case.target is None)
+
+
+# Recorded rounds
+
+
+def test_values_are_those_of_the_outputs(recorded):
+    rows = table.read(recorded[0]).rows
+    assert [found.case for found in rows] == list(CASES)
+    copy = named(rows, "copy on the device")
+    # Counted once; BabelStream's read and written halves of 3450 and 4030.
+    assert copy.ours.values == (2130.0, 2130.0)
+    assert [values.median for _, values in copy.tools] == pytest.approx([2090.0, 1725.0, 2015.0])
+    # Row 1, column 0: device 1 reads from device 0.
+    read = named(rows, "read from a peer, kernel")
+    assert [values.values for _, values in read.tools] == [(377.0, 377.0)]
+    both = named(rows, "both directions between peers, engine, beside writes")
+    assert both.ours.median == 782.0
+    assert [values.median for _, values in both.tools] == [782.0, 772.0]
+    share = named(rows, "device to host, engine, beside the other direction")
+    assert share.ours.median == 50.8
+    share = named(rows, "host to device, engine, beside the other direction")
+    assert share.ours.median == 51.0
+    chase = named(rows, "load from a peer, pointer chase in 2 MiB")
+    assert chase.ours.median == pytest.approx(810.0)
+    assert [values.median for _, values in chase.tools] == [829.0]
+
+
+def test_every_case_has_a_value_of_each_of_its_tools(recorded):
+    for found in table.read(recorded[0]).rows:
+        assert found.ours is not None and len(found.ours.values) == 2
+        assert [cell for cell, _ in found.tools] == list(found.case.tools)
+
+
+@pytest.mark.parametrize("file", ["nvbandwidth-2.txt", "p2p-test-1.txt", "babelstream-4GiB-1.txt",
+                                  "p2p-chase-1.json"])  # fmt: skip
+def test_a_damaged_file_is_an_error_that_names_it(recorded, tmp_path, file):
+    folder = tmp_path / "copy"
+    shutil.copytree(recorded[0], folder)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text[: len(text) // 2])
+    with pytest.raises(FabricheckError, match=file):
+        table.read(folder)
+    (folder / file).unlink()
+    with pytest.raises(FabricheckError, match=file):
+        table.read(folder)
+
+
+def test_no_rounds(tmp_path):
+    with pytest.raises(FabricheckError, match="holds no rounds") as caught:
+        table.read(tmp_path)
+    assert caught.value.exit_code == 3
+
+
+# Markdown
+
+
+def lines_of(folder, *more):
+    ended = CliRunner().invoke(app, ["tools", "table", str(folder), *map(str, more)])
+    assert ended.exit_code == 0, ended.output
+    return ended.stdout.splitlines()
+
+
+def test_the_page_has_commands_versions_date_and_devices(recorded):
+    text = "\n".join(lines_of(recorded[0]))
+    assert "## beside-composed" in text
+    assert "GPU-composed-1" in text and "nvbandwidth v0.8" in text and ", 2 rounds." in text
+    assert "cuda-stream --csv --device 0 -s 67108864 -n 30" in text
+    assert text.count("--output stream-1.json") == 1 and "stream-2.json" not in text
+
+
+def test_rows_tell_ratio_and_verdict(recorded):
+    rows = {line.split(" | ")[0].lstrip("| "): line for line in lines_of(recorded[0])}
+    assert "| 1.019 ± 0.0003 | >= 1.02 | **missed** |" in rows["copy on the device"]
+    assert "| 1.001 ± 0.0000 | >= 1.00 | reached |" in rows["host to device, engine"]
+    chase = rows["load from a peer, pointer chase in 2 MiB"]
+    assert "<= 1.00 | reached | not the same walk" in chase
+    assert "| none | not judged | not the same:" in rows["copy of 16 B to a peer, host's clock"]
+    counts = [
+        sum(f"| {word} |" in line for line in rows.values())
+        for word in ("reached", "equal within the spread", "**missed**")
+    ]
+    said = "Of 25 targets: {} reached, {} equal within the spread, {} missed."
+    assert said.format(*counts) in lines_of(recorded[0])
+
+
+def test_one_table_for_each_folder(recorded, tmp_path):
+    shutil.copytree(recorded[0], tmp_path / "beside-again")
+    heads = [line for line in lines_of(recorded[0], tmp_path / "beside-again")
+             if line.startswith("## ")]  # fmt: skip
+    assert heads == ["## beside-composed", "## beside-again"]
+
+
+def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n\n{render.BEGIN}\nold\n{render.END}\n\nafter\n")
+    assert lines_of(recorded[0], "--write", page) == []
+    first = page.read_text()
+    assert first.startswith(f"before\n\n{render.BEGIN}\n\nPrograms") and "\nold\n" not in first
+    assert first.endswith(f"\n\n{render.END}\n\nafter\n")
+    lines_of(recorded[0], "--write", page)
+    assert page.read_text() == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "none\n",
+        f"{render.BEGIN}\n",
+        f"{render.END}\n{render.BEGIN}\n",
+        f"{render.BEGIN}\n{render.BEGIN}\n{render.END}\n",
+    ],
+)
+def test_markers_that_are_not_once_each_in_order(recorded, tmp_path, text):
+    page = tmp_path / "page.md"
+    page.write_text(text)
+    ended = CliRunner().invoke(app, ["tools", "table", str(recorded[0]), "--write", str(page)])
+    assert ended.exit_code == 4 and "once each, in order" in ended.stderr
+    assert page.read_text() == text
+
+
+def test_a_page_that_is_not_there(recorded, tmp_path):
+    arguments = ["tools", "table", str(recorded[0]), "--write", str(tmp_path / "none.md")]
+    assert CliRunner().invoke(app, arguments).exit_code == 3
+
+
+def test_the_page_of_the_documentation_is_what_the_recorded_folders_give():
+    folders = sorted((ROOT / "tests" / "outputs" / "h200").glob("beside-*"))
+    page = ROOT / "docs" / "h200.md"
+    text = render.section([table.read(folder) for folder in folders])
+    assert render.rewrite(page, text) == page.read_text(), (
+        "made by: fabricheck tools table tests/outputs/h200/beside-* --write docs/h200.md"
+    )
+
+
+# Documents that were recorded on devices, for other purposes
+
+
+@pytest.mark.parametrize(
+    ("file", "launch", "first"),
+    [
+        ("one-device/memcpy_round_1", "memcpy", {"operation": "h2d"}),
+        ("two-devices/p2p_pair", None, {"operation": "engine"}),
+        ("four-devices/p2p_chase", "p2p-chase", {"direction": "one-way"}),
+    ],
+)
+def test_documents_of_devices_are_read(file, launch, first):
+    output = OurOutput(ROOT / "tests" / "outputs" / "h200" / f"{file}.json", launch or "p2p")
+    if launch is None:
+        # It has both directions of the pair, and the launch of the rounds has one.
+        series = [one for one in output.document["series"] if one["device_set"] == [0, 1]]
+        output.document["series"] = series
+    if launch == "p2p-chase":
+        series = [one for one in output.document["series"] if one["device_set"] != [1, 0]]
+        output.document["series"] = series
+    cases = [case for case in CASES if case.ours.launch == output.launch]
+    assert cases
+    values = [output.value(case)[0] for case in cases]
+    (expected, *_) = [
+        one["median"]
+        for one in output.document["series"]
+        if all(one[name] == value for name, value in first.items())
+    ]
+    assert values[0] == expected * (1000 if launch == "p2p-chase" else 1)
