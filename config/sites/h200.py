@@ -121,7 +121,7 @@ site_configuration = {
                 *(["osu"] if OSU else []),
                 *(["nccl-tests"] if NCCL_TESTS else []),
             ],
-            # Multicast over NVLink stays off: machines that show a part of a host may not set it up.
+            # Multicast over NVLink stays off: a machine that shows a part of a host may lack it.
             "env_vars": [["NCCL_NVLS_ENABLE", "0"]],
             "extras": {
                 "runtime": "cuda",
@@ -131,8 +131,8 @@ site_configuration = {
                 "mpi_without": MPI_WITHOUT,
                 **({"osu_folder": OSU} if OSU else {}),
                 **({"rccl_folder": NCCL_TESTS} if NCCL_TESTS else {}),
-                "build_command": "cmake -S . -B build/cuda -DFABRICHECK_RUNTIME=cuda && "
-                "cmake --build build/cuda",
+                "build_command": "cmake -S . -B build/cuda -DFABRICHECK_RUNTIME=cuda "
+                f"-DFABRICHECK_MPI={'ON' if RANK_PROGRAMS else 'OFF'} && cmake --build build/cuda",
             },
         }
     ],
