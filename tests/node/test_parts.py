@@ -82,7 +82,12 @@ def test_domains_that_nothing_is_left_of(tmp_path):
              {"value": None, "kind": "unknown", "note": "not told"}}  # fmt: skip
     near = {device: f"{8 * device}-{8 * device + 7}" for device in range(8)}
     halves = [
-        {"index": 0, "cores": "0-31,64", "reserved": "8", "devices": {i: near[i] for i in range(4)}},
+        {
+            "index": 0,
+            "cores": "0-31,64",
+            "reserved": "8",
+            "devices": {i: near[i] for i in range(4)},
+        },
         {"index": 1, "cores": "32-63", "devices": {i: near[i] for i in range(4, 8)}},
     ]
     node = load(str(changed(tmp_path, "h200", domains={**cores, "list": halves})))
