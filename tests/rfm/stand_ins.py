@@ -17,7 +17,7 @@ def script(path: Path, body: str) -> None:
     path.chmod(0o755)
 
 
-def fake_tools(folder: Path, launcher: str) -> None:
+def fake_tools(folder: Path, launcher: str = "mpiexec") -> None:
     """Put stand-ins into the folders osu, nccl and launchers.
 
     :param launcher: the name of a command whose first two words say how many ranks.

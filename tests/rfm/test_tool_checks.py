@@ -24,7 +24,7 @@ SIZES = {"osu_device_0": ("16MiB", "1GiB"), "osu_all_pairs": ("4MiB", "64MiB")}
 @pytest.fixture
 def node(suite, monkeypatch):
     """The suite on a node with four GPUs; its program stream tells what a document says."""
-    fake_tools(suite.folder, "mpiexec")
+    fake_tools(suite.folder)
     suite.own_site(HERE / "device_site.py")
     path = f"{suite.folder / 'launchers'}:"
     monkeypatch.setenv("PATH", path, prepend=":")
