@@ -81,6 +81,7 @@ def test_domains_that_nothing_is_left_of(tmp_path):
     cores = {"kind": "assumed", "note": "two halves", "memory_peak_gbs":
              {"value": None, "kind": "unknown", "note": "not told"}}  # fmt: skip
     near = {device: f"{8 * device}-{8 * device + 7}" for device in range(8)}
+    near[3] = "0-7,24-31"  # cores that are near to a device that remains, remain
     halves = [
         {
             "index": 0,
