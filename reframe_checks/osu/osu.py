@@ -12,7 +12,7 @@ class osu_device_0(OsuPairCheck):
 
     descr = "osu_bw and osu_latency from device 0 to every other one (E9)"
     tags = {"E9", "full"}
-    valid_systems = ["+devices"]
+    valid_systems = ["+devices +several_devices"]
     valid_prog_environs = ["+osu"]
     reference = {"$ref": "osu.yaml"}
     sizes = (16 << 20, 1 << 30)
@@ -26,7 +26,7 @@ class osu_device_0_engine_off(OsuPairCheck):
 
     descr = "osu_bw from device 0 to every other one, copy engines switched off (E9)"
     tags = {"E9", "full"}
-    valid_systems = ["+devices +peers +sdma"]
+    valid_systems = ["+devices +several_devices +peers +sdma"]
     valid_prog_environs = ["+osu"]
     reference = {"$ref": "osu.yaml"}
     programs = ("osu_bw",)

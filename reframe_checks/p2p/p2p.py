@@ -25,7 +25,7 @@ class PairCheck(MeasuringCheck):
     """
 
     program = "p2p"
-    valid_systems = ["+devices +peers"]
+    valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+p2p"]
     reference = {"$ref": "p2p.yaml"}
 
@@ -74,7 +74,7 @@ class p2p_engine_off(PairCheck):
 
     descr = "Peer copies with the copy engines switched off (E7)"
     tags = {"E7", "full"}
-    valid_systems = ["+devices +peers +sdma"]
+    valid_systems = ["+devices +several_devices +peers +sdma"]
     operations = {"engine": ("single", "GB/s")}
     env_vars = ENGINES_OFF
 

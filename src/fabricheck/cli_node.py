@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from fabricheck.errors import FabricheckError, NotFoundError, UsageError
-from fabricheck.node import best_subsets, load
+from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
 from fabricheck.topology import (
     DIFFERENT,
@@ -31,6 +31,10 @@ _COMMAND = "fabricheck.command"
 Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
 Overlay = Annotated[
     Path | None, typer.Option("--overlay", help="A YAML file that changes the node.")
+]
+Part = Annotated[
+    int | None,
+    typer.Option("--devices", help="How many of its devices the machine has, the first ones."),
 ]
 From = Annotated[
     list[Path] | None,
@@ -62,6 +66,11 @@ def fail(error: FabricheckError) -> NoReturn:
     raise typer.Exit(error.exit_code)
 
 
+def _load(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
+    model = load(node, overlay)
+    return model if devices is None else model.part(devices)
+
+
 def _report(files: list[Path] | None) -> Reported:
     """Read files, or the tools of this machine where there are none."""
     if files:
@@ -78,10 +87,11 @@ def _report(files: list[Path] | None) -> Reported:
 def show(
     node: Node,
     overlay: Overlay = None,
+    devices: Part = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show a node model: devices, NUMA domains, links, classes, peaks, sources."""
-    model = load(node, overlay)
+    model = _load(node, overlay, devices)
     typer.echo(model_json(model) if as_json else model_text(model))
 
 
@@ -100,12 +110,14 @@ def detect_command() -> None:
 
 
 @topology_app.command("compare")
-def compare_command(node: Node, files: From = None, overlay: Overlay = None) -> None:
+def compare_command(
+    node: Node, files: From = None, overlay: Overlay = None, devices: Part = None
+) -> None:
     """Compare a node model with what the tools say, here or in files.
 
     Prints one sentence per difference; exit code 8 means that there is one.
     """
-    model = load(node, overlay)
+    model = _load(node, overlay, devices)
     report = _report(files)
     outcome = compare(model, report)
     for sentence in outcome.differences:
@@ -129,6 +141,7 @@ def record_command(
         Path | None, typer.Option(help="Ask a simulated node: what 'export' printed.")
     ] = None,
     files: From = None,
+    devices: Part = None,
     limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 120,
 ) -> None:
     """Compare this node with a node model and write what differs to a result document (E13).
@@ -137,11 +150,13 @@ def record_command(
     """
     if simulated is not None and files:
         raise UsageError("Give either a simulated node or files, not both.")
+    if simulated is not None and devices is not None:
+        raise UsageError("A simulated node has all devices of its model: leave --devices out.")
     if (simulated is not None) != (runtime == "sim") and not (simulated and runtime is None):
         raise UsageError("Give --runtime sim with --simulated, and only then.")
     if runtime is None and simulated is None:
         raise UsageError("Give --runtime, rocm or cuda, or a simulated node.")
-    question = Question(node, runtime or "sim", simulated, files or (), limit_s)
+    question = Question(node, runtime or "sim", simulated, files or (), limit_s, devices=devices)
     document = record(question, output)
     for sentence in document["differences"] or ():
         typer.echo(sentence)
@@ -185,9 +200,9 @@ def export(node: Node, overlay: Overlay = None) -> None:
 
 
 @topology_app.command("reframe-devices")
-def reframe_devices_command(node: Node) -> None:
+def reframe_devices_command(node: Node, devices: Part = None) -> None:
     """Print the devices block of a ReFrame partition."""
-    typer.echo(reframe_devices(load(node)))
+    typer.echo(reframe_devices(_load(node, None, devices)))
 
 
 class CommandAfterDashes(typer.core.TyperCommand):
@@ -209,6 +224,7 @@ def best_gpus(
         str | None, typer.Argument(help="A node model; this machine by default.")
     ] = None,
     files: From = None,
+    devices: Part = None,
 ) -> None:
     """Print the best K devices of a node for HIP_VISIBLE_DEVICES, or run a command on them.
 
@@ -220,7 +236,7 @@ def best_gpus(
     try:
         if command == []:
             raise UsageError('After "--" belongs a command.')
-        chosen, vendor = _choose(k, node, files)
+        chosen, vendor = _choose(k, node, files, devices)
     except FabricheckError as error:
         fail(error)
     listed = ",".join(map(str, chosen))
@@ -238,11 +254,15 @@ def best_gpus(
     raise typer.Exit(128 - code if code < 0 else code)
 
 
-def _choose(k: int, node: str | None, files: list[Path] | None) -> tuple[tuple[int, ...], str]:
+def _choose(
+    k: int, node: str | None, files: list[Path] | None, devices: int | None
+) -> tuple[tuple[int, ...], str]:
     if node is not None and files:
         raise UsageError("Give either a node model or files, not both.")
+    if node is None and devices is not None:
+        raise UsageError("--devices is of a node model, and none is given.")
     if node is not None:
-        model = load(node)
+        model = _load(node, None, devices)
         return model.best_subsets(k)[0], model.vendor
     report = _report(files)
     peaks = report.direct_peaks_gbs

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from fabricheck import partitions
+from fabricheck import partitions, testable
 from fabricheck.errors import InvalidInputError
 from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument
@@ -38,7 +38,11 @@ class Tool:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row of experiments.yaml; ``made_of`` is whose series it uses, where not its own."""
+    """One row of experiments.yaml; ``made_of`` is whose series it uses, where not its own.
+
+    ``not_without`` is, by feature of a partition, what can not be tested without it and why;
+    ``skipped`` is why a check of it is skipped.
+    """
 
     id: str
     title: str
@@ -47,6 +51,8 @@ class Experiment:
     not_on: Mapping[str, str]
     made_of: str | None
     tool: Tool | None = None
+    not_without: Mapping[str, str] = field(default_factory=dict)
+    skipped: str | None = None
 
 
 @dataclass
@@ -81,6 +87,7 @@ class Coverage:
     """One experiment: where it ran, or why it did not.
 
     ``partitions`` are those of the sites that have what its checks ask for; None if not known.
+    ``not_testable`` are the reasons, by partition of the session, why there is no more of it.
     """
 
     experiment: Experiment
@@ -88,6 +95,7 @@ class Coverage:
     ran: Sequence[Ran]
     why_not: str | None
     partitions: tuple[str, ...] | None = None
+    not_testable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def measured_anything(self) -> bool:
@@ -122,6 +130,8 @@ def experiments() -> tuple[Experiment, ...]:
             row.get("not_on", {}),
             row.get("made_of"),
             Tool(**row["tool"]) if "tool" in row else None,
+            row.get("not_without", {}),
+            row.get("skipped"),
         )
         for name, row in table.items()
     )
@@ -199,6 +209,7 @@ def coverage(
     entries: Sequence[Entry],
     with_check: frozenset[str],
     able: Mapping[str, tuple[str, ...]],
+    features: Mapping[str, frozenset[str]],
 ) -> list[Coverage]:
     """Return one row for each experiment.
 
@@ -206,6 +217,7 @@ def coverage(
     :param entries: the session's documents.
     :param with_check: the experiments that have a check in this version.
     :param able: the partitions that can run each experiment, as `partitions_for` gives them.
+    :param features: of partitions with real devices, as `testable.features_of_devices` gives them.
     """
     by_case = {id(entry.case): entry for entry in entries}
     tables: dict[str, dict[str, Ran]] = {}
@@ -221,8 +233,31 @@ def coverage(
         has_check = experiment.id in with_check or bool(ran)
         have = able.get(experiment.id)
         why_not = None if ran else _why_not(experiment, has_check, session, runtimes, have)
-        rows.append(Coverage(experiment, has_check, ran, why_not, have))
+        no_more = {
+            where: tuple(_not_testable(experiment, where, session, by_case, features))
+            for where in dict.fromkeys(case.where for case in (session.cases if session else ()))
+        }
+        no_more = {where: reasons for where, reasons in no_more.items() if reasons}
+        rows.append(Coverage(experiment, has_check, ran, why_not, have, no_more))
     return rows
+
+
+def _not_testable(
+    experiment: Experiment,
+    where: str,
+    session: Session | None,
+    by_case: Mapping[int, Entry],
+    features: Mapping[str, frozenset[str]],
+) -> Iterator[str]:
+    cases = session.cases if session else ()
+    here = [one for one in cases if one.where == where and experiment.id in one.experiments]
+    return testable.reasons(
+        experiment.id,
+        experiment.not_without,
+        experiment.skipped,
+        features.get(where),
+        [(case, by_case.get(id(case))) for case in here],
+    )
 
 
 def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -> None:

@@ -99,3 +99,23 @@ def test_bounds_have_their_reason(name):
     reasons = content(name)["x-bounds"]
     assert reasons
     assert all(len(reason) > 40 for reason in reasons.values())
+
+
+FILES = sorted(
+    file.name
+    for file in FOLDER.glob("*.yaml")
+    if file.stem != "published_values" and not file.stem.startswith("fidelity")
+)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_partition_says_where_its_references_are_from(name):
+    checks = {check: entry for check, entry in content(name).items() if not check.startswith("x-")}
+    partitions = {one for entry in checks.values() for one in entry} - {"$index"}
+    assert partitions == content(name)["x-provenance"].keys()
+
+
+def test_what_is_report_only_requires_nothing():
+    for file, check, partition, metric in CASES:
+        stated = content(file)["x-provenance"][partition]
+        assert stated.get("kind") != "report only", f"{check}.{metric} of {partition} in {file}"

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from stand_ins import fake_tools, script
 
 import factories
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform
 from fabricheck.results.document import load
-from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS
+from fabricheck.tools.plan import NCCL_OPERATIONS
 
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 SIZES = {"osu_device_0": ("16MiB", "1GiB"), "osu_all_pairs": ("4MiB", "64MiB")}
-
-
-def script(path: Path, body: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{body}\n")
-    path.chmod(0o755)
-
-
-def fake_tools(folder: Path) -> None:
-    run = f'exec "{sys.executable}" -S -E "{HERE / "fake_tools.py"}"'
-    for name in OSU_OPERATIONS:
-        kind = "pt2pt" if name in PAIRS else "collective"
-        script(folder / "osu" / "mpi" / kind / name, f'{run} {name} "$@"')
-    for name in NCCL_OPERATIONS:
-        script(folder / "nccl" / f"{name}_perf", f'{run} {name} "$@"')
-    # Prints for all ranks, as rank 0 does.
-    script(folder / "launchers" / "mpiexec", 'shift 2\nexec "$@"')
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck import coverage as rules
-from fabricheck import partitions
+from fabricheck import partitions, testable
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.errors import NotFoundError
@@ -24,8 +24,10 @@ def coverage(
     """Show which of the experiments E1 to E15 a session ran, and why not the others."""
     chosen, entries = _session(session)
     folders = rules.checks_folders()
-    able = rules.partitions_for(folders, partitions.read_sites())
-    rows = rules.coverage(chosen, entries, rules.experiments_with_check(folders), able)
+    sites = partitions.read_sites()
+    able = rules.partitions_for(folders, sites)
+    features = testable.features_of_devices(sites)
+    rows = rules.coverage(chosen, entries, rules.experiments_with_check(folders), able, features)
     if as_json:
         output.write_json(
             {"session": chosen.id if chosen else None, "experiments": [_json(row) for row in rows]}
@@ -60,8 +62,17 @@ def _session(name: str) -> tuple[Session | None, list[Entry]]:
 def _sentence(row: rules.Coverage) -> str:
     tool = row.missing_tool
     lacking = f"; not by {tool.name}, which are {tool.get}" if tool else ""
-    if row.ran:
-        return "; ".join(_ran(ran) for ran in row.ran) + lacking
+    no_more = [
+        f"not testable here ({where}): {reason}"
+        for where, reasons in row.not_testable.items()
+        for reason in reasons
+    ]
+    # Of checks that were all skipped the reason says everything.
+    ran = [
+        _ran(ran) for ran in row.ran if ran.cases > ran.skipped or ran.where not in row.not_testable
+    ]
+    if row.ran or no_more:
+        return "; ".join([*ran, *no_more]) + lacking
     return _why_not(row) + lacking
 
 
@@ -104,6 +115,7 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
         "get": row.experiment.get,
         "missing_tool": row.missing_tool.name if row.missing_tool else None,
         "why_not": row.why_not,
+        "not_testable": {where: list(reasons) for where, reasons in row.not_testable.items()},
         "partitions": list(row.partitions) if row.partitions is not None else None,
         "ran": [
             {

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from fabricheck.errors import UsageError
-from fabricheck.node import paths, placement, subsets
+from fabricheck.node import parts, paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source
 
@@ -83,7 +83,8 @@ class NodeModel:
     """A node model.
 
     ``links`` holds pairs ``(a, b)`` with a < b; a node with a ``switch`` has none of its own.
-    ``facts`` maps the key of each fact in the file to its provenance.
+    ``facts`` maps the key of each fact in the file to its provenance. ``part_of`` is the number of
+    devices in the file, where this is a :meth:`part` of them.
     """
 
     name: str
@@ -104,6 +105,14 @@ class NodeModel:
     systems: tuple[str, ...] = ()
     overlay: Overlay | None = field(default=None)
     simulation: SimulationSection | None = None
+    part_of: int | None = None
+
+    def part(self, count: int) -> NodeModel:
+        """Return the node as a machine shows it that has its first devices only.
+
+        :raises UsageError: when the node can not be cut so; see :func:`fabricheck.node.parts.part`.
+        """
+        return parts.part(self, count)
 
     @cached_property
     def identity(self) -> dict[str, Any]:

@@ -163,6 +163,13 @@ class SwitchSection(Provenance):
     links_per_device: Annotated[int, Field(ge=1)]
 
 
+class PartSection(Provenance):
+    """That machines exist which show the first devices of the node and the cores near them only.
+
+    Who takes some devices of a node whose pairs differ must know which ones, so it needs a switch.
+    """
+
+
 class HostLinkSection(_Section):
     """The link between each device and its NUMA domain."""
 
@@ -237,7 +244,14 @@ class NodeFile(_Section):
     switch: SwitchSection | None = None
     host_link: HostLinkSection
     copy_engine: EngineSection
+    parts: PartSection | None = None
     simulation: SimulationSection | None = None
+
+    @model_validator(mode="after")
+    def _has_equal_parts(self) -> NodeFile:
+        if self.parts is not None and self.switch is None:
+            raise ValueError("parts needs a switch: of other nodes it matters which devices remain")
+        return self
 
 
 def provenances(section: BaseModel, place: str = "") -> Iterator[tuple[str, Provenance]]:

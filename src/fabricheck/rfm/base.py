@@ -90,12 +90,28 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     @property
     def node(self) -> NodeModel | None:
-        """The healthy node model of the partition; ``None`` where it names none."""
+        """The healthy node model of the partition; ``None`` where it names none.
+
+        Of a partition with fewer devices than its model it is the part with the first of them.
+
+        :raises PipelineError: when there is no such model, or no such part of it.
+        """
         name = self.current_partition.extras.get("node")
         try:
-            return load_node(name) if name else None
+            return load_node(name).part(self.device_count) if name else None
         except FabricheckError as error:
             raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
+
+    @property
+    def required_node(self) -> NodeModel:
+        """The same where nothing can be said without it.
+
+        :raises PipelineError: also when the partition names no node model.
+        """
+        self.extra("node")
+        node = self.node
+        assert node is not None
+        return node
 
     @property
     def simulated(self) -> bool:
@@ -198,6 +214,11 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             return
         try:
             node = load_node(self.extra("node"), self.overlay or None)
+            if len(node.devices) != self.device_count:
+                raise PipelineError(
+                    f"Partition {self.current_partition.fullname} states {self.device_count} "
+                    f"devices, and a simulated {node.name} has all of its {len(node.devices)}."
+                )
             platform = platform_json(node)
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
@@ -259,8 +280,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     def physical_bound(self, series: Series) -> plausible.Bound | None:
         """Return what a series can not pass: from the node model, else from the partition."""
-        if self.node:
-            return physics.node_bound(self.node, series)
+        node = self.node
+        if node:
+            return physics.node_bound(node, series)
         stated = self.extra("physical_bounds").get(series["unit"])
         return plausible.Bound(**stated) if stated else None
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from fabricheck.best_devices import Verdict, judge
 from fabricheck.node import NodeModel
-from fabricheck.node import load as load_node
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.base import RESULT, MeasuringCheck
@@ -69,7 +68,7 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     """Measures all ordered pairs once, and looks at every set of k devices.
 
     set_sizes: the k, each a metric ``best_K_of_measured``; those of the whole node and above are
-        left out, as there is nothing to choose.
+        left out, as there is nothing to choose; a partition with none of them is skipped.
     where: the values of the series' fields that choose one series of each ordered pair.
     """
 
@@ -77,9 +76,14 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     where: Mapping[str, Any]
 
     def expected_metrics(self) -> Sequence[BestSet]:
-        """Return one metric for each k."""
-        node = load_node(str(self.extra("node")))
+        """Return one metric for each k; without any there is nothing to choose: a skip."""
+        node = self.required_node
         count = len(node.devices)
+        self.skip_if(
+            count <= min(self.set_sizes),
+            f"Partition {self.current_partition.fullname} has {count} devices: nothing is to be "
+            "chosen where all are taken.",
+        )
         pairs = tuple((list(pair),) for pair in permutations(range(count), 2))
         return [
             BestSet(

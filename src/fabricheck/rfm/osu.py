@@ -8,7 +8,6 @@ from pathlib import Path
 
 from reframe.core.backends import getlauncher
 
-from fabricheck.node import load as load_node
 from fabricheck.outputs.text import doubled
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.metrics import Metric, Reduction, Unit
@@ -143,7 +142,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         """Return the ordered pairs of devices by link class; of host memory one without devices."""
         if self.runtime == "host":
             return {"": [()]}
-        node = load_node(str(self.extra("node")))
+        node = self.required_node
         found: dict[str, list[tuple[int, ...]]] = {}
         for source in range(1 if self.first_only else len(node.devices)):
             for destination in range(len(node.devices)):
@@ -196,8 +195,17 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
 class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
     """The five collectives on 2 to all devices; one metric for each and number of ranks."""
 
-    programs: Sequence[str] = tuple(name for name in OSU_OPERATIONS if name not in PAIRS)
     rounds: Mapping[str, int] = {"iterations": 100, "warm_up": 10}
+
+    @property
+    def programs(self) -> Sequence[str]:
+        """OSU's programs of collectives, but for those that this MPI is known not to do."""
+        without = self.current_environ.extras.get("mpi_without", ())
+        return [
+            program
+            for program, operation in OSU_OPERATIONS.items()
+            if program not in PAIRS and operation not in without
+        ]
 
     def device_sets(self) -> Sequence[tuple[int, ...]]:
         """Return the devices of 2, 3 ... ranks: of a node those that it has the best links for."""

@@ -46,7 +46,8 @@ class TopologyCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         source = ("--simulated", PLATFORM) if self.simulated else ()
         runtime = str(self.current_environ.extras["runtime"])
         model = str(self.extra("node"))
-        return ("topology", "record", model, "--runtime", runtime, *source)
+        part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
+        return ("topology", "record", model, *part, "--runtime", runtime, *source)
 
     def program_path(self) -> Path:
         """Return ``fabricheck`` itself, beside the Python that runs ReFrame."""
@@ -64,7 +65,7 @@ class TopologyCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         found = document.get("differences") or []
         more = len(found) - MOST_SENTENCES
         return [
-            f"Node {node} is not as its node model {self.extra('node')} (differences: "
+            f"Node {node} is not as its node model {self.required_node.name} (differences: "
             f"{len(found)}).",
             *(f"Node {node}: {sentence}" for sentence in found[:MOST_SENTENCES]),
             *([f"And {more} more."] if more > 0 else []),

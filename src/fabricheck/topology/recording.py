@@ -62,6 +62,7 @@ class Question:
     files: outputs of this machine's tools; without any they are run.
     limit_s: the time limit in s.
     root: where ``proc`` and ``sys`` are.
+    devices: how many of the model's devices the node has; ``None`` is all of them.
     """
 
     model: str
@@ -70,6 +71,7 @@ class Question:
     files: Sequence[Path] = ()
     limit_s: float = 120
     root: Path = Path("/")
+    devices: int | None = None
 
 
 def record(question: Question, output: Path) -> ResultDocument:
@@ -85,6 +87,8 @@ def record(question: Question, output: Path) -> ResultDocument:
     try:
         with _time_limit(question.limit_s):
             model = load(question.model)
+            if question.devices is not None:
+                model = model.part(question.devices)
             content["options"] |= {"node": model.name, "digest": model.sha256}
             _ask(question, model, content)
     except FabricheckError as error:
@@ -173,6 +177,7 @@ def _empty(question: Question) -> dict[str, Any]:
         "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "options": {
             "node": question.model,
+            "devices": question.devices,
             "simulated": None if question.simulated is None else str(question.simulated),
             "from": [str(path) for path in question.files],
             "time_limit_s": question.limit_s,

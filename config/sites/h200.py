@@ -1,0 +1,139 @@
+"""A host of eight NVIDIA H200 with NVSwitch, of which a machine shows one, two, four or eight.
+
+No machine is known by its name, so a session names the system: --system=h200:x2.
+"""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Programs of several ranks, for a build without MPI (FABRICHECK_MPI=OFF) none.
+RANK_PROGRAMS = [] if os.environ.get("FABRICHECK_MPI") == "OFF" else ["affinity", "pingpong", "mpi"]
+
+# Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks) and of nccl-tests.
+OSU = os.environ.get("FABRICHECK_CUDA_OSU", "")
+NCCL_TESTS = os.environ.get("FABRICHECK_NCCL_TESTS", "")
+
+# Open MPI 5.0.11 of PyPI, built without CUDA, with UCX 1.22 beside it, crashes in these on buffers
+# of devices (tests/outputs/h200/two-devices-mpi). Of an MPI without that fault the variable is set
+# and empty.
+COLLECTIVES_THAT_CRASH = os.environ.get(
+    "FABRICHECK_CUDA_MPI_WITHOUT", "reduce,allreduce,reduce_scatter,allgather"
+)
+MPI_WITHOUT = [name for name in COLLECTIVES_THAT_CRASH.split(",") if name]
+
+ONE_DEVICE_CHECKS = [
+    "stream_local",
+    "stream_scan",
+    "memcpy_near",
+    "memcpy_scan",
+    "managed_migration",
+    "node_topology",
+]
+DEVICES_CHECKS = [
+    "stream_concurrent",
+    "p2p_engine",
+    "p2p_kernel",
+]
+# All cores are in one NUMA domain, so no placement is wrong, and checks of wrong ones are skipped.
+RANK_CHECKS = [
+    "affinity",
+    "pingpong_right",
+    "pingpong_scan",
+    "pingpong_shared_device",
+    "mpi_pairs",
+    "mpi_collectives",
+    "mpi_data",
+]
+OSU_CHECKS = ["osu_device_0", "osu_all_pairs", "osu_collectives"]
+NCCL_CHECKS = ["rccl_collectives", "rccl_scan"]
+
+
+def expected_checks(devices):
+    """Return the checks that a machine with so many devices must have, and that run there."""
+    if devices == 1:
+        return ONE_DEVICE_CHECKS
+    return [
+        *ONE_DEVICE_CHECKS,
+        *DEVICES_CHECKS,
+        # Of two devices there are no best two.
+        *(["best_devices"] if devices > 2 else []),
+        *(RANK_CHECKS if RANK_PROGRAMS else []),
+        *(OSU_CHECKS if OSU else []),
+        *(NCCL_CHECKS if NCCL_TESTS else []),
+    ]
+
+
+def partition(devices):
+    """Return the partition of a machine that shows so many devices, the first of the host."""
+    several = ["several_devices", "ranks", "placements"] if devices > 1 else []
+    return {
+        "name": f"x{devices}",
+        "descr": f"{devices} of eight NVIDIA H200 on NVSwitch",
+        "scheduler": "local",
+        "launcher": "local",
+        "environs": ["cuda"],
+        # Measuring checks of one node never overlap.
+        "max_jobs": 1,
+        "features": ["devices", "peers", "managed_memory", *several],
+        "devices": [{"type": "gpu", "arch": "sm_90", "num_devices": devices}],
+        "extras": {
+            "expected_checks": expected_checks(devices),
+            # Programs of one process need no launcher, those of ranks do.
+            "mpi_launcher": "mpirun-openmpi",
+            "node": "h200",
+            # The arrays of a copy together are past four times the host's 300 MiB of cache.
+            "array_bytes": 1 << 30,
+            "scan_sizes": "1KiB:8GiB",
+            "scan_block_sizes": [64, 128, 256, 512, 1024],
+            "copy_sizes": "256:1GiB",
+            "pingpong_bytes": 512 << 20,
+            "mpi_bytes": 256 << 20,
+            # Pageable memory had half widths of up to 0.15 in series of a second, prefetches 0.22;
+            # kernels and engines 0.002.
+            "noise_limit": 0.3,
+        },
+    }
+
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "h200",
+            "descr": "A host of eight NVIDIA H200 on NVSwitch, or a part of it",
+            # No host has this name.
+            "hostnames": ["^$"],
+            "partitions": [partition(devices) for devices in (1, 2, 4, 8)],
+        }
+    ],
+    "environments": [
+        {
+            "name": "cuda",
+            "target_systems": ["h200"],
+            "features": [
+                "stream",
+                "memcpy",
+                "managed",
+                "p2p",
+                *RANK_PROGRAMS,
+                "gpu_aware_mpi",
+                *(["osu"] if OSU else []),
+                *(["nccl-tests"] if NCCL_TESTS else []),
+            ],
+            # Multicast over NVLink stays off: a machine that shows a part of a host may lack it.
+            "env_vars": [["NCCL_NVLS_ENABLE", "0"]],
+            "extras": {
+                "runtime": "cuda",
+                "programs": os.environ.get(
+                    "FABRICHECK_CUDA_PROGRAMS", str(ROOT / "build" / "cuda" / "bin")
+                ),
+                "mpi_without": MPI_WITHOUT,
+                **({"osu_folder": OSU} if OSU else {}),
+                **({"rccl_folder": NCCL_TESTS} if NCCL_TESTS else {}),
+                "build_command": "cmake -S . -B build/cuda -DFABRICHECK_RUNTIME=cuda "
+                f"-DFABRICHECK_MPI={'ON' if RANK_PROGRAMS else 'OFF'} && cmake --build build/cuda",
+            },
+        }
+    ],
+}

@@ -1,0 +1,111 @@
+"""Coverage names what can not be tested in a partition, with the reason; it never counts as run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck import testable
+from fabricheck.cli import app
+from fabricheck.coverage import experiments
+from fabricheck.partitions import read_sites
+
+RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
+SKIPPED = ("pingpong_in_order", "pingpong_shared_domain")
+ONE_DEVICE = "it has one device, and two are needed"
+
+
+def h200(devices: int, name: str, experiment: str, **changes: object) -> dict:
+    where = {"system": "h200", "partition": f"x{devices}", "environ": "cuda"}
+    return factories.case(name, tags=[experiment], **where, **changes)
+
+
+def covered(results_folder, *cases) -> tuple[dict, str]:
+    """Return the rows of a session as JSON, and what people read."""
+    factories.session(results_folder, cases)
+    said = CliRunner().invoke(app, ["coverage"])
+    assert said.exit_code == 0, said.output
+    found = json.loads(CliRunner().invoke(app, ["coverage", "--json"]).stdout)["experiments"]
+    return {row["experiment"]: row for row in found}, " ".join(said.stdout.split())
+
+
+def reasons(rows, where="h200:x2"):
+    return {name: row["not_testable"].get(where, []) for name, row in rows.items()}
+
+
+def test_one_device(results_folder):
+    rows, text = covered(results_folder, h200(1, "stream_local", "E1"))
+    found = reasons(rows, "h200:x1")
+    of_pairs = [f"E{number}" for number in (5, 6, 7, 8, 9, 10, 11, 12, 14, 15)]
+    assert {name for name, why in found.items() if why == [ONE_DEVICE]} == set(of_pairs)
+    assert f"not testable here (h200:x1): {ONE_DEVICE}" in text
+    assert found["E1"] == found["E2"] == found["E13"] == []
+    assert found["E4"] == ["all of its cores are in one NUMA domain"]
+    assert found["E3"][0].startswith("zero-copy of managed memory: its pages migrate")
+
+
+def test_two_devices(results_folder):
+    cases = [
+        h200(2, "managed_migration", "E3"),
+        h200(2, "p2p_engine", "E7"),
+        h200(2, "pingpong_right", "E6"),
+        *(h200(2, name, "E6", result="skip") for name in SKIPPED),
+        h200(2, "best_devices", "E14", result="skip"),
+    ]
+    rows, text = covered(results_folder, *cases)
+    found = reasons(rows)
+    assert {name for name, why in found.items() if why} == {"E3", "E4", "E6", "E7", "E9", "E14"}
+    assert found["E6"] == [
+        "pingpong_in_order, pingpong_shared_domain: its node model has no such placement, as where "
+        "every core is near every device none is wrong"
+    ]
+    assert "1 passed, 2 skipped" in text  # beside the reason
+    assert found["E7"] == [
+        "with the copy engines off, as its engines can not be switched off",
+    ]
+    # Nothing of E14 ran: only the reason is said.
+    sentence = "best_devices: nothing is to be chosen where all devices are taken"
+    assert f"E14 best k devices not testable here (h200:x2): {sentence}" in text
+    assert rows["E14"]["ran"][0]["passed"] == 0
+
+
+def test_collectives_that_are_left_out(results_folder):
+    # As recorded: this MPI was asked for broadcasts only.
+    recorded = json.loads((RECORDED / "mpi_pairs.json").read_text())
+    assert recorded["skipped"][3]["operation"] == "reduce_scatter"
+    recorded["skipped"][3]["reason"] = "the trial did not come to it"
+    recorded |= {name: factories.document()[name] for name in ("started", "finished")}
+    cases = [h200(2, "mpi_collectives", "E10"), h200(2, "mpi_pairs", "E9")]
+    for case in cases:
+        folder = results_folder / "output" / case["name"]
+        case |= {"outputdir": str(folder)}
+        factories.write(folder / "result.json", recorded)
+    rows, text = covered(results_folder, *cases)
+    sentence = "allgather, allreduce, reduce: left out, as its MPI can not do them (mpi_without)"
+    assert reasons(rows)["E10"] == [sentence]
+    assert sentence not in reasons(rows)["E9"]
+    assert f"not testable here (h200:x2): {sentence}" in text
+
+
+def test_a_partition_that_has_everything_says_nothing(results_folder):
+    case = factories.case(partition="sim-mi250x", environ="sim")
+    rows, _ = covered(results_folder, case, factories.case("two", result="skip"))
+    assert not any(row["not_testable"] for row in rows.values())
+
+
+def test_features_are_those_of_real_devices():
+    found = testable.features_of_devices(read_sites())
+    assert {"h200:x1", "h200:x8"} <= found.keys()
+    assert not any(where.startswith("local:") for where in found)
+    assert testable.features_of_devices(None) == {}
+
+
+@pytest.mark.parametrize("row", experiments(), ids=lambda row: row.id)
+def test_every_word_is_one_that_some_check_asks_for(row):
+    known = {"several_devices", "several_domains", "sdma", "xnack"}
+    assert set(row.not_without) <= known
+    assert all(row.not_without.values())

@@ -1,0 +1,32 @@
+"""Programs of other tools, and a launcher, as scripts that run fake_tools.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS
+
+HERE = Path(__file__).parent
+
+
+def script(path: Path, body: str) -> None:
+    """Write a shell script, and the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def fake_tools(folder: Path, launcher: str = "mpiexec") -> None:
+    """Put stand-ins into the folders osu, nccl and launchers.
+
+    :param launcher: the name of a command whose first two words say how many ranks.
+    """
+    run = f'exec "{sys.executable}" -S -E "{HERE / "fake_tools.py"}"'
+    for name in OSU_OPERATIONS:
+        kind = "pt2pt" if name in PAIRS else "collective"
+        script(folder / "osu" / "mpi" / kind / name, f'{run} {name} "$@"')
+    for name in NCCL_OPERATIONS:
+        script(folder / "nccl" / f"{name}_perf", f'{run} {name} "$@"')
+    # Prints for all ranks, as rank 0 does.
+    script(folder / "launchers" / launcher, 'shift 2\nexec "$@"')

@@ -1,0 +1,169 @@
+"""The site of NVIDIA H200: what a session starts on one, two, four and eight devices."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from stand_ins import fake_tools, script
+
+import factories
+from fabricheck.results.document import load
+from fabricheck.tools.plan import NCCL_OPERATIONS
+
+pytestmark = pytest.mark.slow
+
+ONE_DEVICE = {"stream_local", "stream_scan", "memcpy_near", "memcpy_scan", "managed_migration",
+              "node_topology"}  # fmt: skip
+DEVICES = {"stream_concurrent", "p2p_engine", "p2p_kernel"}
+RANKS = {"affinity", "pingpong_right", "pingpong_scan", "pingpong_shared_device",
+         "mpi_pairs", "mpi_collectives", "mpi_data"}  # fmt: skip
+TOOLS = {"osu_device_0", "osu_all_pairs", "osu_collectives", "rccl_collectives", "rccl_scan"}
+#: Of one NUMA domain no placement is wrong.
+NO_PLACEMENT = {f"pingpong_{name}" for name in
+                ("in_order", "half_right", "half_rotated", "shared_domain")}  # fmt: skip
+CORES = {2: "0,16", 4: "0,16,32,48", 8: "0,16,32,48,64,80,96,112"}
+
+
+@pytest.fixture
+def h200(suite):
+    """The suite with the programs and tools of an H200, which a dry run does not start."""
+    suite.variables |= {
+        "FABRICHECK_MPI": "ON",
+        "FABRICHECK_CUDA_PROGRAMS": "/programs",
+        "FABRICHECK_CUDA_OSU": "/osu",
+        "FABRICHECK_NCCL_TESTS": "/nccl",
+    }
+    return suite
+
+
+def dry_run(suite, devices: int) -> tuple[set[str], set[str]]:
+    """Return the checks that a session would run, and those that it skips."""
+    outcome = suite(f"--system=h200:x{devices}", "--dry-run")
+    assert outcome.status == 0, outcome
+    assert "WARNING" not in outcome.text
+    started = set(re.findall(r"\[ DRY +\] (\w+) .*@h200:x", outcome.text))
+    skipped = set(re.findall(r"\[ +SKIP \] .*?\) (\w+) ", outcome.text))
+    return started - skipped, skipped
+
+
+def stage(suite, devices: int, check: str) -> Path:
+    (folder,) = suite.results.glob(f"stage/*/h200/x{devices}/cuda/{check}")
+    return folder
+
+
+def line(suite, devices: int, check: str) -> str:
+    """Return the command that a check starts."""
+    return (stage(suite, devices, check) / "rfm_job.sh").read_text().splitlines()[-1]
+
+
+def plan(suite, devices: int, check: str) -> list[dict]:
+    return json.loads((stage(suite, devices, check) / "plan.json").read_text())["launches"]
+
+
+def test_one_device(h200):
+    assert dry_run(h200, 1) == (ONE_DEVICE, set())
+    assert line(h200, 1, "node_topology").split("/")[-1] == (
+        "fabricheck topology record h200 --devices 1 --runtime cuda --time-limit 120 "
+        "--output result.json"
+    )
+
+
+@pytest.mark.parametrize("devices", [2, 4, 8])
+def test_several_devices(h200, devices):
+    run, skipped = dry_run(h200, devices)
+    best = {"best_devices"}
+    assert run == ONE_DEVICE | DEVICES | RANKS | TOOLS | (best if devices > 2 else set())
+    assert skipped == NO_PLACEMENT | (best if devices == 2 else set())
+    # Programs of one process have no launcher, ranks are on the first core near their device.
+    assert line(h200, devices, "stream_local").startswith("/programs/stream --devices each ")
+    bound = f"mpirun -np {devices} --map-by pe-list={CORES[devices]}:ordered:hwtcpus "
+    every = ",".join(map(str, range(devices)))
+    for check in ("affinity", "pingpong_right"):
+        said = line(h200, devices, check)
+        assert said.startswith(f"{bound}/programs/")
+        assert f" --map {every} --bind {CORES[devices]} " in said
+    shared = line(h200, devices, "pingpong_shared_device")
+    assert shared.startswith("mpirun -np 2 --map-by pe-list=0,1:ordered:hwtcpus /programs/")
+    assert " --map 0,0 --bind 0,1 " in shared
+    assert line(h200, devices, "mpi_data").startswith(f"mpirun -np {devices} /programs/mpi ")
+    part = "" if devices == 8 else f" --devices {devices}"
+    assert f"record h200{part} --runtime cuda" in line(h200, devices, "node_topology")
+    # NVLink multicast is off wherever NCCL may start.
+    job = (stage(h200, devices, "rccl_collectives") / "rfm_job.sh").read_text()
+    assert "\nexport NCCL_NVLS_ENABLE=0\n" in job
+    sets = [tuple(range(count)) for count in range(2, devices + 1)]
+    launches = plan(h200, devices, "rccl_collectives")
+    assert len(launches) == len(NCCL_OPERATIONS) * len(sets)
+    assert {tuple(one["devices"]) for one in launches} == set(sets)
+    assert launches[-1]["command"].startswith(
+        f"env NCCL_DEBUG=VERSION CUDA_VISIBLE_DEVICES={every} CUDA_DEVICE_ORDER=PCI_BUS_ID /nccl/"
+    )
+    # Collectives that crash in this MPI are left out of both tools.
+    assert " --without reduce,allreduce,reduce_scatter,allgather " in line(
+        h200, devices, "mpi_collectives"
+    )
+    assert {one["program"] for one in plan(h200, devices, "osu_collectives")} == {"osu_bcast"}
+
+
+def test_without_mpi_and_tools(h200):
+    h200.variables |= {"FABRICHECK_MPI": "OFF", "FABRICHECK_CUDA_OSU": ""}
+    del h200.variables["FABRICHECK_NCCL_TESTS"]
+    assert dry_run(h200, 2) == (ONE_DEVICE | DEVICES, {"best_devices"})
+
+
+def test_an_mpi_that_does_all_collectives(h200):
+    h200.variables["FABRICHECK_CUDA_MPI_WITHOUT"] = ""
+    dry_run(h200, 2)
+    assert "--without" not in line(h200, 2, "mpi_collectives")
+    assert len({one["program"] for one in plan(h200, 2, "osu_collectives")}) == 5
+
+
+def test_no_host_name_chooses_this_system(h200):
+    del h200.variables["FABRICHECK_CUDA_PROGRAMS"]
+    h200.variables["RFM_SYSTEM"] = ""
+    outcome = h200("--show-config=systems/0/name")
+    assert outcome.status == 0, outcome
+    assert outcome.text.strip().splitlines()[-1] == '"local"'
+
+
+def test_more_devices_than_the_model_has(h200):
+    h200.own_settings("h200.py", '"num_devices": devices', '"num_devices": devices + 1')
+    outcome = h200("--system=h200:x8", "--dry-run", "-n", "node_topology")
+    assert outcome.status == 1
+    assert "Partition h200:x8: h200 has 8 devices, and 9 were asked for." in outcome
+
+
+def test_a_simulated_node_is_no_part(suite):
+    suite.own_settings(
+        "local.py", '"arch": "gfx90a", "num_devices": 8', '"arch": "gfx90a", "num_devices": 4'
+    )
+    outcome = suite("--system=local:sim-mi250x", "--dry-run", "-n", "stream_local|p2p_kernel")
+    assert outcome.status == 1
+    assert "local:sim-mi250x states 4 devices, and a simulated mi250x has all of its 8." in outcome
+    assert "mi250x.yaml does not say what a machine with some of them shows (key parts)" in outcome
+
+
+def test_a_session_of_the_tools_on_two_devices(h200, monkeypatch):
+    fake_tools(h200.folder, "mpirun")
+    monkeypatch.setenv("PATH", f"{h200.folder / 'launchers'}:", prepend=":")
+    gpu = {"arch": "sm_90", "last_level_cache_bytes": 60 << 20}
+    devices = [factories.device(index, pci_address=f"0000:c{index}:00.0", **gpu)
+               for index in range(2)]  # fmt: skip
+    program = factories.document()["program"] | {"runtime": "cuda"}
+    facts = factories.write(
+        h200.folder / "facts.json", factories.document(devices=devices, program=program)
+    )
+    script(h200.programs / "stream", f'cp "{facts}" facts.json')
+    h200.variables |= {
+        "FABRICHECK_CUDA_PROGRAMS": str(h200.programs),
+        "FABRICHECK_CUDA_OSU": str(h200.folder / "osu"),
+        "FABRICHECK_NCCL_TESTS": str(h200.folder / "nccl"),
+    }
+    outcome = h200("--system=h200:x2", "-r", "-n", "|".join(sorted(TOOLS)))
+    assert outcome.status == 0, outcome
+    assert "Ran 5/5 test case(s)" in outcome
+    (path,) = (h200.results / "output").rglob("rccl_collectives/result.json")
+    assert {tuple(one["device_set"]) for one in load(path)["series"]} == {(0, 1)}

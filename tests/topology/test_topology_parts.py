@@ -1,0 +1,111 @@
+"""The commands about nodes for a machine that has a part of its model's devices."""
+
+from __future__ import annotations
+
+import pytest
+import topology_texts as texts
+import typer
+from typer.testing import CliRunner
+
+from fabricheck.cli_node import register
+from fabricheck.node import load
+from fabricheck.results import document
+from fabricheck.topology import Question, record
+
+app = typer.Typer()
+register(app)
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result.stdout if code in (0, 8) else result.stderr
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Return the arguments that tell of a machine with two of eight H200."""
+    file = tmp_path / "topo"
+    file.write_text(texts.topo_m(load("h200").part(2)))
+    return ["--from", str(file)]
+
+
+def system(root, cores):
+    folder = root / "sys/devices/system/node/node0"
+    folder.mkdir(parents=True)
+    (folder / "cpulist").write_text(f"{cores}\n")
+    (folder / "meminfo").write_text("Node 0 MemTotal:       1024 kB\n")
+    (root / "proc/sys/kernel").mkdir(parents=True)
+    (root / "proc/sys/kernel/numa_balancing").write_text("0\n")
+    return root
+
+
+def test_show():
+    text = run("topology", "show", "h200", "--devices", "2")
+    assert text.startswith("h200 (2 of 8 devices): Eight NVIDIA H200 on NVSwitch\n")
+    assert "\nDevices: 2 x NVIDIA H200 (sm_90)\n" in text
+    assert "  0: cores 0-31, memory peak unknown, devices 0, 1\n" in text
+    assert "  right: devices 0,1, cores 0,16\n" in text
+    assert "  parts: measured, host, " in text
+
+
+def test_reframe_devices():
+    assert "'num_devices': 4," in run("topology", "reframe-devices", "h200", "--devices", "4")
+
+
+def test_compare(machine):
+    said = run("topology", "compare", "h200", "--devices", "2", *machine)
+    assert "agrees with h200 (2 of 8 devices) (devices, links, NUMA domains, cores)." in said
+    said = run("topology", "compare", "h200", "--devices", "4", *machine, code=8)
+    assert said.startswith("The node has 4 nvidia devices in h200 (4 of 8 devices), 2 nvidia ")
+    assert "8 nvidia devices in h200, 2 nvidia" in run(
+        "topology", "compare", "h200", *machine, code=8
+    )
+
+
+@pytest.mark.parametrize(("cores", "count"), [("0-31", 0), ("0-127", 0), ("0-30", 1)])
+def test_record(tmp_path, machine, cores, count):
+    question = Question(
+        "h200",
+        "cuda",
+        files=[tmp_path / "topo"],
+        root=system(tmp_path / "root", cores),
+        devices=2,
+    )
+    found = record(question, tmp_path / "result.json")
+    assert len(found["differences"]) == count, found["differences"]
+    assert found["options"]["node"] == "h200 (2 of 8 devices)"
+    assert found["notes"][0].startswith("compared with h200 (2 of 8 devices): devices, links, ")
+    assert found["complete"]
+
+
+def test_record_by_the_command(tmp_path, machine):
+    output = tmp_path / "result.json"
+    asked = ["h200", "--devices", "2", "--runtime", "cuda", "--output", str(output), *machine]
+    run("topology", "record", *asked)
+    assert document.load(output)["options"]["devices"] == 2
+    asked[2] = "9"
+    assert "h200 has 8 devices, and 9 were asked for." in run("topology", "record", *asked, code=2)
+    assert document.load(output)["outcome"]["status"] == "usage"
+
+
+def test_best_gpus():
+    assert run("best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
+    said = run("best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
+    assert "h200 (4 of 8 devices) has 4 devices, 5 can not be chosen from them." in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not say what"),
+        (["topology", "show", "h200", "--devices", "9"], "h200 has 8 devices, and 9 were asked"),
+        (["best-gpus", "-k", "1", "--devices", "2"], "--devices is of a node model, and none is"),
+        (
+            ["topology", "record", "mi250x", "--simulated", "x", "--devices", "8", "--output", "y"],
+            "A simulated node has all devices of its model: leave --devices out.",
+        ),
+    ],
+)
+def test_what_is_refused(arguments, sentence):
+    assert sentence in run(*arguments, code=2)
