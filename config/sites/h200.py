@@ -62,6 +62,7 @@ def expected_checks(devices):
         *(RANK_CHECKS if RANK_PROGRAMS else []),
         *(OSU_CHECKS if OSU else []),
         *(NCCL_CHECKS if NCCL_TESTS else []),
+        *(["rccl_scaling"] if NCCL_TESTS and devices > 2 else []),
     ]
 
 
@@ -83,16 +84,17 @@ def partition(devices):
             # Programs of one process need no launcher, those of ranks do.
             "mpi_launcher": "mpirun-openmpi",
             "node": "h200",
-            # The arrays of a copy together are past four times the host's 300 MiB of cache.
-            "array_bytes": 1 << 30,
+            # Both arrays of a copy together are past four times the host's 300 MiB of cache.
+            "array_bytes": 640 << 20,
             "scan_sizes": "1KiB:8GiB",
             "scan_block_sizes": [64, 128, 256, 512, 1024],
             "copy_sizes": "256:1GiB",
             "pingpong_bytes": 512 << 20,
             "mpi_bytes": 256 << 20,
-            # Pageable memory had half widths of up to 0.15 in series of a second, prefetches 0.22;
-            # kernels and engines 0.002.
-            "noise_limit": 0.3,
+            # Kernels and engines had half widths of 0.002; pageable memory up to 0.15 in series of
+            # a second, prefetches 0.22.
+            "noise_limit": 0.1,
+            "host_noise_limit": 0.3,
         },
     }
 

@@ -51,7 +51,7 @@ class ManagedCheck(MeasuringCheck):
             "--sizes",
             str(self.extra("array_bytes")),
         ]
-        return [*what, *sizes, "--noise-limit", str(self.extra("noise_limit"))]
+        return [*what, *sizes, "--noise-limit", str(self.host_noise_limit)]
 
 
 @rfm.simple_test

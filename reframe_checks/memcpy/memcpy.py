@@ -60,7 +60,7 @@ class CopyCheck(MeasuringCheck):
         """Return what the check asks for, and the sizes and noise limit of the partition."""
         places = ["--devices", self.devices, "--domains", self.domains]
         what = ["--memory", ",".join(self.memory), "--operations", ",".join(OPERATIONS)]
-        limits = ["--sizes", self.sizes(), "--noise-limit", str(self.extra("noise_limit"))]
+        limits = ["--sizes", self.sizes(), "--noise-limit", str(self.host_noise_limit)]
         return [*places, *what, *self.arguments, *limits]
 
     def population(self):

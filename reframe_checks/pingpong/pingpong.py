@@ -17,11 +17,12 @@ class PingpongCheck(RanksCheck):
     tags = {"E6", "node", "full"}
     reference = {"$ref": "pingpong.yaml"}
     memory = ("pageable", "pinned")
+    arguments = ("--series-time", "1")
 
     def program_arguments(self):
         """Return the memory, message size, noise limit and placement, and where the ranks are."""
         size = self.sizes()
-        noise = str(self.extra("noise_limit"))
+        noise = str(self.host_noise_limit)
         own = ["--memory", ",".join(self.memory), "--sizes", size, "--noise-limit", noise]
         named = ["--placement", self.placement] if self.placement else []
         return [*own, *named, *super().program_arguments()]

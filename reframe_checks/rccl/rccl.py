@@ -7,14 +7,36 @@ from fabricheck.rfm.rccl import RcclCheck
 
 @rfm.simple_test
 class rccl_collectives(RcclCheck):
-    """Five collectives on 2 to all devices, at the size of the paper's figures."""
+    """Five collectives on all devices, at the size of the paper's figures."""
 
-    descr = "Collectives of RCCL or NCCL on 2 to all devices, 1 MiB (E11)"
+    descr = "Collectives of RCCL or NCCL on all devices, 1 MiB (E11)"
     tags = {"E11", "node", "full"}
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
     reference = {"$ref": "rccl.yaml"}
     sizes = (1 << 20, 1 << 20)
+
+    def device_sets(self):
+        """Return the set of all devices."""
+        return [tuple(range(self.device_count))]
+
+
+@rfm.simple_test
+class rccl_scaling(RcclCheck):
+    """The same on 2, 3 ... devices, up to those that leave one out: each set starts anew."""
+
+    descr = "Collectives of RCCL or NCCL on 2 to all devices but one, 1 MiB (E11)"
+    tags = {"E11", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
+    reference = {"$ref": "rccl.yaml"}
+    sizes = (1 << 20, 1 << 20)
+
+    def device_sets(self):
+        """Return the best sets of the node that have not all devices."""
+        sets = [one for one in super().device_sets() if len(one) < self.device_count]
+        self.skip_if(not sets, f"Between 2 and all of {self.device_count} devices is no set.")
+        return sets
 
 
 @rfm.simple_test

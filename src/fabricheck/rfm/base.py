@@ -130,6 +130,15 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
                 f"Partition {self.current_partition.fullname} states no {name} in its extras."
             ) from None
 
+    @property
+    def host_noise_limit(self) -> float:
+        """The noise limit of what the processor moves in part; that of all else if none is stated.
+
+        :raises PipelineError: when the site file states neither.
+        """
+        stated = self.current_partition.extras.get("host_noise_limit")
+        return float(self.extra("noise_limit") if stated is None else stated)
+
     @run_after("init")  # type: ignore[untyped-decorator]
     def _show_metrics(self) -> None:
         # For --describe; final only when the partition is known.

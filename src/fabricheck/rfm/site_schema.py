@@ -14,6 +14,7 @@ Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Name], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0)]
+Part = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
@@ -56,7 +57,8 @@ class _PartitionExtras(_Section):
     expected_checks: Names
     physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
     node: Name | None = None
-    noise_limit: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None
+    noise_limit: Part | None = None
+    host_noise_limit: Part | None = None
     array_bytes: Count | None = None
     scan_sizes: Name | None = None
     copy_sizes: Name | None = None
