@@ -143,7 +143,9 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   }
   // A copy of pageable memory returns when it is done: behind a closed gate it never would.
   const bool by_host = synchronous || host_.memory() == HostMemory::pageable;
-  ConcurrentBatch together(tasks, ways.size() > 1 && !by_host ? &gate_ : nullptr);
+  const bool ahead =
+      queued_ahead(device_is_cpu(inward_.device()), past_caches(2 * job.bytes, cache_bytes_));
+  ConcurrentBatch together(tasks, (ways.size() > 1 || ahead) && !by_host ? &gate_ : nullptr);
   const auto words = words_of(job.bytes);
   const auto run = [&](int batch) {
     for (const auto& one : ways) {

@@ -139,7 +139,8 @@ ConcurrentBatch DeviceSet::batch_of(const StreamCase& measured, Stores stores) {
            }
          }});
   }
-  return {std::move(tasks), members_.size() > 1 ? &gate_ : nullptr};
+  const bool gated = members_.size() > 1 || queued_ahead(cpu_, past_caches(measured));
+  return {std::move(tasks), gated ? &gate_ : nullptr};
 }
 
 Stores DeviceSet::stores_for(const StreamCase& measured) {
