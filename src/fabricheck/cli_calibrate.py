@@ -121,10 +121,11 @@ def _show(proposal: changes.Proposal) -> None:
                 f"session {session.number}: {session.date}, occasion {session.occasion}, "
                 f"devices {session.devices} ({ids})"
             )
-    shown = table("Check", "Metric", "Present", "New", "Effect")
+    shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
     for one in proposal.changes:
         entries = (changes.said(one.present), changes.said(one.entry))
-        shown.add_row(one.check, one.metric, *entries, one.effect)
+        by = "" if one.value_change is None else f"{one.value_change:+.1%}"
+        shown.add_row(one.check, one.metric, *entries, by, one.effect)
     console().print(shown)
     if found is not None and not found.same_devices:
         _show_devices(found)

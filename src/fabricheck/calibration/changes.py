@@ -15,6 +15,9 @@ from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 #: The effects of a change that let pass what fails at present.
 LOOSER = ("looser", "lifted")
 
+#: Sentences in one refusal; the table has all.
+MOST_SENTENCES = 8
+
 
 @dataclass(frozen=True)
 class Change:
@@ -41,6 +44,13 @@ class Change:
         low = _slack(before[0], after[0], lower=True)
         high = _slack(before[1], after[1], lower=False)
         return "looser" if low or high else "tighter"
+
+    @property
+    def value_change(self) -> float | None:
+        """The change of the value as a part of the present one, where both are required."""
+        if self.present is None or not self.present[0] or not self.entry[0]:
+            return None
+        return self.entry[0] / self.present[0] - 1
 
     @property
     def sentence(self) -> str:
@@ -191,17 +201,20 @@ def write(proposal: Proposal, accept_looser: bool) -> list[Path]:
     """
     looser = [one for one in proposal.changes if one.effect in LOOSER]
     if looser and not accept_looser:
+        more = len(looser) - MOST_SENTENCES
+        sentences = [one.sentence for one in looser[:MOST_SENTENCES]]
         raise UsageError(
             f"{len(looser)} reference(s) of {proposal.partition} would be looser, and nothing was "
-            f"written: --accept-looser accepts it. {' '.join(one.sentence for one in looser)}"
+            f"written: --accept-looser accepts it. {' '.join(sentences)}"
+            + (f" And {more} more." if more > 0 else "")
         )
     texts: dict[Path, str] = {}
     if proposal.record is not None:
         texts[file_of(proposal.folder, proposal.partition)] = text(proposal.record)
     for file in dict.fromkeys(proposal.files.values()):
-        own = proposal.of_file(file)
-        _apply(file, proposal, own)
-        if own:
+        before = file.text()
+        _apply(file, proposal, proposal.of_file(file))
+        if file.text() != before:
             texts[file.path] = file.text()
     for path, content in texts.items():
         path.parent.mkdir(exist_ok=True)

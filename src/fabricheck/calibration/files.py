@@ -12,8 +12,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.scalarstring import FoldedScalarString
+from ruamel.yaml.error import CommentMark, YAMLError
+from ruamel.yaml.scalarstring import FoldedScalarString, LiteralScalarString
+from ruamel.yaml.tokens import CommentToken
 
 from fabricheck.calibration.rule import Entry, entry_of
 from fabricheck.errors import InvalidInputError, NotFoundError
@@ -154,17 +155,18 @@ def _drop(table: Any, key: str) -> None:
     """Delete a key; the comments before and after it stay, as most are of what follows."""
     keys = list(table)
     at = keys.index(key)
-    _, above, own, _ = table.ca.items.pop(key, None) or [None] * 4
-    below = own or getattr(table[key], "comment", None)
-    del table[key]
-    slots = table.ca.items.setdefault(keys[at - 1], [None] * 4)
+    _, above, below, _ = table.ca.items.pop(key, None) or [None] * 4
+    # After a block of text a comment begins on a line of its own, after all else on the same one.
+    block = isinstance(table.pop(key), (FoldedScalarString, LiteralScalarString))
     lines = "".join(f"{' ' * token.column}{token.value}" for token in above or [])
-    for text, token in ((lines, above and above[0]), (below and below.value, below)):
-        if token and slots[2] is None:
-            # A comment after a key begins on its line.
-            slots[2], token.value = token, f"\n{text}" if token is not below else text
-        elif token:
-            slots[2].value += text
+    text = (f"\n{lines}" if above else "") + (
+        ("\n" if block else "") + below.value if below else ""
+    )
+    slots = table.ca.items.setdefault(keys[at - 1], [None] * 4)
+    if text and slots[2] is None:
+        slots[2] = CommentToken(text, CommentMark(0))
+    elif text:
+        slots[2].value += text.removeprefix("\n")
 
 
 def _folded(text: str) -> Any:

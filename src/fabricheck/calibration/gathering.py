@@ -165,7 +165,7 @@ def _why_not(case: Case, entry: Entry | None) -> tuple[str, str] | None:
         return "failed at an earlier attempt", f"{said} failed at an earlier attempt."
     if entry is None or entry.document is None:
         problem = entry.problem if entry is not None else None
-        return "no result document", str(problem or f"{said} left no result document.")
+        return "no valid result document", str(problem or f"{said} left no result document.")
     document = entry.document
     if document["clock"] != "measured":
         raise InvalidInputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Iterable, Mapping
@@ -48,13 +49,13 @@ def between_sessions(metric: MetricRecord) -> float | None:
     spreads = [
         NORMAL * group.mad / group.median
         for group in metric.occasions.values()
-        if group.n >= LEAST_IN_AN_OCCASION and group.median > 0
+        if group.n >= LEAST_IN_AN_OCCASION and 0 < group.median < math.inf
     ]
     return statistics.median(spreads) if spreads else None
 
 
 def _percent(reduce: object, values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
+    known = [value for value in values if value is not None and math.isfinite(value)]
     assert callable(reduce)
     return f"{100 * reduce(known):.2f} %" if known else "-"
 

@@ -256,8 +256,8 @@ def text(record: Record) -> str:
     """Return a record as YAML."""
     content = _plain(record.model_dump())
     content.yaml_set_start_comment(
-        "Written by `fabricheck calibrate` (docs/calibration.md). Values are in the metric's unit,\n"
-        "by the number of the session; parts of a value are fractions."
+        "Written by `fabricheck calibrate` (docs/calibration.md). Values are in the unit of\n"
+        "their metric, by the number of the session; parts of a value are fractions."
     )
     out = io.StringIO()
     writer = YAML()

@@ -44,9 +44,9 @@ TEXT = (
     f"the median, and {WORST_TIMES} times the largest relative deviation of a session in the worse "
     "direction, rounded up to the next half percent; report only with fewer than "
     f"{LEAST_SESSIONS} sessions or {LEAST_OCCASIONS} occasions, with a value that is not finite "
-    f"and above zero, with a tolerance above {CEILINGS['GB/s']:.0%} ({CEILINGS['us']:.0%} for us), and "
-    f"with two modes: the largest gap between neighbours that leaves {LEAST_IN_A_MODE} values on "
-    f"each side is above {GAPS} times the MAD of either side, and above the floor"
+    f"and above zero, with a tolerance above {CEILINGS['GB/s']:.0%} ({CEILINGS['us']:.0%} for us), "
+    f"and with two modes: the largest gap between neighbours that leaves {LEAST_IN_A_MODE} values "
+    f"on each side is above {GAPS} times the MAD of either side, and above the floor"
 )
 
 Entry = tuple[float, float | None, float | None, str]
