@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from sessions import PARTITION, measured, several
+from repeated_sessions import PARTITION, measured, several
 
 import factories
 from fabricheck.calibration.gathering import gather, missing

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from sessions import PARTITION, measured, several
+from repeated_sessions import PARTITION, measured, several
 
 from fabricheck.calibration import changes, record
 from fabricheck.calibration.files import ReferenceFile, read_folder

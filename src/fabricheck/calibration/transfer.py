@@ -30,8 +30,8 @@ INDEPENDENT = {
     "p2p_engine_off": r"engine_\w+_(worst|median)",
     "p2p_kernel": r"(read|write|copy)_\w+_(worst|median)",
     # Of all pairs alone; `together` are several pairs at once.
-    "mpi_pairs": r"(bandwidth|bidirectional|latency)_(?!together)\w+",
-    "mpi_pairs_engine_off": r"(bandwidth|bidirectional)_(?!together)\w+",
+    "mpi_pairs": r"(bandwidth|latency)_(?!together)\w+",
+    "mpi_pairs_engine_off": r"bandwidth_(?!together)\w+",
     "osu_device_0": r"(bandwidth|latency)_\w+",
     "osu_device_0_engine_off": r"bandwidth_\w+",
     "osu_all_pairs": r"(bandwidth|latency)_\w+",
