@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from repeated_sessions import PARTITION, measured, several
 
 import factories
 from fabricheck.calibration.gathering import gather, missing
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from repeated_sessions import PARTITION, measured, several
 
 COPY = {"copy_worst": 100.0}
 GOOD = {"series": [factories.series()]}

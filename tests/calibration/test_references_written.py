@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from repeated_sessions import PARTITION, measured, several
 
 from fabricheck.calibration import changes, record
 from fabricheck.calibration.files import ReferenceFile, read_folder
 from fabricheck.calibration.gathering import gather
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from repeated_sessions import PARTITION, measured, several
 
 REPOSITORY = Path(__file__).resolve().parents[2] / "reference_values"
 WITH_CHECKS = sorted(

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from repeated_sessions import PARTITION, measured
 
 from fabricheck.calibration import changes, noise, record, transfer
 from fabricheck.calibration.gathering import gather
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "local:large"
