@@ -65,8 +65,10 @@ def calibrate(
     if show_noise and not sessions:
         _noise(record.read(record.file_of(output, system)), output, page)
         return
-    runs = gather(sessions or [], system, pause)
-    _say_what_is_lost(runs)
+    if not sessions:
+        raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
+    runs = gather(sessions, system, pause)
+    _say_what_is_lost(runs, system)
     found = record.build(runs, system)
     if show_noise:
         _noise(found, output, page)
@@ -85,10 +87,13 @@ def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
         )
 
 
-def _say_what_is_lost(runs: list[Run]) -> None:
+def _say_what_is_lost(runs: list[Run], system: str) -> None:
     unused = [one for run in runs for one in run.unused]
     for one in unused:
         _say(f"not used: {one.sentence}")
+    if unused:
+        ran = sum(len(run.documents) for run in runs)
+        _say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
     if any(one.reason == "missed its reference" for one in unused):
         _say(
             "what missed its present reference is left out, so what remains was chosen by that "

@@ -97,6 +97,7 @@ def test_what_was_not_used_is_said(folder):
                              fail_phase="performance", fail_reason="too slow"))  # fmt: skip
     said = run(folder, sessions).stderr
     assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
+    assert "1 case(s) of local:host are not used, 6 are." in said
     assert "what remains was chosen by that reference" in said
     assert "stream_local copy_worst is missing in session(s) 7." in said
 
@@ -154,6 +155,7 @@ def test_noise_goes_into_a_page(folder):
     [
         ("", (), "--system is missing: it names no partition"),
         ("local", (), "--system local names no partition"),
+        (PARTITION, (), "There is nothing to calibrate"),
         (PARTITION, ("--page", "x.md"), "--page goes with --noise"),
         (PARTITION, ("--like", "a:b"), "--like and --for go together"),
         (PARTITION, ("--like", "a:b", "--for", "a:c"), "with neither sessions nor --noise"),
@@ -164,7 +166,6 @@ def test_bad_usage(folder, system, options, said):
 
 
 def test_nothing_to_calibrate(folder):
-    assert "There is no session of local:host in nothing." in run(folder, [], code=3).stderr
     none = folder / "none"
     found = run(none, several(folder.parent, STEADY), code=3)
     assert "There is no folder of reference files" in found.stderr

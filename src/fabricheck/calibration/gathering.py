@@ -80,9 +80,7 @@ def gather(paths: Sequence[Path], partition: str, pause: float = PAUSE_MINUTES) 
         if any(case.where == partition for case in session.cases):
             runs.setdefault(session.uuid, _run(folder, session, partition))
     if not runs:
-        raise NotFoundError(
-            f"There is no session of {partition} in {', '.join(map(str, paths)) or 'nothing'}."
-        )
+        raise NotFoundError(f"There is no session of {partition} in {', '.join(map(str, paths))}.")
     ordered = sorted(runs.values(), key=lambda run: run.session.start)
     _check_units(ordered)
     _number(ordered, pause)
