@@ -131,7 +131,7 @@ def test_comments_stay_where_entries_and_their_provenance_are_replaced(folder):
 
 
 def test_what_was_said_of_a_calibrated_metric_goes_and_the_rest_stays(folder):
-    own = "\n    copy: {kind: published}\n    # Of counts.\n    unverified: {kind: derived}"
+    own = "\n    unverified: {kind: derived}\n    # Of the next.\n    copy: {kind: published}"
     said = "    kind: report only\n    why: x" + own
     text = STREAM.replace("    kind: report only\n    why: >-\n      Nothing that it\n"
                           "      should reach.", said)  # fmt: skip
@@ -139,7 +139,7 @@ def test_what_was_said_of_a_calibrated_metric_goes_and_the_rest_stays(folder):
     write(folder, several(folder.parent, STEADY), accept_looser=True)
     stated = stream(folder)["x-provenance"]["local:host"]
     assert stated.keys() == {"kind", "record", "unverified"}
-    assert "    # Of counts.\n    unverified:" in (folder / "stream.yaml").read_text()
+    assert "{kind: derived}\n    # Of the next.\n" in (folder / "stream.yaml").read_text()
 
 
 def test_the_record_holds_what_the_entries_rest_on(folder):
@@ -242,6 +242,10 @@ def test_counts_keep_what_is_required_of_them(folder):
     sessions = several(folder.parent, [0.0] * 6, "unverified", check="mpi_data", unit="count")
     write(folder, sessions)
     assert (folder / "stream.yaml").read_text() == STREAM
+    other = STREAM.replace("[0, 0, 0, count]", "[0, null, 0, count]")
+    (folder / "stream.yaml").write_text(other)
+    write(folder, sessions)
+    assert (folder / "stream.yaml").read_text() == other
     (folder / "stream.yaml").write_text(STREAM.replace("    unverified: [0, 0, 0, count]\n", ""))
     write(folder, sessions)
     assert stream(folder)["mpi_data"]["local:host"] == {"unverified": [0, 0, 0, "count"]}

@@ -91,6 +91,8 @@ def test_a_count_requires_what_it_always_does():
         # The gap is 10, and the groups' own deviations 2 and 2.01: five times is just above.
         ((80, 82, 84, 94, 96.01, 98.02), None),
         ((80, 82, 84, 94.1, 96.1, 98.1), ([80, 82, 84], [94.1, 96.1, 98.1])),
+        # The looser of the two groups decides: 9 is less than 5 times 2.
+        ((80, 82, 84, 93, 93, 93), None),
         # The widest gap splits off one value; what counts has two on each side.
         ((10, 20, 20, 25, 25), ([10, 20, 20], [25, 25])),
         ((1, 2, 3), None),
