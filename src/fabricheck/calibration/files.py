@@ -84,11 +84,16 @@ class ReferenceFile:
                 f"{self.path}: the references of {check} are not by partition: $index is "
                 f"{list(table['$index'])}, and only {INDEX} can be written."
             )
-        if table.get(partition) is None:
-            table[partition] = CommentedMap()
-        for metric, entry in entries.items():
-            if entry_of(table[partition].get(metric)) != entry:
-                table[partition][metric] = self._sequence(entry)
+        present = self.partition(check, partition)
+        new = {
+            metric: entry
+            for metric, entry in entries.items()
+            if entry_of(present.get(metric)) != entry
+        }
+        if new:
+            own = self._unshared(table, partition)
+            for metric, entry in new.items():
+                own[metric] = self._sequence(entry)
 
     def state(self, partition: str, origin: Mapping[str, str]) -> None:
         """Say where a partition's values are from, and why their bounds are as they are.
@@ -99,7 +104,7 @@ class ReferenceFile:
         if stated is None:
             stated = CommentedMap()
             self.content.insert(0, PROVENANCE, stated)
-        own = stated.setdefault(partition, CommentedMap())
+        own = self._unshared(stated, partition)
         for index, (key, value) in enumerate(origin.items()):
             if key in own:
                 own[key] = value
@@ -133,6 +138,33 @@ class ReferenceFile:
                 if key in (metric, stem, f"{check}.{metric}", f"{check}.{stem}"):
                     yield check, metric
 
+    def _unshared(self, table: Any, key: str) -> Any:
+        """Return a map that is of this key only, so that a change is of nothing else.
+
+        Partitions share maps by anchors and merges (``<<``); others keep the one that they share.
+        """
+        own = table.get(key)
+        if own is None:
+            table[key] = own = CommentedMap()
+        merging = [one for one in table.values() if isinstance(one, CommentedMap) and one.merge]
+        if any(one is own for one in merging) or any(
+            own is merged for one in merging for merged in one.merge
+        ):
+            flat = {id(one): _flat(one) for one in merging}
+            for name, one in table.items():
+                if id(one) in flat:
+                    table[name] = flat[id(one)]
+            own = table[key]
+        if _places(self.content, own) > 1:
+            first = next(name for name, one in table.items() if one is own)
+            copy = _flat(own)
+            # Comments stay where they are: at the first place of what was shared.
+            for one in (own,) if first == key else (copy,):
+                one.ca.items.clear()
+                one.ca.comment = None
+            table[key] = own = copy
+        return own
+
     def _sequence(self, entry: Entry) -> Any:
         """Return an entry for the file; report only is its anchor, where it has one."""
         for key, value in self.content.items():
@@ -149,6 +181,26 @@ class ReferenceFile:
         self._yaml.dump(self.content, out)
         # A table that grew ends before the next one.
         return re.sub(r"(?m)^( .*\n)(?=[\w$][\w$-]*:)", r"\1\n", out.getvalue())
+
+
+def _flat(table: Any) -> Any:
+    """Return a map with what it merges written out, and its comments."""
+    own = dict(table.non_merged_items())
+    made = CommentedMap({name: table[name] for name in table if name not in own})
+    made.update(own)
+    made.ca.items.update(table.ca.items)
+    made.ca.comment = table.ca.comment
+    if table.fa.flow_style():
+        made.fa.set_flow_style()
+    return made
+
+
+def _places(node: Any, wanted: Any) -> int:
+    """Count the places of a document at which a map stands."""
+    if not isinstance(node, CommentedMap):
+        return 0
+    values = [value for _, value in node.non_merged_items()]
+    return sum((one is wanted) + _places(one, wanted) for one in values)
 
 
 def _drop(table: Any, key: str) -> None:
