@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +12,23 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fabricheck.calibration import changes, record, rule
+from fabricheck.calibration.gathering import gather
+from fabricheck.calibration.transfer import independent
 from fabricheck.node import load
+from repeated_sessions import several
 
 FOLDER = Path(__file__).resolve().parents[2] / "reference_values"
 
 
 @functools.cache
-def content(name: str) -> dict:
-    return yaml.safe_load((FOLDER / name).read_text())
+def content(name: str, folder: Path = FOLDER) -> dict:
+    return yaml.safe_load((folder / name).read_text())
+
+
+@functools.cache
+def calibration(name: str, folder: Path = FOLDER) -> record.Record:
+    return record.read(folder / name)
 
 
 RECORDS = {record["id"]: record for record in content("published_values.yaml")["records"]}
@@ -56,14 +66,17 @@ def record_ids(origin: dict, partition: str) -> list[str]:
     return [pattern.format_map({"from": a, "to": b}) for a, b in ordered]
 
 
-def origin_of(file: str, check: str, partition: str, metric: str) -> dict:
-    """Return where a metric's value is from: by its check and stem where checks differ in it."""
-    stated = content(file)["x-provenance"][partition]
+def origin_of(file: str, check: str, partition: str, metric: str, folder: Path = FOLDER) -> dict:
+    """Return where a metric's value is from: by its check and stem where checks differ in it.
+
+    A partition that was calibrated says so once.
+    """
+    stated = content(file, folder)["x-provenance"][partition]
     stem = REDUCED.sub("", metric)
     for key in (f"{check}.{metric}", f"{check}.{stem}", metric):
         if key in stated:
             return stated[key]
-    return stated[stem]
+    return stated if stated.get("kind") == "calibration" and stem not in stated else stated[stem]
 
 
 def follow(file: str, check: str, partition: str, metric: str) -> float:
@@ -75,17 +88,97 @@ def follow(file: str, check: str, partition: str, metric: str) -> float:
     return STATISTICS[origin["statistic"]](values) * origin.get("factor", 1.0)
 
 
+def follow_sessions(file: str, check: str, partition: str, metric: str, folder: Path) -> None:
+    """Compute an entry from the sessions of its calibration record, statistics included."""
+    origin = origin_of(file, check, partition, metric, folder)
+    found = calibration(origin["record"], folder)
+    assert found.partition == origin.get("measured_on", partition)
+    assert found.rule == rule.TEXT
+    assert "measured_on" not in origin or independent(check, metric)
+    one = found.checks[check][metric]
+    occasions = {session.number: session.occasion for session in found.sessions}
+    values = list(one.values.values())
+    middle = statistics.median(values)
+    assert (one.n, one.median, one.min, one.max) == (len(values), middle, min(values), max(values))
+    assert one.mad == statistics.median(abs(value - middle) for value in values)
+    verdict = rule.judge(values, [occasions[number] for number in one.values], one.unit)
+    assert tuple(one.entry) == verdict.entry
+    assert tuple(content(file, folder)[check][partition][metric]) == verdict.entry
+
+
 def test_there_are_references_to_follow():
     assert len(CASES) > 50
 
 
 @pytest.mark.parametrize(("file", "check", "partition", "metric"), CASES)
 def test_a_reference_is_what_its_records_say(file, check, partition, metric):
+    if origin_of(file, check, partition, metric)["kind"] == "calibration":
+        follow_sessions(file, check, partition, metric, FOLDER)
+        return
     value, *_, unit = content(file)[check][partition][metric]
     if unit == "%":
         assert value == 100  # the part of itself: a definition, which needs no record
         return
     assert follow(file, check, partition, metric) == pytest.approx(value, rel=1e-3)
+
+
+@pytest.fixture
+def calibrated(tmp_path):
+    """A copy of the references with a calibration of local:host."""
+    folder = tmp_path / "references"
+    shutil.copytree(FOLDER, folder)
+    runs = gather(several(tmp_path, [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]), "local:host")
+    made = record.build(runs, "local:host")
+    changes.write(changes.propose(made, folder), accept_looser=False)
+    return folder
+
+
+CALIBRATED = ("stream.yaml", "stream_local", "local:host", "copy_worst")
+
+
+def test_a_calibrated_reference_is_what_its_sessions_say(calibrated):
+    assert origin_of(*CALIBRATED, calibrated)["kind"] == "calibration"
+    follow_sessions(*CALIBRATED, calibrated)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("stream.yaml", "copy_worst: [100.0, -0.02,", "copy_worst: [99.0, -0.02,"),
+        ("stream.yaml", "copy_worst: [100.0, -0.02,", "copy_worst: [100.0, -0.05,"),
+        ("calibrations/local-host.yaml", "2: 100.5,", "2: 180.5,"),
+        ("calibrations/local-host.yaml", "median: 100.0", "median: 101.0"),
+        ("calibrations/local-host.yaml", "partition: local:host", "partition: local:other"),
+        ("calibrations/local-host.yaml", "floor (2%", "floor (1%"),
+    ],
+)
+def test_a_number_that_was_changed_by_hand_is_found(calibrated, file, old, new):
+    text = (calibrated / file).read_text()
+    assert old in text
+    (calibrated / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(AssertionError):
+        follow_sessions(*CALIBRATED, calibrated)
+
+
+def differences(folder: Path) -> Iterator[str]:
+    """Name what the reference files have otherwise than the calibration records give it."""
+    stated = {check: entry for file in sorted(folder.glob("*.yaml"))
+              for check, entry in content(file.name, folder).items()}  # fmt: skip
+    for found in map(record.read, sorted(folder.glob("calibrations/*.yaml"))):
+        for check, metrics in found.checks.items():
+            present = stated[check].get(found.partition, {})
+            for metric, one in metrics.items():
+                if one.unit != "count" and present.get(metric) != one.entry:
+                    yield f"{check} {metric}"
+
+
+def test_what_a_calibration_gave_is_in_the_reference_files(calibrated):
+    """Also what became report only: an entry that was put there by hand rests on nothing."""
+    assert list(differences(FOLDER)) == []
+    assert list(differences(calibrated)) == []
+    file = calibrated / "calibrations" / "local-host.yaml"
+    file.write_text(file.read_text().replace("entry: [100.0, -0.02,", "entry: [100.0, -0.03,"))
+    assert list(differences(calibrated)) == ["stream_local copy_worst"]
 
 
 def test_secondary_records_gate_nothing():

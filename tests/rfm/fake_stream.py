@@ -89,6 +89,8 @@ def value(operation, block, device, role, active):
         return 1e9
     if FAULT == "zero" and device == 1:
         return 0.0
+    if FAULT == "slow":
+        return 0.9 * BASE[operation]
     slower = 0.1 * (device or 0) + block / 1e4
     return BASE[operation] * (len(active) if role == "sum" else 1) - slower
 

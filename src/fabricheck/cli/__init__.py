@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck import cli_fidelity, cli_node, cli_tools
+from fabricheck import cli_calibrate, cli_fidelity, cli_node, cli_tools
 from fabricheck.cli import coverage, results
 from fabricheck.errors import FabricheckError, UsageError
 
@@ -76,6 +76,7 @@ app.command("coverage")(coverage.coverage)
 cli_node.register(app)
 cli_fidelity.register(app)
 cli_tools.register(app)
+cli_calibrate.register(app)
 
 
 def _version(wanted: bool) -> None:

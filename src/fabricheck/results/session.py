@@ -9,8 +9,8 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -46,6 +46,20 @@ _CASE_SCHEMA: dict[str, Any] = {
         "result": {"type": "string"},
         "tags": {"type": "array", "items": {"type": "string"}},
         "fail_reason": {"type": ["string", "null"]},
+        "fail_phase": {"type": ["string", "null"]},
+        # By system:partition:metric the value, its reference and limits, the unit and the result.
+        "perfvalues": {
+            "type": ["object", "null"],
+            "additionalProperties": {
+                "type": "array",
+                "minItems": 6,
+                "prefixItems": [
+                    {"type": ["number", "null"]},
+                    *[{"type": ["number", "null"]}] * 3,
+                    {"type": ["string", "null"]},
+                ],
+            },
+        },
         "outputdir": {"type": ["string", "null"]},
         "stagedir": {"type": ["string", "null"]},
     },
@@ -59,6 +73,7 @@ _REPORT_SCHEMA: dict[str, Any] = {
             "required": ["uuid", "hostname", "time_start_unix", "time_end_unix"],
             "properties": {
                 "uuid": {"type": "string"},
+                "data_version": {"type": "string"},
                 "hostname": {"type": "string"},
                 "time_start_unix": {"type": "number", "minimum": 0, "maximum": _LATEST},
                 "time_end_unix": {"type": "number", "minimum": 0, "maximum": _LATEST},
@@ -84,7 +99,8 @@ class Case:
 
     A check that ReFrame repeats or distributes is a case each time, told apart by its name.
     ``folders`` are where its document may lie, in order; ``earlier`` are the attempts before this
-    one (ReFrame's retries and reruns), first one first.
+    one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
+    ``values`` has by metric the value that ReFrame recorded, and its unit.
     """
 
     name: str
@@ -96,6 +112,8 @@ class Case:
     tags: frozenset[str]
     folders: tuple[Path, ...]
     earlier: tuple[Case, ...] = ()
+    phase: str | None = None
+    values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
 
     @property
     def failed_attempts(self) -> int:
@@ -150,6 +168,7 @@ class Session:
     start: float
     end: float
     cases: tuple[Case, ...]
+    data_version: str | None = None
 
     @property
     def date(self) -> datetime:
@@ -207,6 +226,7 @@ def read_report(path: Path, results: Path) -> Session:
         start=info["time_start_unix"],
         end=info["time_end_unix"],
         cases=tuple(_cases(report, results)),
+        data_version=info.get("data_version"),
     )
 
 
@@ -239,6 +259,12 @@ def _case(entry: dict[str, Any], info: dict[str, Any], results: Path) -> Case:
         reason=entry.get("fail_reason"),
         tags=frozenset(entry["tags"]),
         folders=tuple(_folders(entry, info, results)),
+        phase=entry.get("fail_phase"),
+        values={
+            key.rsplit(":", 1)[-1]: (value, unit or "")
+            for key, (value, _, _, _, unit, *_) in (entry.get("perfvalues") or {}).items()
+            if value is not None
+        },
     )
 
 

@@ -1,0 +1,1 @@
+"""References of a system from its own repeated sessions: ``fabricheck calibrate``."""

@@ -1,0 +1,233 @@
+"""What a calibration changes in the reference files, and whether it loosens anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.calibration.files import ReferenceFile, read_folder
+from fabricheck.calibration.record import FOLDER, Record, file_of, text
+from fabricheck.calibration.rule import COUNT_ENTRY, Entry, entry_of, report_only
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+
+#: The effects of a change that let pass what fails at present.
+LOOSER = ("looser", "lifted")
+
+#: Sentences in one refusal; the table has all.
+MOST_SENTENCES = 8
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric: the entry at present (None: there is none), the new one, and why it is so."""
+
+    check: str
+    metric: str
+    present: Entry | None
+    entry: Entry
+    why: str
+
+    @property
+    def effect(self) -> str:
+        """What it does: new, same, report only, required, tighter, looser, lifted."""
+        if self.present is None:
+            return "new"
+        if self.present == self.entry:
+            return "same"
+        before, after = limits(self.present), limits(self.entry)
+        if before == (None, None):
+            return "report only" if after == before else "required"
+        if after == (None, None):
+            return "lifted"
+        low = _slack(before[0], after[0], lower=True)
+        high = _slack(before[1], after[1], lower=False)
+        return "looser" if low or high else "tighter"
+
+    @property
+    def value_change(self) -> float | None:
+        """The change of the value as a part of the present one, where both are required."""
+        if self.present is None or not self.present[0] or not self.entry[0]:
+            return None
+        return self.entry[0] / self.present[0] - 1
+
+    @property
+    def sentence(self) -> str:
+        """Say what is loosened."""
+        unit = self.entry[3]
+        assert self.present is not None
+        if self.effect == "lifted":
+            return (
+                f"{self.check} {self.metric}: {said(self.present)} would become report only "
+                f"({self.why})."
+            )
+        low, high = limits(self.present)
+        value = self.entry[0]
+        missed = (low is not None and value < low) or (high is not None and value > high)
+        return (
+            f"{self.check} {self.metric}: {said(self.entry)} lets pass what {said(self.present)} "
+            f"does not"
+            + (f", and {value:g} {unit} itself misses the present limit." if missed else ".")
+        )
+
+
+def limits(entry: Entry) -> tuple[float | None, float | None]:
+    """Return the least and the most value that an entry lets pass, as ReFrame computes them."""
+    value, lower, upper, _ = entry
+    return tuple(  # type: ignore[return-value]
+        None if part is None else value * (1 + part) if value else part for part in (lower, upper)
+    )
+
+
+def _slack(before: float | None, after: float | None, lower: bool) -> bool:
+    if before is None:
+        return False
+    if after is None:
+        return True
+    return after < before if lower else after > before
+
+
+def said(entry: Entry | None) -> str:
+    """Write an entry as in a reference file."""
+    if entry is None:
+        return "-"
+    words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
+    return f"[{', '.join('null' if one is None else str(one) for one in words)}]"
+
+
+@dataclass
+class Proposal:
+    """The changes of one partition in the reference files, and what to know of them.
+
+    origin: what x-provenance is to say. record: the record to be written, None where it is there.
+    """
+
+    folder: Path
+    partition: str
+    files: dict[str, ReferenceFile]
+    changes: list[Change]
+    notes: list[str]
+    origin: Mapping[str, str]
+    record: Record | None = None
+
+    def of_file(self, file: ReferenceFile) -> list[Change]:
+        """Return the changes that belong in a file."""
+        return [one for one in self.changes if self.files[one.check] is file]
+
+
+def propose(record: Record, folder: Path) -> Proposal:
+    """Return what a new record changes in the reference files.
+
+    :raises NotFoundError: when the folder, or the file of a check, is not there.
+    :raises InvalidInputError: when references rest on the present record, and no session has them.
+    """
+    files = read_folder(folder)
+    partition = record.partition
+    origin = {"kind": "calibration", "record": f"{FOLDER}/{file_of(folder, partition).name}"}
+    changes: list[Change] = []
+    notes: list[str] = []
+    for check, metrics in record.checks.items():
+        if check not in files:
+            raise NotFoundError(f"No file in {folder} has references of the check {check}.")
+        present = files[check].partition(check, partition)
+        wanted: dict[str, tuple[Entry, str]] = {}
+        for metric, one in metrics.items():
+            entry = entry_of(one.entry)
+            assert entry is not None
+            wanted[metric] = (entry, one.why)
+        for metric in present.keys() - metrics.keys():
+            unit = _unit(present[metric])
+            if unit is not None and unit != "count":
+                wanted[metric] = (report_only(unit), "no session has it")
+        changes += compare(check, present, wanted, notes)
+    _refuse_lost(record, files, origin["record"])
+    for file in set(files.values()):
+        for other, stated in (file.content.get("x-provenance") or {}).items():
+            if other != partition and dict(stated).get("record") == origin["record"]:
+                notes.append(
+                    f"{file.path.name}: {other} rests on this record: run fabricheck calibrate "
+                    f"--like {partition} --for {other} afterwards."
+                )
+    return Proposal(folder, partition, files, changes, sorted(notes), origin, record)
+
+
+def compare(
+    check: str,
+    present: Mapping[str, Any],
+    wanted: Mapping[str, tuple[Entry, str]],
+    notes: list[str],
+) -> list[Change]:
+    """Return the changes of one check; what can not be changed is added to the notes."""
+    changes = []
+    for metric, (entry, why) in wanted.items():
+        raw = present.get(metric)
+        before = entry_of(raw)
+        if raw is not None and before is None:
+            notes.append(f"{check} {metric}: {list(raw)} is no plain reference, and stays.")
+            continue
+        if entry == COUNT_ENTRY and before is not None:
+            # What is required of a count was decided by who wrote it.
+            entry = before
+        changes.append(Change(check, metric, before, entry, why))
+    return changes
+
+
+def _unit(raw: Any) -> str | None:
+    entry = entry_of(raw)
+    return None if entry is None else entry[3]
+
+
+def _refuse_lost(record: Record, files: Mapping[str, ReferenceFile], name: str) -> None:
+    """Refuse to replace a record on which checks rest that the new one does not have."""
+    lost = [
+        check
+        for check, file in files.items()
+        if check not in record.checks
+        and file.provenance(record.partition).get("record") == name
+        and any(_unit(raw) != "count" for raw in file.partition(check, record.partition).values())
+    ]
+    if lost:
+        raise InvalidInputError(
+            f"The references of {', '.join(lost)} on {record.partition} rest on the present "
+            "record, and none of these sessions has values of them: add some that ran all checks."
+        )
+
+
+def write(proposal: Proposal, accept_looser: bool) -> list[Path]:
+    """Write the record and the reference files; nothing is written when something is refused.
+
+    :raises UsageError: when something is loosened and that is not accepted.
+    """
+    looser = [one for one in proposal.changes if one.effect in LOOSER]
+    if looser and not accept_looser:
+        more = len(looser) - MOST_SENTENCES
+        sentences = [one.sentence for one in looser[:MOST_SENTENCES]]
+        raise UsageError(
+            f"{len(looser)} reference(s) of {proposal.partition} would be looser, and nothing was "
+            f"written: --accept-looser accepts it. {' '.join(sentences)}"
+            + (f" And {more} more." if more > 0 else "")
+        )
+    texts: dict[Path, str] = {}
+    if proposal.record is not None:
+        texts[file_of(proposal.folder, proposal.partition)] = text(proposal.record)
+    for file in dict.fromkeys(proposal.files.values()):
+        before = file.text()
+        _apply(file, proposal, proposal.of_file(file))
+        if file.text() != before:
+            texts[file.path] = file.text()
+    for path, content in texts.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return list(texts)
+
+
+def _apply(file: ReferenceFile, proposal: Proposal, own: Sequence[Change]) -> None:
+    for check in dict.fromkeys(one.check for one in own):
+        entries = {one.metric: one.entry for one in own if one.check == check}
+        file.put(check, proposal.partition, entries)
+    measured = {(one.check, one.metric) for one in own if one.entry[3] != "count"}
+    # A file of counts only keeps what it says of them.
+    if measured:
+        file.state(proposal.partition, proposal.origin)
+        file.forget(proposal.partition, measured)

@@ -1,0 +1,81 @@
+"""How noisy a partition is: within a run, between sessions, and between occasions, in Markdown."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fabricheck.calibration.record import MetricRecord, Record
+from fabricheck.calibration.rule import NORMAL
+from fabricheck.errors import InvalidInputError, NotFoundError
+
+#: The fewest sessions of one occasion that have a spread.
+LEAST_IN_AN_OCCASION = 3
+
+HEAD = ("Family", "Unit", "Metrics", "Within a run", "Between sessions", "Between occasions")
+
+
+def table(record: Record, families: Mapping[str, str]) -> str:
+    """Return the table of a record.
+
+    :param families: by check the name of its family.
+    """
+    rows: dict[tuple[str, str], list[MetricRecord]] = {}
+    for check, metrics in record.checks.items():
+        for one in metrics.values():
+            if one.unit != "count":
+                rows.setdefault((families[check], one.unit), []).append(one)
+    lines = [_row(HEAD), _row(["---"] * 2 + ["---:"] * 4)]
+    for (family, unit), found in sorted(rows.items()):
+        within = _percent(statistics.median, (one.within_run for one in found))
+        sessions = _percent(statistics.median, (between_sessions(one) for one in found))
+        occasions = _percent(max, (one.between_occasions for one in found))
+        lines.append(_row([family, unit, str(len(found)), within, sessions, occasions]))
+    number = len({one.occasion for one in record.sessions})
+    last = (
+        f"{record.partition}: {len(record.sessions)} sessions on {number} occasions. Within a run: "
+        "half of the 95 % interval over the median; between sessions of one occasion: "
+        f"{NORMAL} MAD over the median; both the median over the metrics. Between occasions: the "
+        "largest difference of medians over the median of all sessions, the most of any metric."
+    )
+    return "\n".join([*lines, "", last, ""])
+
+
+def between_sessions(metric: MetricRecord) -> float | None:
+    """Return the relative robust spread of the sessions of one occasion, the median over these."""
+    spreads = [
+        NORMAL * group.mad / group.median
+        for group in metric.occasions.values()
+        if group.n >= LEAST_IN_AN_OCCASION and 0 < group.median < math.inf
+    ]
+    return statistics.median(spreads) if spreads else None
+
+
+def _percent(reduce: object, values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    assert callable(reduce)
+    return f"{100 * reduce(known):.2f} %" if known else "-"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def rewrite(page: Path, partition: str, content: str) -> None:
+    """Replace what stands between the markers of a partition in a page of Markdown.
+
+    :raises NotFoundError: when there is no such page.
+    :raises InvalidInputError: when it does not have each marker once.
+    """
+    first, last = f"<!-- noise of {partition} -->", f"<!-- end of noise of {partition} -->"
+    try:
+        text = page.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no page {page}.") from None
+    parts = re.split(f"{re.escape(first)}|{re.escape(last)}", text)
+    if len(parts) != 3 or text.index(first) > text.index(last):
+        raise InvalidInputError(f"{page}: does not have the lines {first} and {last}, each once.")
+    page.write_text(f"{parts[0]}{first}\n{content}{last}{parts[2]}", encoding="utf-8")

@@ -1,0 +1,287 @@
+"""The calibration record of a partition: what its sessions measured, and what follows from it.
+
+It holds every value of every session, so that each entry of a reference file can be followed to it.
+Host names are not in it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from fabricheck.calibration import rule
+from fabricheck.calibration.gathering import Run, Value, same_devices
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.results import statistics
+
+#: Where the records are, in the folder of the reference files.
+FOLDER = "calibrations"
+
+#: Of a record these are written on one line each.
+_INLINE = frozenset(
+    {"sessions", "occasions", "programs", "versions", "unused", "by_devices", "tolerance"}
+)
+
+_K = TypeVar("_K", int, str)
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SessionRecord(_Model):
+    """One session: its number in the record, the occasion, and the name of its set of devices."""
+
+    number: int
+    uuid: str
+    date: str
+    occasion: int
+    devices: str
+
+
+class Group(_Model):
+    """The values of one occasion, or of one set of devices; mad is not scaled."""
+
+    n: int
+    median: float
+    mad: float
+
+
+class ToleranceRecord(_Model):
+    """The three candidates of a tolerance, parts of the value."""
+
+    floor: float
+    spread: float
+    worst: float
+
+
+class MetricRecord(_Model):
+    """One metric.
+
+    values: by the number of the session. between_occasions: the largest difference of two
+    occasions' medians over the median of all. within_run: the median over the sessions of half of
+    the 95 % interval over the median. tolerance: its candidates, None where there can be none.
+    entry: the reference, and why it is so: ``rule``, or why nothing is required.
+    """
+
+    unit: str
+    entry: list[int | float | str | None]
+    why: str
+    n: int
+    median: float
+    mad: float
+    min: float
+    max: float
+    occasions: dict[int, Group]
+    between_occasions: float | None
+    within_run: float | None
+    values: dict[int, float]
+    tolerance: ToleranceRecord | None = None
+    by_devices: dict[str, Group] | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether the entry requires something."""
+        return self.entry[1] is not None or self.entry[2] is not None
+
+
+class UnusedRecord(_Model):
+    """A case that gave no values, and why."""
+
+    session: int
+    check: str
+    why: str
+
+
+class Record(_Model):
+    """The record of one partition; device_sets has the unique ids of each set of devices."""
+
+    kind: Literal["calibration"] = "calibration"
+    format: Literal[1] = 1
+    partition: str
+    rule: str
+    same_devices: bool
+    device_names: list[str]
+    device_sets: dict[str, list[str]]
+    programs: list[dict[str, str]]
+    versions: list[dict[str, str]]
+    sessions: list[SessionRecord]
+    unused: list[UnusedRecord]
+    checks: dict[str, dict[str, MetricRecord]] = Field(default_factory=dict)
+
+
+def file_of(references: Path, partition: str) -> Path:
+    """Return the file of a partition's record in a folder of reference files."""
+    return references / FOLDER / f"{partition.replace(':', '-')}.yaml"
+
+
+def build(runs: Sequence[Run], partition: str) -> Record:
+    """Make the record of the sessions of a partition, in the order of time."""
+    sets = _device_sets(runs)
+    of_session = {
+        run.number: next(name for name, ids in sets.items() if run.devices <= ids) for run in runs
+    }
+    documents = [document for run in runs for document in run.documents]
+    values: dict[str, dict[str, dict[int, Value]]] = {}
+    for run in runs:
+        for check, metrics in run.values.items():
+            for metric, value in metrics.items():
+                values.setdefault(check, {}).setdefault(metric, {})[run.number] = value
+    occasions = {run.number: run.occasion for run in runs}
+    return Record(
+        partition=partition,
+        rule=rule.TEXT,
+        same_devices=len(sets) == 1,
+        device_names=sorted({one["name"] for document in documents for one in document["devices"]}),
+        device_sets={name: sorted(ids) for name, ids in sets.items()},
+        programs=_distinct([dict(document["program"]) for document in documents]),
+        versions=_distinct([dict(document["versions"]) for document in documents]),
+        sessions=[
+            SessionRecord(
+                number=run.number,
+                uuid=run.session.uuid,
+                date=datetime.fromtimestamp(run.session.start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                occasion=run.occasion,
+                devices=of_session[run.number],
+            )
+            for run in runs
+        ],
+        unused=[
+            UnusedRecord(session=run.number, check=one.check, why=one.reason)
+            for run in runs
+            for one in run.unused
+        ],
+        checks={
+            check: {
+                metric: _metric(found, occasions, of_session if len(sets) > 1 else None)
+                for metric, found in metrics.items()
+            }
+            for check, metrics in sorted(values.items())
+        },
+    )
+
+
+def _device_sets(runs: Sequence[Run]) -> dict[str, frozenset[str]]:
+    """Name the sets of devices A, B ...; a session that used a part of a set is of that set."""
+    sets: list[frozenset[str]] = []
+    for run in runs:
+        for index, known in enumerate(sets):
+            if same_devices(known, run.devices):
+                sets[index] = known | run.devices
+                break
+        else:
+            sets.append(run.devices)
+    return {_letters(index): ids for index, ids in enumerate(sets)}
+
+
+def _letters(index: int) -> str:
+    return chr(ord("A") + index) if index < 26 else f"A{index}"
+
+
+def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    found = {tuple(sorted((key, str(value)) for key, value in one.items())) for one in entries}
+    return [dict(one) for one in sorted(found)]
+
+
+def _metric(
+    found: Mapping[int, Value], occasions: Mapping[int, int], sets: Mapping[int, str] | None
+) -> MetricRecord:
+    values = {number: one.value for number, one in found.items()}
+    unit = next(iter(found.values())).unit
+    verdict = rule.judge(list(values.values()), [occasions[number] for number in values], unit)
+    by_occasion = _groups(values, occasions)
+    medians = [group.median for group in by_occasion.values()]
+    middle = statistics.median(list(values.values()))
+    widths = [one.half_width for one in found.values() if one.half_width is not None]
+    between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
+    tolerance = verdict.tolerance
+    return MetricRecord(
+        unit=unit,
+        entry=list(verdict.entry),
+        why=verdict.reason,
+        n=len(values),
+        median=middle,
+        mad=statistics.mad(list(values.values())),
+        min=min(values.values()),
+        max=max(values.values()),
+        occasions=by_occasion,
+        between_occasions=between,
+        within_run=statistics.median(widths) if widths else None,
+        tolerance=None if tolerance is None else ToleranceRecord(**vars(tolerance)),
+        by_devices=None if sets is None else _groups(values, sets),
+        values=values,
+    )
+
+
+def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group]:
+    members: dict[_K, list[float]] = {}
+    for number, value in values.items():
+        members.setdefault(of[number], []).append(value)
+    return {
+        name: Group(n=len(own), median=statistics.median(own), mad=statistics.mad(own))
+        for name, own in members.items()
+    }
+
+
+def read(path: Path) -> Record:
+    """Read a record.
+
+    :raises NotFoundError: when there is none.
+    :raises InvalidInputError: when it is not one.
+    """
+    try:
+        return Record.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"There is no calibration record {path}: fabricheck calibrate --write makes it."
+        ) from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        first = (
+            f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
+            if isinstance(error, ValidationError)
+            else str(error)
+        )
+        raise InvalidInputError(f"{path}: is no calibration record ({first}).") from None
+
+
+def text(record: Record) -> str:
+    """Return a record as YAML."""
+    content = _plain(record.model_dump())
+    content.yaml_set_start_comment(
+        "Written by `fabricheck calibrate` (docs/calibration.md). Values are in the unit of\n"
+        "their metric, by the number of the session; parts of a value are fractions."
+    )
+    out = io.StringIO()
+    writer = YAML()
+    writer.width = 120
+    writer.indent(mapping=2, sequence=4, offset=2)
+    writer.dump(content, out)
+    return out.getvalue()
+
+
+def _plain(value: Any, inline: bool = False) -> Any:
+    """Return maps and lists for the writer, those that are short on one line."""
+    made: Any
+    if isinstance(value, dict):
+        flat = inline or not any(isinstance(one, (dict, list)) for one in value.values())
+        made = CommentedMap()
+        for key, one in value.items():
+            if one is not None or key not in ("by_devices", "tolerance"):
+                made[key] = _plain(one, inline or (key in _INLINE and isinstance(one, dict)))
+        if flat:
+            made.fa.set_flow_style()
+        return made
+    if isinstance(value, list):
+        made = CommentedSeq([_plain(one, True) for one in value])
+        if inline or not any(isinstance(one, dict) for one in value):
+            made.fa.set_flow_style()
+        return made
+    return value

@@ -1,0 +1,170 @@
+"""The command ``fabricheck calibrate``: references of a system from its own sessions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.calibration import changes, noise, record, rule, transfer
+from fabricheck.calibration.files import read_folder
+from fabricheck.calibration.gathering import PAUSE_MINUTES, Run, gather, missing
+from fabricheck.cli.output import console, table
+from fabricheck.errors import InvalidInputError, UsageError
+
+
+def calibrate(
+    sessions: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Results folders, all of whose sessions count, or run reports."),
+    ] = None,
+    system: Annotated[str, typer.Option("--system", help="Partition, as h200:x2.")] = "",
+    output: Annotated[Path, typer.Option("--output", help="Folder of the reference files.")] = Path(
+        "reference_values"
+    ),
+    write: Annotated[
+        bool, typer.Option("--write", help="Write record and references, not only show them.")
+    ] = False,
+    accept_looser: Annotated[
+        bool, typer.Option("--accept-looser", help="Let references become looser.")
+    ] = False,
+    report_only: Annotated[
+        bool,
+        typer.Option("--report-only", help="Go on with too few sessions; nothing is required."),
+    ] = False,
+    pause: Annotated[
+        float, typer.Option("--pause", min=0, help="Minutes between two occasions.")
+    ] = PAUSE_MINUTES,
+    like: Annotated[
+        str, typer.Option("--like", help="Take the record of this measured partition.")
+    ] = "",
+    other: Annotated[str, typer.Option("--for", help="... for this one, not measured.")] = "",
+    show_noise: Annotated[
+        bool, typer.Option("--noise", help="Write the table of noise, in Markdown.")
+    ] = False,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="... between its markers in this page.")
+    ] = None,
+) -> None:
+    """Make references of a partition from its own repeated sessions (docs/calibration.md).
+
+    Without --write the changes are shown and nothing is written. Without sessions, --noise reads
+    the record that was written before.
+    """
+    if like or other:
+        if not (like and other) or sessions or system or show_noise:
+            raise UsageError("--like and --for go together, and with neither sessions nor --noise.")
+        _end(transfer.transfer(output, like, other), write, accept_looser)
+        return
+    if system.count(":") != 1:
+        raise UsageError(f"--system {system or 'is missing: it'} names no partition, as h200:x2.")
+    if page is not None and not show_noise:
+        raise UsageError("--page goes with --noise.")
+    if show_noise and not sessions:
+        _noise(record.read(record.file_of(output, system)), output, page)
+        return
+    if not sessions:
+        raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
+    runs = gather(sessions, system, pause)
+    _say_what_is_lost(runs, system)
+    found = record.build(runs, system)
+    if show_noise:
+        _noise(found, output, page)
+        return
+    _refuse_few(runs, system, report_only)
+    _end(changes.propose(found, output), write, accept_looser)
+
+
+def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
+    occasions = len({run.occasion for run in runs})
+    if not allowed and (len(runs) < rule.LEAST_SESSIONS or occasions < rule.LEAST_OCCASIONS):
+        raise InvalidInputError(
+            f"{partition} has {len(runs)} session(s) on {occasions} occasion(s), and references "
+            f"need {rule.LEAST_SESSIONS} on {rule.LEAST_OCCASIONS}: measure again, or record them "
+            "with --report-only, which requires nothing."
+        )
+
+
+def _say_what_is_lost(runs: list[Run], system: str) -> None:
+    unused = [one for run in runs for one in run.unused]
+    for one in unused:
+        _say(f"not used: {one.sentence}")
+    if unused:
+        ran = sum(len(run.documents) for run in runs)
+        _say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
+    if any(one.reason == "missed its reference" for one in unused):
+        _say(
+            "what missed its present reference is left out, so what remains was chosen by that "
+            "reference: measure with report-only references for a value of its own."
+        )
+    for (check, metric), numbers in missing(runs).items():
+        _say(f"{check} {metric} is missing in session(s) {', '.join(map(str, numbers))}.")
+
+
+def _end(proposal: changes.Proposal, write: bool, accept_looser: bool) -> None:
+    _show(proposal)
+    for note in proposal.notes:
+        _say(note)
+    for one in proposal.changes:
+        if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
+            _say(f"report only: {one.check} {one.metric}: {one.why}.")
+    if write:
+        for path in changes.write(proposal, accept_looser):
+            typer.echo(f"wrote {path}", err=True)
+    else:
+        _say("nothing was written: --write does.")
+
+
+def _show(proposal: changes.Proposal) -> None:
+    found = proposal.record
+    if found is not None:
+        for session in found.sessions:
+            ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
+            typer.echo(
+                f"session {session.number}: {session.date}, occasion {session.occasion}, "
+                f"devices {session.devices} ({ids})"
+            )
+    shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
+    for one in proposal.changes:
+        entries = (changes.said(one.present), changes.said(one.entry))
+        by = "" if one.value_change is None else f"{one.value_change:+.1%}"
+        shown.add_row(one.check, one.metric, *entries, by, one.effect)
+    console().print(shown)
+    if found is not None and not found.same_devices:
+        _show_devices(found)
+
+
+def _show_devices(found: record.Record) -> None:
+    names = list(found.device_sets)
+    typer.echo("\nMedians by set of devices:")
+    shown = table("Check", "Metric", "Unit", *names, right=tuple(names))
+    for check, metrics in found.checks.items():
+        for metric, one in metrics.items():
+            groups = one.by_devices or {}
+            medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
+            shown.add_row(check, metric, one.unit, *medians)
+    console().print(shown)
+
+
+def _noise(found: record.Record, folder: Path, page: Path | None) -> None:
+    files = read_folder(folder)
+    families = {
+        check: files[check].path.stem if check in files else check for check in found.checks
+    }
+    text = noise.table(found, families)
+    if page is None:
+        typer.echo(text, nl=False)
+    else:
+        noise.rewrite(page, found.partition, text)
+        typer.echo(f"wrote {page}", err=True)
+
+
+def _say(sentence: str) -> None:
+    print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("calibrate")(calibrate)

@@ -1,0 +1,174 @@
+"""The command `fabricheck calibrate` as a user meets it."""
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from repeated_sessions import PARTITION, measured, several
+
+STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
+STREAM = """\
+stream_local:
+  $index: [$partition]
+  local:host:
+    copy_worst: [98, -0.05, null, GB/s]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    references = tmp_path / "references"
+    references.mkdir()
+    (references / "stream.yaml").write_text(STREAM)
+    return references
+
+
+def run(folder, sessions, *options, code=0, system=PARTITION):
+    """Call the command; every error and remark is one sentence."""
+    named = ["--system", system] if system else []
+    arguments = ["calibrate", *sessions, *named, "--output", folder, *options]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    assert all(line.startswith(("fabricheck: ", "wrote ")) for line in result.stderr.splitlines())
+    return result
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
+    result = run(folder, several(folder.parent, STEADY))
+    said = words(result.stdout)
+    assert "occasion 1, devices A (GPU-a, GPU-b)" in said and "occasion 2" in said
+    assert ("stream_local copy_worst [98, -0.05, null, GB/s] [100, -0.02, null, GB/s] "
+            "+2.0% tighter") in said  # fmt: skip
+    assert "nothing was written: --write does." in result.stderr
+    assert (folder / "stream.yaml").read_text() == STREAM
+    assert list(folder.iterdir()) == [folder / "stream.yaml"]
+
+
+def test_write(folder):
+    result = run(folder, several(folder.parent, STEADY), "--write")
+    assert f"wrote {folder / 'calibrations' / 'local-host.yaml'}" in result.stderr
+    found = yaml.safe_load((folder / "stream.yaml").read_text())
+    assert found["stream_local"][PARTITION]["copy_worst"] == [100.0, -0.02, None, "GB/s"]
+    # The noise of what was written is read from its record.
+    assert "| stream | GB/s | 1 |" in run(folder, [], "--noise").stdout
+
+
+def test_looser_references_must_be_accepted(folder):
+    slow = several(folder.parent, [value - 10 for value in STEADY])
+    assert "looser" in run(folder, slow).stdout
+    refused = run(folder, slow, "--write", code=2)
+    assert "1 reference(s) of local:host would be looser" in refused.stderr
+    assert (folder / "stream.yaml").read_text() == STREAM
+    run(folder, slow, "--write", "--accept-looser")
+    assert (folder / "stream.yaml").read_text() != STREAM
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [(STEADY[:3], "has 3 session(s) on 2 occasion(s)"), (STEADY[:1], "has 1 session(s)")],
+)
+def test_too_few_sessions(folder, values, said):
+    sessions = several(folder.parent, values)
+    refused = run(folder, sessions, "--write", code=4)
+    assert said in refused.stderr and "need 5 on 2" in refused.stderr
+    run(folder, sessions, "--write", "--report-only", code=2)
+    kept = run(folder, sessions, "--write", "--report-only", "--accept-looser")
+    assert f"report only: stream_local copy_worst: {len(values)} of at least 5" in kept.stderr
+    found = yaml.safe_load((folder / "stream.yaml").read_text())
+    assert found["stream_local"][PARTITION]["copy_worst"] == [0, None, None, "GB/s"]
+
+
+def test_one_occasion_is_not_enough(folder):
+    sessions = several(folder.parent, STEADY)
+    refused = run(folder, sessions, "--pause", "100", code=4)
+    assert "has 6 session(s) on 1 occasion(s)" in refused.stderr
+
+
+def test_what_was_not_used_is_said(folder):
+    sessions = several(folder.parent, STEADY)
+    sessions.append(measured(folder.parent, 7, {"copy_worst": 50.0}, 70, result="fail",
+                             fail_phase="performance", fail_reason="too slow"))  # fmt: skip
+    said = run(folder, sessions).stderr
+    assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
+    assert "1 case(s) of local:host are not used, 6 are." in said
+    assert "what remains was chosen by that reference" in said
+    assert "stream_local copy_worst is missing in session(s) 7." in said
+
+
+def test_two_modes_and_an_impossible_value_are_named(folder):
+    modes = several(folder.parent / "a", [100.0, 90, 100, 90, 100, 90])
+    assert ("report only: stream_local copy_worst: two modes: 3 sessions about 90 and 3 sessions "
+            "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
+    zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
+    assert "copy_worst: impossible: a session has 0 GB/s." in run(folder, zero).stderr
+
+
+def test_an_infinite_value_of_a_report(folder):
+    sessions = several(folder.parent, STEADY)
+    report = sessions[0] / "reports" / "run-0.json"
+    text = report.read_text()
+    old = f'"{PARTITION}:copy_worst": [\n'
+    assert old in text
+    before, after = text.split(old)
+    report.write_text(before + old + after.replace("100.0", "1e999", 1))
+    assert "copy_worst: impossible: a session has inf GB/s." in run(folder, sessions).stderr
+
+
+def test_other_devices_are_shown_side_by_side(folder):
+    sessions = [
+        measured(folder.parent, number, {"copy_worst": 100.0 - 10 * (number > 2)}, 2 * number,
+                 ("GPU-c",) if number > 2 else ("GPU-a",))
+        for number in range(6)
+    ]  # fmt: skip
+    said = words(run(folder, sessions).stdout)
+    assert "Medians by set of devices:" in said
+    assert "stream_local copy_worst GB/s 100 90" in said
+
+
+def test_like(folder):
+    text = STREAM + "  local:large:\n    copy_worst: [0, null, null, GB/s]\n"
+    (folder / "stream.yaml").write_text(text)
+    run(folder, several(folder.parent, STEADY), "--write")
+    both = ("--like", PARTITION, "--for", "local:large")
+    assert "required" in run(folder, [], *both, system="").stdout
+    run(folder, [], *both, "--write", system="")
+    found = yaml.safe_load((folder / "stream.yaml").read_text())["stream_local"]
+    assert found["local:large"] == found[PARTITION]
+
+
+def test_noise_goes_into_a_page(folder):
+    page = folder.parent / "page.md"
+    page.write_text(f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n")
+    run(folder, several(folder.parent, STEADY), "--noise", "--page", page)
+    assert "| stream | GB/s | 1 |" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "said"),
+    [
+        ("", (), "--system is missing: it names no partition"),
+        ("local", (), "--system local names no partition"),
+        (PARTITION, (), "There is nothing to calibrate"),
+        (PARTITION, ("--page", "x.md"), "--page goes with --noise"),
+        (PARTITION, ("--like", "a:b"), "--like and --for go together"),
+        (PARTITION, ("--like", "a:b", "--for", "a:c"), "with neither sessions nor --noise"),
+    ],
+)
+def test_bad_usage(folder, system, options, said):
+    assert said in run(folder, [], *options, code=2, system=system).stderr
+
+
+def test_nothing_to_calibrate(folder):
+    none = folder / "none"
+    found = run(none, several(folder.parent, STEADY), code=3)
+    assert "There is no folder of reference files" in found.stderr
+    empty = folder.parent / "empty"
+    factories.session(empty, [])
+    assert "There is no session of local:host" in run(folder, [empty], code=3).stderr

@@ -1,0 +1,303 @@
+"""What a calibration writes: the record, and entries in reference files that stay as they were."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.calibration import changes, record
+from fabricheck.calibration.files import ReferenceFile, read_folder
+from fabricheck.calibration.gathering import gather
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from repeated_sessions import PARTITION, measured, several
+
+REPOSITORY = Path(__file__).resolve().parents[2] / "reference_values"
+WITH_CHECKS = sorted(
+    file.name for file in REPOSITORY.glob("*.yaml") if "$index" in file.read_text()
+)
+STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
+
+STREAM = """\
+# Head of the file.
+x-provenance:
+  # Of a machine.
+  local:host:
+    kind: report only
+    why: >-
+      Nothing that it
+      should reach.
+
+  # Of another one.
+  other:part:
+    copy: {kind: published, records: [one], statistic: value}
+
+x-bounds:
+  # Why.
+  copy: >-
+    A reason.
+
+x-report-only: &report_only [0, null, null, GB/s]
+
+stream_local:
+  $index: [$partition]
+  local:host:
+    copy_worst: *report_only
+    # The next one is of a sum.
+    add_worst: *report_only  # not stated
+
+  # Another partition.
+  other:part:
+    copy_worst: [1400, -0.05, null, GB/s]
+
+# The end.
+mpi_data:
+  $index: [$partition]
+  local:host:
+    unverified: [0, 0, 0, count]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    references = tmp_path / "references"
+    references.mkdir()
+    (references / "stream.yaml").write_text(STREAM)
+    return references
+
+
+def proposal(folder, sessions):
+    return changes.propose(record.build(gather(sessions, PARTITION), PARTITION), folder)
+
+
+def write(folder, sessions, accept_looser=False):
+    return changes.write(proposal(folder, sessions), accept_looser)
+
+
+def stream(folder):
+    return yaml.safe_load((folder / "stream.yaml").read_text())
+
+
+def require(folder, entry):
+    """Let the present file require something of copy_worst on local:host."""
+    text = (folder / "stream.yaml").read_text()
+    old = "  local:host:\n    copy_worst: *report_only"
+    assert old in text
+    (folder / "stream.yaml").write_text(text.replace(old, old.replace("*report_only", entry)))
+
+
+@pytest.mark.parametrize("name", WITH_CHECKS)
+def test_all_else_in_the_files_of_this_repository_stays(name):
+    text = (REPOSITORY / name).read_text()
+    file = ReferenceFile(REPOSITORY / name)
+    for check in file.checks:
+        file.put(check, "a:b", {"new": (1.5, -0.02, None, "GB/s"), "free": (0, None, None, "us")})
+    file.state("a:b", {"kind": "calibration", "record": "calibrations/a-b.yaml"})
+    before, after = yaml.safe_load(text), yaml.safe_load(file.text())
+    assert after["x-provenance"].pop("a:b")["record"] == "calibrations/a-b.yaml"
+    assert after["x-bounds"].pop("calibrated")
+    before.get("x-bounds", {}).pop("calibrated", None)
+    for check in file.checks:
+        assert after[check].pop("a:b") == {"new": [1.5, -0.02, None, "GB/s"],
+                                           "free": [0, None, None, "us"]}  # fmt: skip
+    assert {key: value for key, value in after.items() if value} == {
+        key: value for key, value in before.items() if value
+    }
+    comments = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
+    assert comments
+    assert [one for one in comments if one not in file.text()] == []
+
+
+def test_comments_stay_where_entries_and_their_provenance_are_replaced(folder):
+    both = [measured(folder.parent, number, {"copy_worst": value, "add_worst": value},
+                     30 * number) for number, value in enumerate(STEADY)]  # fmt: skip
+    assert [path.name for path in write(folder, both)] == ["local-host.yaml", "stream.yaml"]
+    text = (folder / "stream.yaml").read_text()
+    for comment in ["# Head of the file.\n", "  # Of a machine.\n", "\n\n  # Of another one.\n",
+                    "  # Why.\n", "    # The next one is of a sum.\n    add_worst: [100",
+                    "# not stated", "\n\n  # Another partition.\n",
+                    "\n\n# The end.\n"]:  # fmt: skip
+        assert comment in text, comment
+    after, before = stream(folder), yaml.safe_load(STREAM)
+    assert after["stream_local"]["local:host"]["copy_worst"] == [100.0, -0.02, None, "GB/s"]
+    assert after["stream_local"]["other:part"] == before["stream_local"]["other:part"]
+    assert after["mpi_data"] == before["mpi_data"]
+    assert after["x-provenance"]["other:part"] == before["x-provenance"]["other:part"]
+    assert after["x-provenance"]["local:host"] == {
+        "kind": "calibration",
+        "record": "calibrations/local-host.yaml",
+    }
+    # Written again with the same sessions it is the same.
+    assert [path.name for path in write(folder, both)] == ["local-host.yaml"]
+    assert (folder / "stream.yaml").read_text() == text
+
+
+def test_what_was_said_of_a_calibrated_metric_goes_and_the_rest_stays(folder):
+    own = "\n    unverified: {kind: derived}\n    # Of the next.\n    copy: {kind: published}"
+    said = "    kind: report only\n    why: x" + own
+    text = STREAM.replace("    kind: report only\n    why: >-\n      Nothing that it\n"
+                          "      should reach.", said)  # fmt: skip
+    (folder / "stream.yaml").write_text(text)
+    write(folder, several(folder.parent, STEADY), accept_looser=True)
+    stated = stream(folder)["x-provenance"]["local:host"]
+    assert stated.keys() == {"kind", "record", "unverified"}
+    assert "{kind: derived}\n    # Of the next.\n" in (folder / "stream.yaml").read_text()
+
+
+def test_the_record_holds_what_the_entries_rest_on(folder):
+    sessions = several(folder.parent, STEADY)
+    sessions.append(measured(folder.parent, 9, {"copy_worst": 1.0}, 70, result="fail"))
+    write(folder, sessions)
+    path = folder / "calibrations" / "local-host.yaml"
+    assert "node1" not in path.read_text()  # the host's name
+    found = record.read(path)
+    assert found.same_devices and found.device_sets == {"A": ["GPU-a", "GPU-b"]}
+    assert [one.occasion for one in found.sessions] == [1, 1, 1, 2, 2, 2, 2]
+    assert [one.model_dump() for one in found.unused] == [
+        {"session": 7, "check": "stream_local", "why": "failed (fail)"}
+    ]
+    assert found.programs[0]["commit"] == "unknown" and found.versions[0]["driver"] == "none"
+    one = found.checks["stream_local"]["copy_worst"]
+    assert list(one.values.values()) == STEADY
+    assert (one.n, one.median, one.min, one.max) == (6, 100.0, 99.5, 100.5)
+    assert (one.occasions[1].median, one.occasions[2].median) == (100.0, 100.0)
+    assert one.between_occasions == 0 and one.within_run == 0
+    assert one.tolerance.worst == pytest.approx(1.5 * 0.005)
+    assert (one.entry, one.why) == ([100.0, -0.02, None, "GB/s"], "rule")
+    assert one.by_devices is None
+
+
+def test_sessions_of_other_devices_are_side_by_side(folder):
+    sessions = [
+        measured(folder.parent, number, {"copy_worst": value}, 2 * number, ids)
+        for number, (value, ids) in enumerate(
+            [(100.0, ("GPU-a",)), (100.0, ("GPU-a", "GPU-b")), (90.0, ("GPU-c",)),
+             (90.0, ("GPU-c",)), (90.0, ("GPU-c",)), (90.0, ("GPU-c",))]
+        )
+    ]  # fmt: skip
+    found = proposal(folder, sessions).record
+    assert not found.same_devices
+    assert found.device_sets == {"A": ["GPU-a", "GPU-b"], "B": ["GPU-c"]}
+    one = found.checks["stream_local"]["copy_worst"]
+    assert {name: (group.n, group.median) for name, group in one.by_devices.items()} == {
+        "A": (2, 100.0),
+        "B": (4, 90.0),
+    }
+    assert one.why.startswith("two modes: 4 sessions about 90 and 2 sessions about 100")
+
+
+@pytest.mark.parametrize(
+    ("present", "effect"),
+    [
+        ("*report_only", "required"),
+        ("[100.0, -0.02, null, GB/s]", "same"),
+        ("[100.0, -0.05, null, GB/s]", "tighter"),
+        ("[90, -0.02, null, GB/s]", "tighter"),
+        ("[100.0, -0.01, null, GB/s]", "looser"),
+        ("[103, -0.05, null, GB/s]", "tighter"),  # 97.85 at present, 98 then
+        ("[104, -0.05, null, GB/s]", "looser"),  # 98.8 at present
+        ("[100.0, -0.05, 0.1, GB/s]", "looser"),  # there would be no upper limit
+    ],
+)
+def test_the_effect_of_a_change(folder, present, effect):
+    require(folder, present)
+    (copy, _) = sorted(proposal(folder, several(folder.parent, STEADY)).changes,
+                       key=lambda one: one.metric, reverse=True)  # fmt: skip
+    assert (copy.metric, copy.effect) == ("copy_worst", effect)
+
+
+def test_nothing_is_loosened_silently(folder):
+    require(folder, "[110, -0.05, null, GB/s]")
+    text = (folder / "stream.yaml").read_text()
+    sessions = several(folder.parent, STEADY)
+    with pytest.raises(UsageError) as error:
+        write(folder, sessions)
+    assert str(error.value) == (
+        "1 reference(s) of local:host would be looser, and nothing was written: --accept-looser "
+        "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] lets pass what "
+        "[110, -0.05, null, GB/s] does not, and 100 GB/s itself misses the present limit."
+    )
+    assert (folder / "stream.yaml").read_text() == text
+    assert not (folder / "calibrations").exists()
+    write(folder, sessions, accept_looser=True)
+    assert stream(folder)["stream_local"]["local:host"]["copy_worst"][0] == 100.0
+
+
+def test_a_slow_majority_needs_to_be_accepted(folder):
+    # Physics can not tell that one fast session of six was the healthy one; the reference can.
+    require(folder, "[100, -0.05, null, GB/s]")
+    slow = several(folder.parent, [90.0, 90.1, 90.2, 90.0, 90.1, 100.0])
+    (change,) = [one for one in proposal(folder, slow).changes if one.metric == "copy_worst"]
+    assert change.entry == (90.1, -0.02, None, "GB/s") and change.effect == "looser"
+    with pytest.raises(UsageError, match=r"and 90\.1 GB/s itself misses the present limit"):
+        write(folder, slow)
+
+
+def test_a_requirement_that_noise_lifts_needs_to_be_accepted(folder):
+    require(folder, "[100, -0.05, null, GB/s]")
+    noisy = several(folder.parent, [100.0, 101, 99, 102, 80, 100])
+    with pytest.raises(UsageError, match=r"would become report only \(noisy: 80 to 102 GB/s"):
+        write(folder, noisy)
+
+
+def test_counts_keep_what_is_required_of_them(folder):
+    sessions = several(folder.parent, [0.0] * 6, "unverified", check="mpi_data", unit="count")
+    write(folder, sessions)
+    assert (folder / "stream.yaml").read_text() == STREAM
+    other = STREAM.replace("[0, 0, 0, count]", "[0, null, 0, count]")
+    (folder / "stream.yaml").write_text(other)
+    write(folder, sessions)
+    assert (folder / "stream.yaml").read_text() == other
+    (folder / "stream.yaml").write_text(STREAM.replace("    unverified: [0, 0, 0, count]\n", ""))
+    write(folder, sessions)
+    assert stream(folder)["mpi_data"]["local:host"] == {"unverified": [0, 0, 0, "count"]}
+
+
+def test_a_metric_that_no_session_has_becomes_report_only(folder):
+    text = STREAM.replace("add_worst: *report_only", "add_worst: [5, -0.1, null, GB/s]")
+    (folder / "stream.yaml").write_text(text)
+    with pytest.raises(UsageError, match=r"add_worst: .* report only \(no session has it\)"):
+        write(folder, several(folder.parent, STEADY))
+
+
+def test_an_expected_failure_stays(folder):
+    require(folder, "[$xfail, known, [100, -0.05, null, GB/s]]")
+    found = proposal(folder, several(folder.parent, STEADY))
+    assert [one.metric for one in found.changes] == ["add_worst"]
+    assert found.notes == ["stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, "
+                           "'GB/s']] is no plain reference, and stays."]  # fmt: skip
+
+
+def test_a_record_on_which_a_lost_check_rests_is_not_replaced(folder):
+    write(folder, several(folder.parent, STEADY))
+    other = several(folder.parent / "other", [0.0] * 6, "unverified", check="mpi_data",
+                    unit="count")  # fmt: skip
+    with pytest.raises(InvalidInputError, match="The references of stream_local on local:host"):
+        write(folder, other)
+
+
+def test_a_check_without_a_reference_file(folder):
+    with pytest.raises(NotFoundError, match=r"No file in .* has references of the check unknown"):
+        proposal(folder, several(folder.parent, STEADY, check="unknown"))
+
+
+def test_a_file_that_is_not_by_partition(folder):
+    text = STREAM.replace("$index: [$partition]", "$index: [$system]", 1)
+    (folder / "stream.yaml").write_text(text)
+    with pytest.raises(InvalidInputError, match=r"stream_local are not by partition: \$index"):
+        write(folder, several(folder.parent, STEADY))
+
+
+@pytest.mark.parametrize("text", ["stream_local: [", "- 1 # $index\n"])
+def test_a_file_that_can_not_be_read(folder, text):
+    (folder / "broken.yaml").write_text(f"# $index\n{text}")
+    with pytest.raises(InvalidInputError, match=r"broken\.yaml: "):
+        read_folder(folder)
+
+
+def test_what_is_no_record(tmp_path):
+    path = tmp_path / "record.yaml"
+    with pytest.raises(NotFoundError, match="There is no calibration record"):
+        record.read(path)
+    path.write_text("kind: something\n")
+    with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
+        record.read(path)

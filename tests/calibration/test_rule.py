@@ -1,0 +1,117 @@
+"""The rule of docs/calibration.md, by examples that were computed by hand."""
+
+import math
+
+import pytest
+
+from fabricheck.calibration import rule
+from fabricheck.rfm import references
+
+TWO = (1, 1, 1, 2, 2, 2)
+
+
+def judge(values, unit="GB/s", occasions=TWO):
+    return rule.judge(values, [*occasions, *[2] * len(values)][: len(values)], unit)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "entry"),
+    [
+        # Alike: the floor.
+        ((100, 100, 100, 100.2, 99.9), "GB/s", (100.0, -0.02, None, "GB/s")),
+        ((10, 10, 10, 10, 10), "us", (10.0, None, 0.1, "us")),
+        ((99.5, 99.5, 99.6, 99.4, 99.5), "%", (99.5, -0.02, None, "%")),
+        # MAD 1, 5 * 1.4826 * 1 / 100 = 7.413 %, up to 7.5 %; the worst is 1.5 * 2 % = 3 %.
+        ((98, 100, 100, 101, 102), "GB/s", (100.0, -0.075, None, "GB/s")),
+        # MAD 0; the worst is 1.5 * 4 % = 6 %, which is a multiple already.
+        ((100, 100, 100, 100, 96), "GB/s", (100.0, -0.06, None, "GB/s")),
+        # 1.5 * 2.01 % = 3.015 %, up to 3.5 %.
+        ((100, 100, 100, 100, 97.99), "GB/s", (100.0, -0.035, None, "GB/s")),
+        # A session on the better side widens nothing, in either unit.
+        ((100, 100, 100, 100, 130), "GB/s", (100.0, -0.02, None, "GB/s")),
+        ((10, 10, 10, 10, 8), "us", (10.0, None, 0.1, "us")),
+        # 1.5 * 20 % = 30 % of a latency.
+        ((10, 10, 10, 10, 12), "us", (10.0, None, 0.3, "us")),
+        # Five significant digits; the median of six is between two.
+        ((123.4567, 123.4569, 123.4567, 123.4569, 123.4567, 123.4569), "GB/s",
+         (123.46, -0.02, None, "GB/s")),
+    ],
+)  # fmt: skip
+def test_entries(values, unit, entry):
+    found = judge(values, unit)
+    assert (found.entry, found.reason, found.required) == (entry, "rule", True)
+    assert list(references.faults("m", unit, found.entry)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "said"),
+    [
+        ((100, 100, 100, 100), "GB/s", "4 of at least 5 sessions"),
+        ((100, 100, 0.0, 100, 100), "GB/s", "impossible: a session has 0 GB/s"),
+        ((100, 100, -3.0, 100, 100), "GB/s", "impossible: a session has -3 GB/s"),
+        ((100, 100, math.inf, 100, 100), "GB/s", "impossible: a session has inf GB/s"),
+        ((100, 100, math.nan, 100, 100), "GB/s", "impossible: a session has nan GB/s"),
+        # 1.5 * 10.01 % = 15.015 %, up to 15.5 %.
+        ((100, 100, 100, 100, 89.99), "GB/s", "noisy: 89.99 to 100 GB/s"),
+        ((10, 10, 10, 10, 13.4), "us", "noisy: 10 to 13.4 us"),
+        ((100, 100, 101, 90, 90, 90.5), "GB/s",
+         "two modes: 3 sessions about 90 and 3 sessions about 100 GB/s"),
+    ],
+)  # fmt: skip
+def test_what_requires_nothing(values, unit, said):
+    found = judge(values, unit)
+    assert found.reason.startswith(said)
+    assert found.entry == (0, None, None, unit) and not found.required
+    assert list(references.faults("m", unit, found.entry)) == []
+
+
+def test_the_ceilings_themselves_are_allowed():
+    assert judge((100, 100, 100, 100, 90)).entry == (100.0, -0.15, None, "GB/s")
+    assert rule.judge((12, 12, 12, 12, 16), (1, 1, 1, 2, 2), "us").entry == (12.0, None, 0.5, "us")
+
+
+def test_one_occasion():
+    assert judge((100,) * 6, occasions=(1,) * 6).reason == "1 of at least 2 occasions"
+
+
+def test_a_count_requires_what_it_always_does():
+    assert judge((0, 0), "count", (1, 1)).entry == (0, 0, 0, "count")
+    assert judge((3, 3), "count", (1, 1)).entry == (0, 0, 0, "count")
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [
+        ((30, 16, 16.1, 30.2), ([16, 16.1], [30, 30.2])),
+        # One value alone is no mode.
+        ((30, 30, 30.1, 16), None),
+        # A gap below the floor of 2 % of the median.
+        ((100, 100, 101.9, 101.9), None),
+        ((100, 100, 102.1, 102.1), ([100, 100], [102.1, 102.1])),
+        # The gap is 10, and the groups' own deviations 2 and 2.01: five times is just above.
+        ((80, 82, 84, 94, 96.01, 98.02), None),
+        ((80, 82, 84, 94.1, 96.1, 98.1), ([80, 82, 84], [94.1, 96.1, 98.1])),
+        # The looser of the two groups decides: 9 is less than 5 times 2.
+        ((80, 82, 84, 93, 93, 93), None),
+        # The widest gap splits off one value; what counts has two on each side.
+        ((10, 20, 20, 25, 25), ([10, 20, 20], [25, 25])),
+        ((1, 2, 3), None),
+    ],
+)
+def test_two_modes(values, groups):
+    assert rule.modes(values, "GB/s") == groups
+
+
+@pytest.mark.parametrize(
+    ("raw", "entry"),
+    [
+        ([1, -0.5, None, "GB/s"], (1, -0.5, None, "GB/s")),
+        (["$xfail", "why", [1, -0.5, None, "GB/s"]], None),
+        ([1, -0.5, None], None),
+        ("text", None),
+        (None, None),
+        ([True, None, None, "GB/s"], None),
+    ],
+)
+def test_reading_an_entry(raw, entry):
+    assert rule.entry_of(raw) == entry

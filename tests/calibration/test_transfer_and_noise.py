@@ -1,0 +1,179 @@
+"""References for a partition that was not measured, and the table of noise."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.calibration import changes, noise, record, transfer
+from fabricheck.calibration.gathering import gather
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from repeated_sessions import PARTITION, measured
+
+ROOT = Path(__file__).resolve().parents[2]
+OTHER = "local:large"
+
+STREAM = """\
+stream_local:
+  $index: [$partition]
+  local:host:
+    copy_worst: [0, null, null, GB/s]
+  local:large:
+    copy_worst: [0, null, null, GB/s]
+    add_worst: [0, null, null, GB/s]
+    triad_worst: [0, null, null, GB/s]
+
+stream_concurrent:
+  $index: [$partition]
+  local:large:
+    copy_one: [0, null, null, GB/s]
+    copy_all_sum: [0, null, null, GB/s]
+    faults: [0, 0, 0, count]
+
+p2p_engine:
+  $index: [$partition]
+  local:large:
+    engine_switch_worst: [0, null, null, GB/s]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    references = tmp_path / "references"
+    references.mkdir()
+    (references / "stream.yaml").write_text(STREAM)
+    return references
+
+
+@pytest.fixture
+def calibrated(folder, tmp_path):
+    """Calibrate local:host; its triad is too noisy, and add was never measured."""
+    sessions = []
+    for number in range(6):
+        local = {"copy_worst": 100.0 + number / 10, "triad_worst": 100.0 - 30 * (number == 4)}
+        at = 3 * number + (60 if number > 2 else 0)
+        sessions.append(measured(tmp_path, number, local, at))
+        at_once = {"copy_one": 50.0, "copy_all_sum": 90.0}
+        sessions.append(
+            measured(tmp_path, 10 + number, at_once, at + 1.5, check="stream_concurrent")
+        )
+    runs = gather(sessions, PARTITION)
+    changes.write(changes.propose(record.build(runs, PARTITION), folder), accept_looser=False)
+    return folder
+
+
+def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated):
+    found = transfer.transfer(calibrated, PARTITION, OTHER)
+    assert {(one.check, one.metric): (one.entry[0], one.why) for one in found.changes} == {
+        ("stream_local", "copy_worst"): (100.25, "measured on local:host"),
+        ("stream_local", "add_worst"): (0, "not measured on local:host"),
+        ("stream_local", "triad_worst"): (
+            0, "noisy: 70 to 100 GB/s would take a tolerance of 45.0%, and 15% is the most"),
+        ("stream_concurrent", "copy_one"): (50.0, "measured on local:host"),
+        ("stream_concurrent", "copy_all_sum"): (0, "depends on the number of devices"),
+    }  # fmt: skip
+    assert found.notes == ["p2p_engine: local:host has no values of it, so its entries stay."]
+    changes.write(found, accept_looser=False)
+    after = yaml.safe_load((calibrated / "stream.yaml").read_text())
+    assert after["stream_local"][OTHER]["copy_worst"] == [100.25, -0.02, None, "GB/s"]
+    assert after["stream_concurrent"][OTHER] == {
+        "copy_one": [50.0, -0.02, None, "GB/s"],
+        "copy_all_sum": [0, None, None, "GB/s"],
+        "faults": [0, 0, 0, "count"],
+    }
+    assert after["x-provenance"][OTHER] == {
+        "kind": "calibration",
+        "record": "calibrations/local-host.yaml",
+        "measured_on": PARTITION,
+    }
+    # Who calibrates the first one again is told that the other rests on it.
+    runs = record.read(calibrated / "calibrations" / "local-host.yaml")
+    assert any(OTHER in note for note in changes.propose(runs, calibrated).notes)
+
+
+def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
+    with pytest.raises(InvalidInputError, match="local:host has a calibration of its own"):
+        text = (calibrated / "calibrations" / "local-host.yaml").read_text()
+        path = calibrated / "calibrations" / "local-large.yaml"
+        path.write_text(text.replace("partition: local:host", "partition: local:large"))
+        transfer.transfer(calibrated, OTHER, PARTITION)
+
+
+def test_what_can_not_be_transferred(calibrated, folder):
+    with pytest.raises(UsageError, match="can not be taken for itself"):
+        transfer.transfer(folder, PARTITION, PARTITION)
+    with pytest.raises(NotFoundError, match="no calibration record"):
+        transfer.transfer(folder, "local:none", OTHER)
+    with pytest.raises(NotFoundError, match="list no metric of local:none"):
+        transfer.transfer(folder, PARTITION, "local:none")
+
+
+@pytest.mark.parametrize(
+    ("check", "metric", "expected"),
+    [
+        ("stream_local", "triad_median", True),
+        ("stream_scan", "triad_best_block", True),
+        ("stream_concurrent", "copy_one", True),
+        ("stream_concurrent", "copy_two_spread_sum", False),
+        ("stream_concurrent", "copy_all_share", False),
+        ("memcpy_numa", "h2d_pinned_far_worst", True),
+        ("p2p_engine", "engine_both_switch_median", True),
+        ("mpi_pairs", "bandwidth_switch_worst", True),
+        ("mpi_pairs", "latency_median", True),
+        ("mpi_pairs", "bandwidth_together_switch_worst", False),
+        ("mpi_collectives", "allreduce_2", False),
+        ("osu_device_0", "bandwidth_switch_16MiB_worst", True),
+        ("osu_collectives", "allreduce_2_ranks", False),
+        ("rccl_collectives", "allreduce_2_devices_busbw", False),
+        ("rccl_scan", "allreduce_2_devices_busbw", False),
+        ("pingpong_right", "h2d_pinned_worst", False),
+        ("best_devices", "best_2_of_measured", False),
+        ("unknown", "copy_worst", False),
+    ],
+)
+def test_metrics_that_depend_on_the_number_of_devices(check, metric, expected):
+    assert transfer.independent(check, metric) is expected
+
+
+def test_every_pattern_is_of_metrics_that_there_are():
+    """A check that was renamed, or metrics that were, are found here and not on a system."""
+    known = {}
+    for file in (ROOT / "reference_values").glob("*.yaml"):
+        for check, entry in yaml.safe_load(file.read_text()).items():
+            if isinstance(entry, dict) and "$index" in entry:
+                known[check] = {name for part, names in entry.items() if part != "$index"
+                                for name in names}  # fmt: skip
+    for check in transfer.INDEPENDENT:
+        assert any(transfer.independent(check, metric) for metric in known[check]), check
+
+
+def test_the_noise_of_a_family_by_hand(tmp_path):
+    values = [100.0, 101.0, 99.0, 110.0, 112.0, 108.0]
+    sessions = [measured(tmp_path, number, {"copy_worst": value}, 30 * number - 25 * (number % 3))
+                for number, value in enumerate(values)]  # fmt: skip
+    runs = gather(sessions, PARTITION)
+    assert [run.occasion for run in runs] == [1, 1, 1, 2, 2, 2]
+    text = noise.table(record.build(runs, PARTITION), {"stream_local": "stream"})
+    # MAD 1 of 100 and 2 of 110: 1.4826 % and 2.6956 %; medians 100 and 110, of all 104.5.
+    assert "| stream | GB/s | 1 | 0.00 % | 2.09 % | 9.57 % |\n" in text
+    assert "local:host: 6 sessions on 2 occasions." in text
+
+
+def test_two_sessions_have_no_spread(tmp_path):
+    runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], PARTITION)
+    text = noise.table(record.build(runs, PARTITION), {"stream_local": "stream"})
+    assert "| stream | GB/s | 1 | 0.00 % | - | - |\n" in text
+
+
+def test_a_page_is_changed_between_its_markers_only(tmp_path):
+    page = tmp_path / "page.md"
+    first, last = "<!-- noise of a:b -->", "<!-- end of noise of a:b -->"
+    page.write_text(f"Before.\n\n{first}\nold\n{last}\n\nAfter.\n")
+    noise.rewrite(page, "a:b", "new\n")
+    assert page.read_text() == f"Before.\n\n{first}\nnew\n{last}\n\nAfter.\n"
+    for text in ("", first, f"{last}\n{first}\n", f"{first}{first}{last}"):
+        page.write_text(text)
+        with pytest.raises(InvalidInputError, match=r"page\.md: does not have the lines"):
+            noise.rewrite(page, "a:b", "new\n")
+    with pytest.raises(NotFoundError, match="There is no page"):
+        noise.rewrite(tmp_path / "none.md", "a:b", "new\n")

@@ -1,0 +1,40 @@
+"""ReFrame judges by the references that its own sessions gave."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+
+pytestmark = pytest.mark.slow
+
+
+def test_sessions_make_the_references_of_the_next_ones(suite):
+    references = suite.own_references()
+    for _ in range(5):
+        assert suite("-r", "-n", "stream_local").status == 0
+    # What ran in one go is one occasion; here the pause that makes another one is shorter.
+    command = ["calibrate", str(suite.results), "--system", "local:host", "--output",
+               str(references.parent), "--write"]  # fmt: skip
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code == 4 and "has 5 session(s) on 1 occasion(s)" in refused.stderr
+    made = CliRunner().invoke(app, [*command, "--pause", "0"])
+    assert made.exit_code == 0, made.output
+    entries = yaml.safe_load(references.read_text())["stream_local"]["local:host"]
+    assert entries["triad_worst"] == [6.8744, -0.02, None, "GB/s"]
+    record = (references.parent / "calibrations" / "local-host.yaml").read_text()
+
+    assert "hostname" not in record and record.count("uuid:") == 5
+
+    healthy = suite("-r", "-n", "stream_local")
+    assert healthy.status == 0
+    assert "report only" not in healthy
+    slow = suite("-r", "-n", "stream_local", fault="slow")
+    assert slow.status == 1
+    assert "at least 6.73691 GB/s is required (reference 6.8744 GB/s)." in slow
+    # A session that missed them is named, and changes nothing.
+    again = CliRunner().invoke(app, [*command, "--pause", "0"])
+    assert "stream_local @local:host missed its reference" in again.stderr
+    assert yaml.safe_load(references.read_text())["stream_local"]["local:host"] == entries
