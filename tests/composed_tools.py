@@ -169,7 +169,7 @@ def babelstream(arguments):
     parser.add_argument("-s", type=int, required=True)
     parser.add_argument("-n", type=int, required=True)
     asked = parser.parse_args(arguments)
-    sys.stdout.write(babelstream_csv(asked.s, asked.n, 3450.0 if asked.s < 1 << 28 else 4030.0))
+    sys.stdout.write(babelstream_csv(asked.s, asked.n, 3450.0 if asked.s < 1 << 27 else 4030.0))
 
 
 def p2p_test(arguments):

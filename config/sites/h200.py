@@ -89,7 +89,7 @@ def partition(devices):
             "scan_sizes": "1KiB:8GiB",
             "scan_block_sizes": [64, 128, 256, 512, 1024],
             "copy_sizes": "256:1GiB",
-            "pingpong_bytes": 512 << 20,
+            "pingpong_bytes": 320 << 20,
             "mpi_bytes": 256 << 20,
             # Kernels and engines had half widths of 0.002; pageable memory up to 0.15 in series of
             # a second, prefetches 0.22.

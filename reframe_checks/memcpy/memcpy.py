@@ -50,7 +50,7 @@ class CopyCheck(MeasuringCheck):
     domains = "near"
     memory = MEMORY
     devices = "each"
-    arguments = ("--series-time", "1")
+    arguments = ("--series-time", "0.5")
 
     def sizes(self):
         """Return the sizes of a message, as memcpy takes them."""

@@ -17,7 +17,7 @@ class PingpongCheck(RanksCheck):
     tags = {"E6", "node", "full"}
     reference = {"$ref": "pingpong.yaml"}
     memory = ("pageable", "pinned")
-    arguments = ("--series-time", "1")
+    arguments = ("--series-time", "0.5")
 
     def program_arguments(self):
         """Return the memory, message size, noise limit and placement, and where the ranks are."""
@@ -113,6 +113,7 @@ class pingpong_shared_device(PlacedPingpong):
     """Two ranks on one device."""
 
     descr = "Ping-pong of two ranks on one device (E6)"
+    tags = {"E6", "full"}
     placement = "shared_device"
 
 

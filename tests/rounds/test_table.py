@@ -131,7 +131,7 @@ def test_every_case_has_a_value_of_each_of_its_tools(recorded):
         assert [cell for cell, _ in found.tools] == list(found.case.tools)
 
 
-@pytest.mark.parametrize("file", ["nvbandwidth-2.txt", "p2p-test-1.txt", "babelstream-4GiB-1.txt",
+@pytest.mark.parametrize("file", ["nvbandwidth-2.txt", "p2p-test-1.txt", "babelstream-1GiB-1.txt",
                                   "p2p-chase-1.json"])  # fmt: skip
 def test_a_damaged_file_is_an_error_that_names_it(recorded, tmp_path, file):
     folder = tmp_path / "copy"

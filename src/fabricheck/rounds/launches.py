@@ -22,9 +22,6 @@ _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 #: In s. What a launch of ours takes on two H200 is about 2 s, of nvbandwidth 30 s.
 _LIMITS: dict[str, float] = {"ours": 60, "nvbandwidth": 180, "babelstream": 90, "p2p-test": 60}
 
-#: Bytes of an array of BabelStream from which it takes long: it compares all data on one core.
-_LONG = 4 << 30
-
 
 @dataclass(frozen=True)
 class Launch:
@@ -35,7 +32,6 @@ class Launch:
     executable: an absolute path.
     arguments: as for a shell; of ours without ``--output``.
     limit_s: then it is ended.
-    seldom: in every second round only, because it takes long.
     """
 
     name: str
@@ -43,7 +39,6 @@ class Launch:
     executable: Path
     arguments: str
     limit_s: float
-    seldom: bool = False
 
     def output(self, number: int) -> str:
         """Return the file of a round's output: a result document of ours, else what it printed."""
@@ -60,12 +55,10 @@ def ours(programs: Path, devices: int) -> list[Launch]:
     own = f"{_SIZE} {_QUICK} {_BATCH}"
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
-    # Ends of an array on the host take 20 ms a copy: seven samples, of one copy or two.
-    host = f"{_SIZE} {_QUICK}"
     found = [
         ("stream", "stream", f"--devices 0 --kernels copy {own}"),
-        ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {host}"),
-        ("stream-to-host", "stream", f"--devices 0 --kernels copy --destination host {host}"),
+        ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {own}"),
+        ("stream-to-host", "stream", f"--devices 0 --kernels copy --destination host {own}"),
         (
             "memcpy",
             "memcpy",
@@ -100,7 +93,6 @@ def facts(programs: Path) -> Launch:
 def theirs(tool: Tool, executable: Path) -> list[Launch]:
     """Return the launches of another tool: all that the cases need of it, in few processes."""
     found: dict[str, str] = {}
-    seldom = {f"babelstream-{size}" for size, array in BABELSTREAM_BYTES.items() if array >= _LONG}
     if tool == "nvbandwidth":
         samples = f"-b {ARRAY_BYTES >> 20} -i {NVBANDWIDTH_SAMPLES}"
         found[tool] = f"-j {samples} -t {' '.join(TESTCASES)}"
@@ -110,7 +102,7 @@ def theirs(tool: Tool, executable: Path) -> list[Launch]:
     else:
         found[tool] = f"--p2p_read --numElems={ARRAY_BYTES // 4}"
     return [
-        Launch(name, tool, executable, arguments, _LIMITS[tool], name in seldom)
+        Launch(name, tool, executable, arguments, _LIMITS[tool])
         for name, arguments in found.items()
     ]
 
@@ -122,4 +114,4 @@ def order(launches: Sequence[Launch], number: int) -> list[Launch]:
     """
     if number % 2:
         return list(launches)
-    return [launch for launch in reversed(launches) if not launch.seldom]
+    return list(reversed(launches))
