@@ -74,30 +74,33 @@ def test_one_device(h200):
 @pytest.mark.parametrize("devices", [2, 4, 8])
 def test_several_devices(h200, devices):
     run, skipped = dry_run(h200, devices)
-    best = {"best_devices"}
-    assert run == ONE_DEVICE | DEVICES | RANKS | TOOLS | (best if devices > 2 else set())
-    assert skipped == NO_PLACEMENT | (best if devices == 2 else set())
+    some = {"best_devices", "rccl_scaling"}  # of two devices there are none but all
+    assert run == ONE_DEVICE | DEVICES | RANKS | TOOLS | (some if devices > 2 else set())
+    assert skipped == NO_PLACEMENT | (some if devices == 2 else set())
     # Programs of one process have no launcher, ranks are on the first core near their device.
     assert line(h200, devices, "stream_local").startswith("/programs/stream --devices each ")
     bound = f"mpirun -np {devices} --map-by pe-list={CORES[devices]}:ordered:hwtcpus "
     every = ",".join(map(str, range(devices)))
-    for check in ("affinity", "pingpong_right"):
+    for check in ("affinity", "pingpong_right", "mpi_pairs", "mpi_collectives", "mpi_data"):
         said = line(h200, devices, check)
         assert said.startswith(f"{bound}/programs/")
         assert f" --map {every} --bind {CORES[devices]} " in said
     shared = line(h200, devices, "pingpong_shared_device")
     assert shared.startswith("mpirun -np 2 --map-by pe-list=0,1:ordered:hwtcpus /programs/")
     assert " --map 0,0 --bind 0,1 " in shared
-    assert line(h200, devices, "mpi_data").startswith(f"mpirun -np {devices} /programs/mpi ")
     part = "" if devices == 8 else f" --devices {devices}"
     assert f"record h200{part} --runtime cuda" in line(h200, devices, "node_topology")
     # NVLink multicast is off wherever NCCL may start.
     job = (stage(h200, devices, "rccl_collectives") / "rfm_job.sh").read_text()
     assert "\nexport NCCL_NVLS_ENABLE=0\n" in job
-    sets = [tuple(range(count)) for count in range(2, devices + 1)]
+    sets = [tuple(range(count)) for count in range(2, devices)]
+    if sets:
+        smaller = plan(h200, devices, "rccl_scaling")
+        assert len(smaller) == len(NCCL_OPERATIONS) * len(sets)
+        assert {tuple(one["devices"]) for one in smaller} == set(sets)
     launches = plan(h200, devices, "rccl_collectives")
-    assert len(launches) == len(NCCL_OPERATIONS) * len(sets)
-    assert {tuple(one["devices"]) for one in launches} == set(sets)
+    assert [one["program"] for one in launches] == list(NCCL_OPERATIONS)
+    assert {tuple(one["devices"]) for one in launches} == {tuple(range(devices))}
     assert launches[-1]["command"].startswith(
         f"env NCCL_DEBUG=VERSION CUDA_VISIBLE_DEVICES={every} CUDA_DEVICE_ORDER=PCI_BUS_ID /nccl/"
     )

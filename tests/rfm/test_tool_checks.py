@@ -58,8 +58,10 @@ def write_references(folder: Path) -> None:
     osu = pairs | {"osu_collectives": [f"{one}_{k}_ranks" for one in collectives
                                        for k in (2, 3, 4)]}  # fmt: skip
     rccl = {
-        "rccl_collectives": [f"{one}_{k}_devices_{value}" for one in collectives
-                             for k in (2, 3, 4) for value in ("latency", "busbw")],
+        "rccl_collectives": [f"{one}_4_devices_{value}" for one in collectives
+                             for value in ("latency", "busbw")],
+        "rccl_scaling": [f"{one}_{k}_devices_{value}" for one in collectives
+                         for k in (2, 3) for value in ("latency", "busbw")],
         "rccl_scan": [f"{one}_4_devices_busbw" for one in collectives],
     }  # fmt: skip
     for file, checks in (("osu", osu), ("rccl", rccl)):
@@ -119,7 +121,7 @@ def test_pairs_and_collectives_of_osu(node):
 
 
 def test_collectives_of_nccl(node):
-    outcome = node("-r", "-n", "rccl_collectives|rccl_scan")
+    outcome = node("-r", "-n", "rccl_collectives|rccl_scaling|rccl_scan")
     assert outcome.status == 0
     found = values(node, "rccl_collectives")
     assert found["allreduce_4_devices_latency"] == pytest.approx(24.49)
@@ -163,7 +165,7 @@ def test_collectives_of_nccl(node):
             "1 on message size 1073741824.'.",
         ),
         (
-            "rccl_collectives",
+            "rccl_scaling",
             "other-device",
             "0,1",
             "nccl-tests ended with exit code 4 (a runtime error): Node node1: reduce-0-1.out "

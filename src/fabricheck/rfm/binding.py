@@ -15,7 +15,7 @@ from fabricheck.results.launches import cores_text, rank_lines
 from fabricheck.results.model import Rank, ResultDocument
 from fabricheck.rfm.base import MOST_SENTENCES, RESULT
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
-from fabricheck.rfm.ranks import RanksCheck
+from fabricheck.rfm.ranks import NearRanksCheck
 
 if TYPE_CHECKING:
     from fabricheck.node import NodeModel
@@ -111,19 +111,12 @@ class Misplaced(Metric):
         return Figure(self, float(len(list(misplaced(document, wanted)))), (), ())
 
 
-class AffinityCheck(RanksCheck, special=True):  # type: ignore[call-arg]
+class AffinityCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
     """Asks each rank where it is, and names those that are elsewhere. Runs before all others."""
 
     program = "affinity"
     metrics = (Misplaced("misplaced", over=(), unit="count"),)
     runs_first = True
-
-    @property
-    def placed(self) -> Placement | None:
-        """The right placement where the launcher binds; elsewhere ranks are where it puts them."""
-        features = self.current_partition.features
-        self.placement = "right" if "placements" in features else ""
-        return super().placed
 
     @property
     def wanted(self) -> Wanted:

@@ -12,7 +12,7 @@ from reframe.core.exceptions import SanityError
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
-from fabricheck.rfm.ranks import RanksCheck
+from fabricheck.rfm.ranks import NearRanksCheck
 
 #: The collectives that are timed.
 COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather")
@@ -65,7 +65,7 @@ class Unverified(Metric):
         return Figure(self, float(len(lacking)), (), ())
 
 
-class MpiCheck(RanksCheck, special=True):  # type: ignore[call-arg]
+class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
     """Runs ``mpi`` on buffers of devices where MPI takes them, else on buffers of the host."""
 
     program = "mpi"
