@@ -39,6 +39,7 @@ class ManagedCheck(MeasuringCheck):
     """
 
     program = "managed"
+    arguments = ("--series-time", "1")
     valid_prog_environs = ["+managed"]
     reference = {"$ref": "managed.yaml"}
 
@@ -51,7 +52,7 @@ class ManagedCheck(MeasuringCheck):
             "--sizes",
             str(self.extra("array_bytes")),
         ]
-        return [*what, *sizes, "--noise-limit", str(self.host_noise_limit)]
+        return [*what, *sizes, *self.arguments, "--noise-limit", str(self.host_noise_limit)]
 
 
 @rfm.simple_test

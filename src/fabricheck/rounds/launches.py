@@ -9,7 +9,7 @@ from pathlib import Path
 from fabricheck.rounds.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, TESTCASES, Tool
 
 #: Samples of each testcase of nvbandwidth, which times 16 copies in each and tells the median.
-NVBANDWIDTH_SAMPLES = 3
+NVBANDWIDTH_SAMPLES = 2
 
 #: Runs of each kernel of BabelStream.
 BABELSTREAM_RUNS = 30
