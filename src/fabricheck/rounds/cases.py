@@ -292,8 +292,8 @@ CASES: tuple[Case, ...] = (
         "ns",
         Ours("p2p-chase", "chase", direction="one-way"),
         (_nvb("device_to_device_latency_sm", 1, 0),),
-        note="not the same walk: ours is random, in 16 kernels a sample, nvbandwidth's has a stride "
-        "of 128 B; both are means over multiprocessors",
+        note="not the same walk: ours is random, 16 kernels a sample; the stride of nvbandwidth is "
+        "128 B; both are means over multiprocessors",
     ),
 )
 
