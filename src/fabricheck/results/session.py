@@ -280,4 +280,7 @@ def _folders(entry: dict[str, Any], info: dict[str, Any], results: Path) -> Iter
         yield Path(recorded)
         base = info.get(prefix)
         if base and Path(recorded).is_relative_to(base):
-            yield results / folder / Path(recorded).relative_to(base)
+            # The results may have been moved; their last folder may be the session's (timestamps).
+            within = Path(recorded).relative_to(base)
+            yield results / folder / within
+            yield results / folder / Path(base).name / within
