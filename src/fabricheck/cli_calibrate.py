@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from fabricheck.calibration import changes, noise, record, rule, transfer
-from fabricheck.calibration.files import read_folder
 from fabricheck.calibration.gathering import PAUSE_MINUTES, Run, gather, missing
 from fabricheck.cli.output import console, table
 from fabricheck.errors import InvalidInputError, UsageError
@@ -63,7 +62,7 @@ def calibrate(
     if page is not None and not show_noise:
         raise UsageError("--page goes with --noise.")
     if show_noise and not sessions:
-        _noise(record.read(record.file_of(output, system)), output, page)
+        _noise(record.read(record.file_of(output, system)), page)
         return
     if not sessions:
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
@@ -71,7 +70,7 @@ def calibrate(
     _say_what_is_lost(runs, system)
     found = record.build(runs, system)
     if show_noise:
-        _noise(found, output, page)
+        _noise(found, page)
         return
     _refuse_few(runs, system, report_only)
     _end(changes.propose(found, output), write, accept_looser)
@@ -148,12 +147,8 @@ def _show_devices(found: record.Record) -> None:
     console().print(shown)
 
 
-def _noise(found: record.Record, folder: Path, page: Path | None) -> None:
-    files = read_folder(folder)
-    families = {
-        check: files[check].path.stem if check in files else check for check in found.checks
-    }
-    text = noise.table(found, families)
+def _noise(found: record.Record, page: Path | None) -> None:
+    text = noise.table(found)
     if page is None:
         typer.echo(text, nl=False)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from fabricheck.calibration.record import MetricRecord, Record
@@ -15,25 +15,26 @@ from fabricheck.errors import InvalidInputError, NotFoundError
 #: The fewest sessions of one occasion that have a spread.
 LEAST_IN_AN_OCCASION = 3
 
-HEAD = ("Family", "Unit", "Metrics", "Within a run", "Between sessions", "Between occasions")
+#: Kinds of memory that one check measures and that have noise of their own.
+KINDS = ("pinned", "pageable")
+
+HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between occasions")
 
 
-def table(record: Record, families: Mapping[str, str]) -> str:
-    """Return the table of a record.
-
-    :param families: by check the name of its family.
-    """
+def table(record: Record) -> str:
+    """Return the table of a record: a row for each check, and kind of memory where it has some."""
     rows: dict[tuple[str, str], list[MetricRecord]] = {}
     for check, metrics in record.checks.items():
-        for one in metrics.values():
+        for name, one in metrics.items():
+            kinds = [kind for kind in KINDS if kind in name.split("_")]
             if one.unit != "count":
-                rows.setdefault((families[check], one.unit), []).append(one)
+                rows.setdefault((", ".join([check, *kinds]), one.unit), []).append(one)
     lines = [_row(HEAD), _row(["---"] * 2 + ["---:"] * 4)]
-    for (family, unit), found in sorted(rows.items()):
+    for (who, unit), found in sorted(rows.items()):
         within = _percent(statistics.median, (one.within_run for one in found))
         sessions = _percent(statistics.median, (between_sessions(one) for one in found))
         occasions = _percent(max, (one.between_occasions for one in found))
-        lines.append(_row([family, unit, str(len(found)), within, sessions, occasions]))
+        lines.append(_row([who, unit, str(len(found)), within, sessions, occasions]))
     number = len({one.occasion for one in record.sessions})
     last = (
         f"{record.partition}: {len(record.sessions)} sessions on {number} occasions. Within a run: "
