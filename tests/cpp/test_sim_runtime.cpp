@@ -29,13 +29,17 @@ void work(const TimedStream& stream, std::initializer_list<Traffic> traffic) {
 }
 
 /// Simulated seconds of operations on streams that start together.
+Task task(const TimedStream& stream, std::function<void()> queue) {
+  return {&stream, one_by_one(std::move(queue))};
+}
+
 std::vector<double> seconds_of(std::vector<Task> tasks) {
   StartGate gate;
   return ConcurrentBatch(std::move(tasks), &gate).run(1).device;
 }
 
 double seconds_of(const TimedStream& stream, const std::function<void()>& queue) {
-  return seconds_of({{&stream, one_by_one(queue)}}).front();
+  return seconds_of({task(stream, queue)}).front();
 }
 
 class Variable {
@@ -153,8 +157,8 @@ TEST_CASE("two flows on one link take twice as long, on others they do not") {
     // Device 0 writes to 1; meanwhile 1 reads from 0 (the same link), or 0 reads from 1 (the
     // other).
     const TimedStream first(0);
-    return seconds_of({{&first, [&] { work(first, {{on_1.as<void>(), kMany, true}}); }},
-                       {&other, [&] { work(other, {{array, kMany, false}}); }}});
+    return seconds_of({task(first, [&] { work(first, {{on_1.as<void>(), kMany, true}}); }),
+                       task(other, [&] { work(other, {{array, kMany, false}}); })});
   };
   const auto same = together(true);
   CHECK(same[0] == Approx(kLaunch + 0.2).epsilon(1e-6));
@@ -183,8 +187,8 @@ TEST_CASE("a flow that ends leaves its share to the others") {
   const TimedStream second(0);
   const auto array = Buffer::on_device(1, kMany);
   const auto times =
-      seconds_of({{&first, [&] { work(first, {{array.as<void>(), kMany, true}}); }},
-                  {&second, [&] { work(second, {{array.as<void>(), kMany / 2, true}}); }}});
+      seconds_of({task(first, [&] { work(first, {{array.as<void>(), kMany, true}}); }),
+                  task(second, [&] { work(second, {{array.as<void>(), kMany / 2, true}}); })});
   CHECK(times[0] == Approx(kLaunch + 0.15).epsilon(1e-6));
   CHECK(times[1] == Approx(kLaunch + 0.1).epsilon(1e-6));
 }
@@ -199,7 +203,8 @@ TEST_CASE("an engine limits each copy, not several together") {
   };
   const auto alone = seconds_of(first, [&] { copy(first); });
   CHECK(alone == Approx(5e-6 + 0.125).epsilon(1e-6));
-  const auto both = seconds_of({{&first, [&] { copy(first); }}, {&second, [&] { copy(second); }}});
+  const auto both =
+      seconds_of({task(first, [&] { copy(first); }), task(second, [&] { copy(second); })});
   CHECK(both[0] == Approx(alone));
   CHECK(both[1] == Approx(alone));
 }
@@ -311,7 +316,7 @@ TEST_CASE("copies both ways at once share the memory of the domain") {
   const auto to_device = copy(down, device.as<void>(), host.as<void>());
   const auto to_host = copy(up, host.as<char>() + kMany, device.as<char>() + kMany);
   CHECK(seconds_of(down, to_device) == Approx(3e-6 + 0.02).epsilon(1e-6));
-  const auto both = seconds_of({{&down, to_device}, {&up, to_host}});
+  const auto both = seconds_of({task(down, to_device), task(up, to_host)});
   CHECK(both[0] == Approx(3e-6 + 0.04).epsilon(1e-6));
   CHECK(both[1] == Approx(3e-6 + 0.04).epsilon(1e-6));
 }
