@@ -65,7 +65,7 @@ def made(found: Fidelity, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Fi
         assert (node.name, folder) == (found.node.name, programs)
         return found
 
-    monkeypatch.setattr("fabricheck.cli_fidelity.compare", made)
+    monkeypatch.setattr("fabricheck.cli.fidelity.compare", made)
     return found
 
 

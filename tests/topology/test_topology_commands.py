@@ -14,7 +14,7 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from fabricheck.cli_node import register
+from fabricheck.cli.node import register
 from fabricheck.node import load, node_directory
 from fabricheck.topology import DIFFERENT
 

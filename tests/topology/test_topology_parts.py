@@ -7,7 +7,7 @@ import topology_texts as texts
 import typer
 from typer.testing import CliRunner
 
-from fabricheck.cli_node import register
+from fabricheck.cli.node import register
 from fabricheck.node import load
 from fabricheck.results import document
 from fabricheck.topology import Question, record

@@ -11,7 +11,7 @@ import topology_texts as texts
 import typer
 from typer.testing import CliRunner
 
-from fabricheck.cli_node import register
+from fabricheck.cli.node import register
 from fabricheck.errors import NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json

@@ -11,8 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck import cli_calibrate, cli_fidelity, cli_node, cli_tools
-from fabricheck.cli import coverage, results
+from fabricheck.cli import calibrate, coverage, fidelity, node, results, tools
 from fabricheck.errors import FabricheckError, UsageError
 
 EXIT_CODES = (
@@ -73,10 +72,10 @@ app = typer.Typer(
 )
 app.add_typer(results.app, name="results")
 app.command("coverage")(coverage.coverage)
-cli_node.register(app)
-cli_fidelity.register(app)
-cli_tools.register(app)
-cli_calibrate.register(app)
+node.register(app)
+fidelity.register(app)
+tools.register(app)
+calibrate.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli.node import fail
 from fabricheck.cli.output import write_json
-from fabricheck.cli_node import fail
 from fabricheck.errors import FabricheckError, NotFoundError
 from fabricheck.fidelity import compare, render
 from fabricheck.node import load

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli_node import fail
+from fabricheck.cli.node import fail
 from fabricheck.errors import FabricheckError
 from fabricheck.rounds import record as rounds
 from fabricheck.rounds import render, table
