@@ -209,6 +209,40 @@ def test_documents_of_reports_are_not_unreported_after_a_copy(one_session, tmp_p
     assert folder.unreported() == []
 
 
+@pytest.mark.parametrize("stamp", ["", "20260102T030405-17"], ids=["plain", "timestamps"])
+@pytest.mark.parametrize(("result", "kind"), [("pass", "output"), ("fail", "stage")])
+def test_results_that_were_moved_are_found(results_folder, tmp_path, stamp, result, kind):
+    """With ReFrame's option for timestamps each session has a folder in output and in stage."""
+    gone = tmp_path / "gone"
+    stamps = [stamp and f"{stamp}{number}" for number in (0, 1)]
+    for number, one in enumerate(stamps):
+        within = Path(one) / "local" / "host" / "host" / "stream_local"
+        places = {f"{name}dir": str(gone / name / within) for name in ("output", "stage")}
+        start = START - 1000 * (1 - number)
+        report = factories.session(
+            results_folder, [factories.case(result=result, **places)], number, start
+        )
+        content = json.loads(report.read_text())
+        for name in ("output", "stage"):
+            content["session_info"][f"prefix_{name}"] = str(gone / name / one)
+        report.write_text(json.dumps(content))
+        times = (("02:47:26", "02:47:27"), ("03:04:05", "03:04:15"))[number]
+        changes = {
+            name: f"2026-01-02T{time}Z"
+            for name, time in zip(("started", "finished"), times, strict=True)
+        }
+        path = results_folder / kind / within / "result.json"
+        factories.write(path, factories.document(**changes))
+    folder = ResultsFolder(results_folder)
+    for session, one in zip(folder.sessions, stamps[::-1], strict=True):
+        [entry] = folder.entries(session)
+        place = results_folder / kind / one / "local" / "host" / "host" / "stream_local"
+        assert entry.path == place / "result.json"
+        # Without a folder of its own, what the first session left was overwritten by the second.
+        assert (entry.document is None) == (not stamp and session.id == "run-0")
+    assert folder.unreported() == []
+
+
 def test_a_corrupt_claimed_document_is_reported_once(one_session):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     path.write_text("{")

@@ -1,0 +1,268 @@
+"""A whole session on two H200, as recorded and moved since: found, read anew, and believed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from fabricheck.calibration import record
+from fabricheck.cli import app
+from fabricheck.results.document import load
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.rfm.metrics import Metric, evaluate
+from fabricheck.tools import plan, series
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tests" / "outputs" / "h200" / "session-x2"
+REFERENCES = ROOT / "reference_values"
+PARTITION = "h200:x2"
+CASES = {case.name: case for case in ResultsFolder(FOLDER).latest().cases}
+SKIPPED = {
+    "pingpong_in_order",
+    "pingpong_half_right",
+    "pingpong_half_rotated",
+    "pingpong_shared_domain",
+    "rccl_scaling",
+    "best_devices",
+}
+#: Checks that run another tool, with the number of its launches.
+TOOLS = {
+    "osu_all_pairs": 4,
+    "osu_collectives": 2,
+    "osu_device_0": 4,
+    "rccl_collectives": 5,
+    "rccl_scan": 5,
+}
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """Return a function that calls a command on the session; of all it writes the words."""
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(FOLDER))
+
+    def call(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    return call
+
+
+def document_of(check: str) -> Path:
+    path = CASES[check].document_path
+    assert path is not None
+    return path
+
+
+def values() -> dict[tuple[str, str], float]:
+    """Return what ReFrame recorded, by check and metric."""
+    return {
+        (name, metric): value
+        for name, case in CASES.items()
+        for metric, (value, _) in case.values.items()
+    }
+
+
+# It is found where it lies now
+
+
+def test_every_document_is_found_though_the_session_was_moved():
+    folder = ResultsFolder(FOLDER)
+    session = folder.latest()
+    assert (session.passed, session.skipped, session.failed) == (21, 6, 0)
+    assert {case.name for case in session.cases if case.skipped} == SKIPPED
+    recorded = json.loads(session.report.read_text())["session_info"]
+    stamp = Path(recorded["prefix_output"]).name
+    entries = folder.entries(session)
+    assert len(entries) == 21
+    for entry in entries:
+        assert entry.problem is None
+        place = FOLDER / "output" / stamp / "h200" / "x2" / "cuda" / entry.case.name
+        assert entry.path == place / "result.json"
+    assert folder.unreported() == []
+
+
+def test_list(said):
+    assert "run-0 " in said("results", "list")
+    (row,) = json.loads(said("results", "list", "--json"))["sessions"]
+    assert (row["partitions"], row["clock"]) == ([PARTITION], ["measured"])
+    assert [row[name] for name in ("checks", "passed", "skipped", "failed")] == [27, 21, 6, 0]
+    assert row["documents"] == 21
+
+
+def test_show(said):
+    text = said("results", "show")
+    assert "27 checks, 21 passed, 0 failed, 6 skipped" in text
+    assert f"p2p_kernel @{PARTITION} (pass): p2p 0.1.0 on vm, runtime cuda, 2 device(s)" in text
+    assert "clock measured" in text and "simulated" not in text
+    assert "rank 1 on vm: core 16, NUMA domain 0, device 1 (0000:00:07.0)" in text
+    assert "read 1 peer 0 -> device 640 MiB 1024 375.07 374.97 - 375.22 7 verified" in text
+
+
+def test_validate(said):
+    text = said("results", "validate")
+    assert text.count(": valid (") == text.count("measured, outcome good).") == 21
+    assert "topology, no differences from the node model" in text
+
+
+def test_coverage(said):
+    rows = {row["experiment"]: row for row in json.loads(said("coverage", "--json"))["experiments"]}
+    assert len(rows) == 15
+    measured = {name for name, row in rows.items() if any(one["passed"] for one in row["ran"])}
+    assert rows.keys() - measured == {"E4", "E14"}
+    text = said("coverage")
+    here = f"not testable here ({PARTITION}): "
+    for sentence in (
+        "13 of 15 experiments have results in this session.",
+        f"E4 NUMA domain x device matrix {here}all of its cores are in one NUMA domain",
+        f"E14 best k devices {here}best_devices: nothing is to be chosen where all devices are",
+        f"12 series, 1 check (1 passed); {here}zero-copy of managed memory: its pages migrate",
+        f"348 series, 7 checks (3 passed, 4 skipped); {here}pingpong_in_order, pingpong_half_right",
+        f"{here}with the copy engines off, as its engines can not be switched off E8",
+        f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as its MPI can not",
+        f"measured in {PARTITION} by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped)",
+    ):
+        assert sentence in text
+
+
+# Its values are those of its samples and of the tools
+
+
+@pytest.mark.parametrize(("check", "launches"), TOOLS.items())
+def test_outputs_of_tools_give_the_documents_beside_them_again(check, launches):
+    document = load(document_of(check))
+    folder = document_of(check).parent
+    asked = plan.read(folder / "plan.json")
+    facts = load(folder / plan.FACTS)
+    assert len(asked.launches) == launches
+    assert {one.name for one in asked.launches} | {"facts"} == {
+        file.stem for file in folder.glob("*.out")
+    }
+    found = []
+    for one in asked.launches:
+        text = (folder / f"{one.name}.out").read_text()
+        found += series.read(asked, one, text, facts, one.origin).series
+    assert found and found == document["series"]
+
+
+@pytest.mark.parametrize(
+    ("check", "file", "row", "where", "median"),
+    [
+        ("osu_all_pairs", "osu_bw-0-1", "\n67108864           386528.77\n",
+         {"operation": "bandwidth", "device_set": [0, 1], "bytes": 64 << 20}, 386.52877),
+        ("rccl_collectives", "all_reduce-0-1", "  14.63   71.70   71.70       0",
+         {"operation": "allreduce", "in_place": True, "unit": "GB/s"}, 71.7),
+    ],
+)  # fmt: skip
+def test_a_row_of_a_tool_is_in_the_document(check, file, row, where, median):
+    assert row in (document_of(check).parent / f"{file}.out").read_text()
+    found = [
+        one["median"]
+        for one in load(document_of(check))["series"]
+        if all(one[name] == value for name, value in where.items())
+    ]
+    assert found == [median]
+
+
+def metrics(check: str) -> dict[str, tuple[dict[str, Any], tuple[str, ...]]]:
+    """Return by the stem of a metric's name which series it is made of, told apart by what."""
+    if check == "p2p_kernel":
+        return {f"{one}_switch18": ({"operation": one, "role": "single"}, ("device_set",))
+                for one in ("read", "write", "copy")}  # fmt: skip
+    if check == "stream_local":
+        return {one: ({"operation": one, "role": "single"}, ("device",))
+                for one in ("copy", "scale", "add", "triad")}  # fmt: skip
+    return {
+        f"{one}_{memory}_near": (
+            {"operation": one, "role": role, f"{side}.memory": f"host-{memory}"},
+            ("device_set",),
+        )
+        for one, side, role in (
+            ("h2d", "source", "single"),
+            ("d2h", "destination", "single"),
+            ("both", "source", "sum"),
+        )
+        for memory in ("pinned", "pageable")
+    }
+
+
+@pytest.mark.parametrize(
+    ("check", "population"),
+    [
+        ("p2p_kernel", {"device_set": [[0, 1], [1, 0]]}),
+        ("stream_local", {"device": [0, 1]}),
+        ("memcpy_near", {"device_set": [[0], [1]]}),
+    ],
+)
+def test_metrics_made_anew_are_those_of_the_report(check, population):
+    document = load(document_of(check))
+    found = {
+        f"{stem}_{reduce}": evaluate(
+            document, Metric(f"{stem}_{reduce}", where, over, reduce), population
+        ).value
+        for stem, (where, over) in metrics(check).items()
+        for reduce in ("worst", "median")
+    }
+    assert found == {metric: value for metric, (value, _) in CASES[check].values.items()}
+
+
+# Beside the references. This is one of the five sessions that they were made of, so this says that
+# they let pass what they came from, and nothing of any other node.
+
+
+def test_every_value_is_within_its_reference():
+    entries = {
+        (check, metric): reference
+        for file in REFERENCES.glob("*.yaml")
+        for check, partitions in yaml.safe_load(file.read_text()).items()
+        if isinstance(partitions, dict)
+        for metric, reference in (partitions.get(PARTITION) or {}).items()
+        if isinstance(reference, list)
+    }
+    missed, required = [], 0
+    for key, value in values().items():
+        reference, lower, upper, _ = entries[key]
+        required += (lower, upper) != (None, None)
+        least = -float("inf") if lower is None else reference * (1 + lower)
+        most = float("inf") if upper is None else reference * (1 + upper)
+        if not least <= value <= most:
+            missed.append((*key, value))
+    assert missed == []
+    assert required > 40
+
+
+def test_the_calibration_has_its_values():
+    calibrated = record.read(REFERENCES / "calibrations" / "h200-x2.yaml")
+    uuid = ResultsFolder(FOLDER).latest().uuid
+    (number,) = [one.number for one in calibrated.sessions if one.uuid == uuid]
+    recorded = {
+        (check, name): metric.values[number]
+        for check, of_check in calibrated.checks.items()
+        for name, metric in of_check.items()
+        if number in metric.values
+    }
+    assert recorded == values()
+
+
+def test_one_session_is_too_few_to_calibrate(said, tmp_path):
+    references = shutil.copytree(REFERENCES, tmp_path / "references")
+    before = {file: file.read_bytes() for file in references.rglob("*") if file.is_file()}
+    asked = ("calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
+    text = said(*asked, code=4)
+    assert (
+        f"{PARTITION} has 1 session(s) on 1 occasion(s), and references need 5 on 2: measure "
+        "again, or record them with --report-only, which requires nothing."
+    ) in text
+    for name in SKIPPED:
+        assert f"not used: run-0: {name} @{PARTITION} was skipped." in text
+    text = said(*asked, "--report-only")
+    assert "session 1: 2026-11-21T22:52:50Z, occasion 1, devices A (GPU-2e87df46" in text
+    assert "report only: p2p_kernel read_switch18_worst: 1 of at least 5 sessions." in text
+    assert "nothing was written: --write does." in text
+    assert {file: file.read_bytes() for file in before} == before
