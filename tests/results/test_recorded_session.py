@@ -103,6 +103,9 @@ def test_show(said):
     assert "clock measured" in text and "simulated" not in text
     assert "rank 1 on vm: core 16, NUMA domain 0, device 1 (0000:00:07.0)" in text
     assert "read 1 peer 0 -> device 640 MiB 1024 375.07 374.97 - 375.22 7 verified" in text
+    # Of two ranks on one device each has a row: their shares have no sum.
+    assert "h2d 0 of 0 pinned N0 -> device 320 MiB - 27.595 27.586 - 27.614 9 verified" in text
+    assert "h2d 0 of 0 pinned N0 -> device 320 MiB - 29.565 29.529 - 29.579 9 verified" in text
 
 
 def test_validate(said):
@@ -126,7 +129,8 @@ def test_coverage(said):
         f"348 series, 7 checks (3 passed, 4 skipped); {here}pingpong_in_order, pingpong_half_right",
         f"{here}with the copy engines off, as its engines can not be switched off E8",
         f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as its MPI can not",
-        f"measured in {PARTITION} by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped)",
+        f"by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped); {here}rccl_scaling: "
+        "between 2 and all of 2 devices there is no set",
     ):
         assert sentence in text
 

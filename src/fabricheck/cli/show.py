@@ -127,8 +127,12 @@ def _by_unit(all_series: Iterable[Series]) -> dict[tuple[str, str, str, str], li
 
 
 def _is_row(series: Series) -> bool:
-    """Whether a series is shown in a table: of both directions of one device only the sum is."""
-    share_of_one = series["role"] == "share" and len(series["device_set"]) == 1
+    """Whether a series is shown in a table: of both directions of one device only the sum is.
+
+    Shares of ranks have no sum, also where all ranks use one device.
+    """
+    alone = len(series["device_set"]) == 1 and not series.get("ranks")
+    share_of_one = series["role"] == "share" and alone
     return not share_of_one or pairs.is_remarkable(series)
 
 
