@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "harness/concurrent.hpp"
 #include "harness/devices.hpp"
 #include "harness/pattern.hpp"
@@ -48,6 +50,17 @@ TEST_CASE("every task runs a batch of operations and has a time") {
   CHECK(times.together() >= times.device[1]);
   CHECK(batch.run(3).device.size() == 2);
   CHECK(queued == 12);
+}
+
+TEST_CASE("nothing waits behind a gate where launches block, nor on a CPU") {
+  CHECK(queued_ahead(false, true));
+  CHECK_FALSE(queued_ahead(true, true));
+  CHECK_FALSE(queued_ahead(false, false));
+  setenv("HIP_LAUNCH_BLOCKING", "0", 1);
+  CHECK(queued_ahead(false, true));
+  setenv("HIP_LAUNCH_BLOCKING", "1", 1);
+  CHECK_FALSE(queued_ahead(false, true));
+  unsetenv("HIP_LAUNCH_BLOCKING");
 }
 
 TEST_CASE("behind a gate no more is queued than the gate allows") {

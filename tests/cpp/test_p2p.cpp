@@ -193,6 +193,15 @@ TEST_CASE("a chase visits every line once and comes back") {
   }
 }
 
+TEST_CASE("only the device that all send to has an array for each of them") {
+  const auto needed =
+      lanes_needed({job_of("write", {{1, 0}, {2, 0}, {3, 0}}), job_of("read", {{0, 1}, {0, 2}})});
+  CHECK(needed.at(0).destination == 3);
+  CHECK(needed.at(1).destination == 1);
+  CHECK(needed.at(1).stream == 1);
+  CHECK(lanes_needed({job_of("read", {{1, 0}, {2, 0}})}).at(0).stream == 2);
+}
+
 TEST_CASE("the loads of a chase are spread over the compute units") {
   for (const unsigned units : {1U, 2U, 8U, 110U, 132U}) {
     CAPTURE(units);

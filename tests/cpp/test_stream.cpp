@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -104,6 +105,15 @@ TEST_CASE("a set keeps the arrays of the devices that the one before had") {
   CHECK(series[1].device == 0);
   CHECK(series[0].verification.errors == kBytes / 8);  // poisoned anew, and compared
   CHECK(series[2].verification.errors == kBytes / 4);
+}
+
+TEST_CASE("arrays of a set before are kept only where they are the same") {
+  const auto set = [] {
+    return std::make_unique<DeviceSet>(std::vector<int>{0}, Placement{}, Placement{}, kBytes,
+                                       false);
+  };
+  CHECK_THROWS_AS(DeviceSet({0}, {}, {}, 2 * kBytes, false, set()), std::invalid_argument);
+  CHECK_THROWS_AS(DeviceSet({0}, {}, {}, kBytes, true, set()), std::invalid_argument);
 }
 
 TEST_CASE("places decide experiment and direction") {

@@ -2,13 +2,26 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "harness/simulation.hpp"
 
 namespace fabricheck {
+
+bool queued_ahead(bool cpu, bool past_caches) {
+  for (const char* name : {"CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL",
+                           "AMD_SERIALIZE_COPY"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0' && std::string(value) != "0") {
+      return false;
+    }
+  }
+  return !kSimulated && !cpu && past_caches;
+}
 
 SamplingRules ConcurrentBatch::bounded(SamplingRules rules) const {
   if (gate_ != nullptr) {

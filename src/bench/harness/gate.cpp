@@ -51,7 +51,10 @@ void StartGate::open() { flags_[0] = 1; }
 
 void StartGate::check() const {
   if (flags_[1] != 0) {
-    throw Failure(Status::runtime_error, "a device gave up waiting for the common start");
+    throw Failure(Status::runtime_error,
+                  "a device gave up waiting for the start of what was queued; that happens where a "
+                  "launch blocks until the device is done, as with CUDA_LAUNCH_BLOCKING or under "
+                  "some profilers");
   }
 }
 

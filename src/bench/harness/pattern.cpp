@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -96,11 +96,12 @@ void in_parts(std::uint64_t words,
   const int open = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
   const auto parts = std::clamp<std::uint64_t>(words / least, 1, std::clamp(open, 1, 16));
   std::vector<std::thread> threads;
+  threads.reserve(parts);
   std::uint64_t done = 0;  // by this thread: what no other was found for
   for (std::uint64_t part = parts - 1; part > 0 && done == 0; --part) {
     try {
       threads.emplace_back(work, words * part / parts, words * (part + 1) / parts);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       done = words * (part + 1) / parts;
     }
   }

@@ -17,10 +17,12 @@ constexpr std::uint64_t kLineWords = 16;  // 128 B, the longest line of the devi
 /// Rules count operations, which are longer than loads.
 constexpr int kLoadsOfOperation = 255;
 constexpr unsigned kBlock = 256;
-/// Compute units whose loads are one sample. On an H200 half of them were 6 % farther from a peer
-/// than the others: a median of one each would be of either half.
+constexpr std::uint64_t kNowhere = ~0ULL;
+/// Launches of one sample, each with another of as many blocks as there are compute units, over
+/// which the device spreads them. On an H200 half of the blocks were 6 % farther from a peer than
+/// the others: a median of one each would be of either half.
 constexpr int kUnitsOfSample = 16;
-/// What a sample lasts at least; in shorter ones their launches would show.
+/// What a sample lasts at least, if the most loads allow: in shorter ones launches would show.
 constexpr double kLeastSeconds = 0.016;
 
 /// A permutation of 0 to 2^bits - 1: every step of it can be undone.
@@ -49,12 +51,13 @@ __global__ void cycle_kernel(std::uint64_t* array, int bits) {
   }
 }
 
-/// *end: where to start, then where the loads led. Only the chosen block makes them.
-__global__ void chase_kernel(std::uint64_t* end, int loads, unsigned chosen) {
+/// *start: the address to start at; *end: where the loads led. Only the chosen block makes them.
+__global__ void chase_kernel(const std::uint64_t* start, std::uint64_t* end, int loads,
+                             unsigned chosen) {
   if (blockIdx.x != chosen) {
     return;
   }
-  const auto* at = reinterpret_cast<const std::uint64_t*>(*end);
+  const auto* at = reinterpret_cast<const std::uint64_t*>(*start);
   for (int i = 0; i < loads; ++i) {
     at = reinterpret_cast<const std::uint64_t*>(*at);
   }
@@ -89,20 +92,23 @@ std::uint64_t ChaseArray::address_at(std::uint64_t step) const {
 
 Series ChaseArray::measure(Series series, const TimedStream& stream, const SamplingRules& rules,
                            double warm_up, const std::vector<Fault>& faults) {
-  const auto scratch = Buffer::on_device(stream.device(), sizeof(std::uint64_t));
-  auto* end = scratch.as<std::uint64_t>();
+  // Where the next launch starts, and where the last one ended: nowhere until it has.
+  const auto scratch = Buffer::on_device(stream.device(), 2 * sizeof(std::uint64_t));
+  auto* next = scratch.as<std::uint64_t>();
+  auto* end = next + 1;
   const auto units = static_cast<unsigned>(compute_units(stream.device()));
   const auto run = [&](int loads) {
-    const auto start = address_at(step_);
+    const std::uint64_t before[2] = {address_at(step_), kNowhere};
     stream.use();
-    FABRICHECK_HIP(hipMemcpy(end, &start, sizeof start, hipMemcpyDefault));
+    FABRICHECK_HIP(hipMemcpy(next, before, sizeof before, hipMemcpyDefault));
     const double begun = host_seconds();
     stream.mark_start();
     declare_loads(stream.get(), array_.as<void>(), static_cast<std::uint64_t>(loads));
     for (int unit = 0; unit < kUnitsOfSample; ++unit) {
       const int part = loads * (unit + 1) / kUnitsOfSample - loads * unit / kUnitsOfSample;
       if (part > 0) {
-        hipLaunchKernelGGL(chase_kernel, dim3(units), dim3(1), 0, stream.get(), end, part,
+        hipLaunchKernelGGL(chase_kernel, dim3(units), dim3(1), 0, stream.get(), next,
+                           unit + 1 < kUnitsOfSample ? next : end, part,
                            chase_unit(turn_++, units));
       }
     }
@@ -118,7 +124,7 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
   series.batch = calibrate(run, long_enough, warm_up);
   const auto samples = take_samples(run, series.batch, long_enough);
 
-  inject(faults, stream, scratch.as<double>(), 1);
+  inject(faults, stream, scratch.as<double>() + 1, 1);
   stream.synchronize();
   std::uint64_t arrived = 0;
   FABRICHECK_HIP(hipMemcpy(&arrived, end, sizeof arrived, hipMemcpyDefault));

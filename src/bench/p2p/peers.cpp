@@ -74,20 +74,25 @@ std::optional<std::string> PeerAccess::obstacle(int device, int owner) const {
   return found == obstacles_.end() ? std::nullopt : std::optional<std::string>(found->second);
 }
 
-Lane lanes_needed(const std::vector<Job>& jobs) {
-  Lane most{1, 1};
+std::map<int, Lane> lanes_needed(const std::vector<Job>& jobs) {
+  std::map<int, Lane> needed;
   for (const auto& job : jobs) {
-    for (const auto& lane : lanes_of(job)) {
-      most.stream = std::max(most.stream, lane.stream + 1);
-      most.destination = std::max(most.destination, lane.destination + 1);
+    const auto lanes = lanes_of(job);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      auto& streams = needed[job.what.executor(job.pairs[i])].stream;
+      streams = std::max(streams, lanes[i].stream + 1);
+      auto& destinations = needed[job.pairs[i].to].destination;
+      destinations = std::max(destinations, lanes[i].destination + 1);
     }
   }
-  return most;
+  return needed;
 }
 
 Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
   const auto words = moved_bytes(sizes.array) / sizeof(double);
   for (const int device : devices) {
+    const auto found = sizes.lanes.find(device);
+    const Lane lanes = found == sizes.lanes.end() ? Lane{} : found->second;
     TimedStream stream(device);
     // Each array is written before the next is asked for: only then does a runtime that
     // overcommits know what is left.
@@ -95,7 +100,7 @@ Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
     fill(stream, source.as<double>(), words, seed_of(device));
     stream.synchronize();
     std::vector<Buffer> destinations;
-    for (int i = 0; i < sizes.lanes.destination; ++i) {
+    for (int i = 0; i < std::max(1, lanes.destination); ++i) {
       destinations.push_back(Buffer::on_device(device, sizes.array));
       poison(stream, destinations.back().as<double>(), words);
       stream.synchronize();
@@ -108,7 +113,7 @@ Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
     cpu_ = cpu_ || device_is_cpu(device);
     std::vector<TimedStream> streams;
     streams.push_back(std::move(stream));
-    while (static_cast<int>(streams.size()) < sizes.lanes.stream) {
+    while (static_cast<int>(streams.size()) < lanes.stream) {
       streams.emplace_back(device);
     }
     members_.emplace(device, Member{std::move(source), std::move(streams), std::move(destinations),

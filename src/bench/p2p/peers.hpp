@@ -36,18 +36,18 @@ class PeerAccess {
 /// Bytes of the copies whose latency is measured.
 constexpr std::uint64_t kLatencyBytes = 16;
 
-/// The number of streams and of destination arrays that a device needs for these jobs.
-Lane lanes_needed(const std::vector<Job>& jobs);
+/// The number of streams and of destination arrays that each device needs for these jobs.
+std::map<int, Lane> lanes_needed(const std::vector<Job>& jobs);
 
 /// Devices, each with streams, one source and some destination arrays, and an array to chase
 /// pointers in; all pairs use the same ones, but for pairs of one set that share a device.
 class Peers {
  public:
   struct Sizes {
-    std::uint64_t array = 0;  ///< the largest that is copied
-    std::uint64_t chase = 0;  ///< 0: no array
-    int block = 256;          ///< threads per block of the kernels
-    Lane lanes{1, 1};         ///< streams, and destination arrays, of each device
+    std::uint64_t array = 0;      ///< the largest that is copied
+    std::uint64_t chase = 0;      ///< 0: no array
+    int block = 256;              ///< threads per block of the kernels
+    std::map<int, Lane> lanes{};  ///< streams and destination arrays of devices; else one each
   };
 
   /// Allocates and fills. Throws Failure(unsupported) when memory is missing.

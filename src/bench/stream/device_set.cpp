@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -62,7 +63,10 @@ Placement parse_placement(const std::string& text) {
 
 DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement destination,
                      std::uint64_t bytes, bool two_sources, std::unique_ptr<DeviceSet> before)
-    : devices_(std::move(devices)) {
+    : devices_(std::move(devices)), bytes_(bytes), two_sources_(two_sources) {
+  if (before && (before->bytes_ != bytes || before->two_sources_ != two_sources)) {
+    throw std::invalid_argument("the set before has other arrays");
+  }
   std::map<int, std::unique_ptr<Member>> kept;
   for (auto& member : before ? std::move(before->members_) : decltype(members_){}) {
     const int device = member->stream.device();

@@ -41,7 +41,8 @@ class DeviceSet {
   /// Allocates and fills; b only if some kernel has two sources. Devices of `before`, a set of the
   /// same places, sizes and kernels, keep their arrays: page-locked ones take longer to make than
   /// to measure. The others' are given back first.
-  /// Throws Failure(unsupported) when memory or peer access is missing.
+  /// Throws Failure(unsupported) when memory or peer access is missing, and std::invalid_argument
+  /// when `before` has other sizes or kernels.
   DeviceSet(std::vector<int> devices, Placement source, Placement destination, std::uint64_t bytes,
             bool two_sources = true, std::unique_ptr<DeviceSet> before = nullptr);
 
@@ -67,6 +68,8 @@ class DeviceSet {
   [[nodiscard]] Series describe(const StreamCase& measured, Stores stores, int batch) const;
 
   std::vector<int> devices_;
+  std::uint64_t bytes_;
+  bool two_sources_;
   std::vector<std::unique_ptr<Member>> members_;
   StartGate gate_;
   bool cpu_ = false;
