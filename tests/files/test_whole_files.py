@@ -1,0 +1,60 @@
+"""Files that are written whole, all of them or none."""
+
+import resource
+import stat
+from contextlib import contextmanager
+
+import pytest
+
+from fabricheck.errors import NotFoundError
+from fabricheck.whole_files import write_all, write_whole
+
+
+@contextmanager
+def files_of_at_most(size):
+    """Let no file grow above a size, in bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_files_are_replaced_and_made(tmp_path):
+    old, new = tmp_path / "old.txt", tmp_path / "folder" / "new.txt"
+    old.write_text("before")
+    old.chmod(0o640)
+    write_all({old: "after µ", new: "new"})
+    assert (old.read_text(encoding="utf-8"), new.read_text()) == ("after µ", "new")
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+    assert sorted(tmp_path.iterdir()) == [new.parent, old]
+    assert list(new.parent.iterdir()) == [new]
+
+
+def test_a_full_disk_leaves_all_as_it_was(tmp_path):
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.write_text("one")
+    second.write_text("two")
+    with files_of_at_most(1000), pytest.raises(NotFoundError) as error:
+        write_all({first: "new", second: "x" * 2000})
+    assert str(error.value) == f"{second} can not be written (File too large)."
+    assert (first.read_text(), second.read_text()) == ("one", "two")
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path):
+    first = tmp_path / "first.txt"
+    first.write_text("one")
+    (tmp_path / "second.txt").mkdir()
+    with pytest.raises(NotFoundError, match=r"second\.txt can not be written \(Is a directory\)"):
+        write_all({first: "new", tmp_path / "second.txt": ""})
+    assert first.read_text() == "one"
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "target").write_text("before")
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    write_whole(link, "after")
+    assert link.is_symlink() and (tmp_path / "target").read_text() == "after"
