@@ -18,7 +18,7 @@ def write_whole(path: Path, text: str) -> None:
 def write_all(texts: Mapping[Path, str]) -> None:
     """Write every file beside itself, and replace them when all are whole.
 
-    Folders that are not there are made. A link stays one: what it leads to is replaced.
+    A link stays one: what it leads to is replaced.
 
     :param texts: by file what it is to hold, in UTF-8.
     :raises NotFoundError: when one can not be written; then none is changed.
@@ -27,9 +27,8 @@ def write_all(texts: Mapping[Path, str]) -> None:
     try:
         for path, text in texts.items():
             target = Path(os.path.realpath(path))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                raise IsADirectoryError(None, "Is a directory")
+            if target.exists() and not target.is_file():
+                raise OSError(None, "it is no regular file")
             partial = target.with_name(f"{target.name}.partial")
             partials[path] = partial, target
             partial.write_text(text, encoding="utf-8")

@@ -57,7 +57,7 @@ def test_write(folder):
     found = yaml.safe_load((folder / "stream.yaml").read_text())
     assert found["stream_local"][PARTITION]["copy_worst"] == [100.0, -0.02, None, "GB/s"]
     # The noise of what was written is read from its record.
-    assert "| stream | GB/s | 1 |" in run(folder, [], "--noise").stdout
+    assert "| stream_local | GB/s | 1 |" in run(folder, [], "--noise").stdout
 
 
 def test_looser_references_must_be_accepted(folder):
@@ -147,7 +147,7 @@ def test_noise_goes_into_a_page(folder):
     page = folder.parent / "page.md"
     page.write_text(f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n")
     run(folder, several(folder.parent, STEADY), "--noise", "--page", page)
-    assert "| stream | GB/s | 1 |" in page.read_text()
+    assert "| stream_local | GB/s | 1 |" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -22,14 +22,13 @@ def files_of_at_most(size):
 
 
 def test_files_are_replaced_and_made(tmp_path):
-    old, new = tmp_path / "old.txt", tmp_path / "folder" / "new.txt"
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
     old.write_text("before")
     old.chmod(0o640)
     write_all({old: "after µ", new: "new"})
     assert (old.read_text(encoding="utf-8"), new.read_text()) == ("after µ", "new")
     assert stat.S_IMODE(old.stat().st_mode) == 0o640
-    assert sorted(tmp_path.iterdir()) == [new.parent, old]
-    assert list(new.parent.iterdir()) == [new]
+    assert sorted(tmp_path.iterdir()) == [new, old]
 
 
 def test_a_full_disk_leaves_all_as_it_was(tmp_path):
@@ -43,11 +42,13 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path):
     assert sorted(tmp_path.iterdir()) == [first, second]
 
 
-def test_a_folder_in_the_place_of_a_file(tmp_path):
+def test_what_is_no_file_is_not_replaced(tmp_path):
     first = tmp_path / "first.txt"
     first.write_text("one")
     (tmp_path / "second.txt").mkdir()
-    with pytest.raises(NotFoundError, match=r"second\.txt can not be written \(Is a directory\)"):
+    with pytest.raises(
+        NotFoundError, match=r"second\.txt can not be written \(it is no regular file\)"
+    ):
         write_all({first: "new", tmp_path / "second.txt": ""})
     assert first.read_text() == "one"
 
