@@ -1,24 +1,12 @@
 """Files that are written whole, all of them or none."""
 
-import resource
 import stat
-from contextlib import contextmanager
 
 import pytest
 
 from fabricheck.errors import NotFoundError
 from fabricheck.whole_files import write_all, write_whole
-
-
-@contextmanager
-def files_of_at_most(size):
-    """Let no file grow above a size, in bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+from full_disk import files_of_at_most
 
 
 def test_files_are_replaced_and_made(tmp_path):
