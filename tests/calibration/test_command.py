@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from full_disk import files_of_at_most
 from repeated_sessions import PARTITION, measured, several
 
 STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
@@ -23,6 +24,9 @@ def folder(tmp_path):
     references.mkdir()
     (references / "stream.yaml").write_text(STREAM)
     return references
+
+
+LIKE = ("--like", "a:b", "--for", "a:c")
 
 
 def run(folder, sessions, *options, code=0, system=PARTITION):
@@ -57,7 +61,7 @@ def test_write(folder):
     found = yaml.safe_load((folder / "stream.yaml").read_text())
     assert found["stream_local"][PARTITION]["copy_worst"] == [100.0, -0.02, None, "GB/s"]
     # The noise of what was written is read from its record.
-    assert "| stream | GB/s | 1 |" in run(folder, [], "--noise").stdout
+    assert "| stream_local | GB/s | 1 |" in run(folder, [], "--noise").stdout
 
 
 def test_looser_references_must_be_accepted(folder):
@@ -147,7 +151,57 @@ def test_noise_goes_into_a_page(folder):
     page = folder.parent / "page.md"
     page.write_text(f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n")
     run(folder, several(folder.parent, STEADY), "--noise", "--page", page)
-    assert "| stream | GB/s | 1 |" in page.read_text()
+    assert "| stream_local | GB/s | 1 |" in page.read_text()
+
+
+def test_a_full_disk_changes_nothing(folder):
+    sessions = several(folder.parent, STEADY)
+    run(folder, sessions, "--write")
+    # The record is whole, and what comes after it is not.
+    before = {path: path.read_text() for path in folder.rglob("*.yaml")}
+    largest = max(map(len, before.values()))
+    large = f"{STREAM}# {'x' * 2 * largest}\n"
+    (folder / "stream.yaml").write_text(large)
+    page = folder.parent / "page.md"
+    marked = f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n{large}"
+    page.write_text(marked)
+    (folder / "calibrations" / "local-host.yaml").unlink()
+    with files_of_at_most(2 * largest):
+        refused = run(folder, sessions, "--write", code=3)
+        of_page = run(folder, sessions, "--noise", "--page", page, code=3)
+    assert f"{folder / 'stream.yaml'} can not be written (File too large)." in refused.stderr
+    assert f"{page} can not be written (File too large)." in of_page.stderr
+    assert (folder / "stream.yaml").read_text() == large and page.read_text() == marked
+    assert [path.name for path in folder.rglob("*.*")] == ["stream.yaml"]
+    assert sorted(path.name for path in folder.parent.glob("page*")) == ["page.md"]
+
+
+def test_a_record_of_another_partition(folder):
+    sessions = several(folder.parent, STEADY)
+    run(folder, sessions, "--write")
+    record = folder / "calibrations" / "local-host.yaml"
+    text = record.read_text()
+    said = f"{folder / 'calibrations' / 'a-b.yaml'}: is the record of {PARTITION}, not of a:b."
+    (folder / "calibrations" / "a-b.yaml").write_text(text)
+    assert said in run(folder, [], *LIKE, code=4, system="").stderr
+    assert said in run(folder, [], "--noise", code=4, system="a:b").stderr
+    # Another partition whose record has the same name.
+    other = text.replace(f"partition: {PARTITION}", "partition: a-b:c")
+    (folder / "calibrations" / "a-b-c.yaml").write_text(other)
+    later = [
+        measured(
+            folder.parent / "later",
+            0,
+            {"copy_worst": 1.0},
+            0,
+            system="a",
+            partition="b-c",
+            perfvalues={"a:b-c:copy_worst": [1.0, 0, None, None, "GB/s", "pass"]},
+        )
+    ]
+    refused = run(folder, later, "--write", "--report-only", code=4, system="a:b-c")
+    assert "a-b-c.yaml: is the record of a-b:c, not of a:b-c." in refused.stderr
+    assert (folder / "calibrations" / "a-b-c.yaml").read_text() == other
 
 
 @pytest.mark.parametrize(
@@ -158,11 +212,31 @@ def test_noise_goes_into_a_page(folder):
         (PARTITION, (), "There is nothing to calibrate"),
         (PARTITION, ("--page", "x.md"), "--page goes with --noise"),
         (PARTITION, ("--like", "a:b"), "--like and --for go together"),
-        (PARTITION, ("--like", "a:b", "--for", "a:c"), "with neither sessions nor --noise"),
+        (PARTITION, LIKE, "--system can not be given with --like and --for"),
+        ("", (*LIKE, "--report-only"), "--report-only can not be given with --like and --for"),
+        ("", (*LIKE, "--pause", "15"), "--pause can not be given with --like and --for"),
+        ("", (*LIKE, "--page", "x.md"), "--page can not be given with --like and --for"),
+        ("", (*LIKE, "--noise"), "--noise can not be given with --like and --for"),
+        ("", (*LIKE, "results"), "sessions can not be given with --like and --for"),
+        (PARTITION, ("--noise", "--write"), "--write can not be given with --noise"),
+        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser can not be given with"),
+        (PARTITION, ("--noise", "--report-only"), "--report-only can not be given with --noise"),
+        (PARTITION, ("--noise", "--pause", "0"), "--pause can not be given with --noise without"),
     ],
 )
 def test_bad_usage(folder, system, options, said):
     assert said in run(folder, [], *options, code=2, system=system).stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["../a:b", "a:../b", "a/b:c", ":", "a:", ":b", "a:b:c", "a:..", "a: "]
+)
+@pytest.mark.parametrize("option", ["--system", "--like", "--for"])
+def test_a_name_that_is_no_partition(folder, option, name):
+    given = {"--like": "a:b", "--for": "a:c"} if option != "--system" else {}
+    options = [word for pair in (given | {option: name}).items() for word in pair]
+    refused = run(folder, [], *options, code=2, system="")
+    assert f"{option} {name.strip()} names no partition" in refused.stderr
 
 
 def test_nothing_to_calibrate(folder):

@@ -144,6 +144,18 @@ def test_an_unreadable_report_among_the_sessions(tmp_path):
         gather([results], PARTITION)
 
 
+def test_a_report_with_a_value_that_is_no_number_names_the_place(tmp_path):
+    results = measured(tmp_path, 0, COPY, 0)
+    report = results / "reports" / "run-0.json"
+    content = json.loads(report.read_text())
+    content["runs"][0]["testcases"][0]["perfvalues"]["local:host:copy_worst"][0] = float("nan")
+    report.write_text(json.dumps(content))
+    with pytest.raises(InvalidInputError) as error:
+        gather([results], PARTITION)
+    place = "$.runs[0].testcases[0].perfvalues"
+    assert str(error.value).startswith(f"{report}: {place}") and "copy_worst" in str(error.value)
+
+
 @pytest.mark.parametrize("unit", ["MB/s", ""])
 def test_an_unknown_unit(tmp_path, unit):
     with pytest.raises(InvalidInputError, match="metric copy_worst of stream_local is in"):

@@ -287,11 +287,30 @@ def test_a_file_that_is_not_by_partition(folder):
         write(folder, several(folder.parent, STEADY))
 
 
-@pytest.mark.parametrize("text", ["stream_local: [", "- 1 # $index\n"])
-def test_a_file_that_can_not_be_read(folder, text):
-    (folder / "broken.yaml").write_text(f"# $index\n{text}")
-    with pytest.raises(InvalidInputError, match=r"broken\.yaml: "):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# $index\nstream_local: [", "can not be read as YAML"),
+        ("- 1 # $index\n", "is no map of checks"),
+        ("", "is no map of checks"),
+        ("# Cut.\n", "is no map of checks"),
+        ("x-provenance:\n  a:b: {kind: derived}\n", "has no check with its references"),
+        ("one:\n  $index: [$partition]\n  a:b: [1]\n", "a:b of one is no map"),
+        ("x-provenance: text\none: {$index: [$partition]}\n", "x-provenance is no map"),
+        ("x-provenance: {a:b: text}\none: {$index: []}\n", "a:b of x-provenance is no map"),
+        ("x-bounds: [1]\none: {$index: [$partition]}\n", "x-bounds is no map"),
+    ],
+)
+def test_a_file_that_can_not_be_read(folder, text, said):
+    (folder / "broken.yaml").write_text(text)
+    with pytest.raises(InvalidInputError, match=rf"/broken\.yaml: {said}"):
         read_folder(folder)
+
+
+def test_files_of_the_folder_that_hold_no_references(folder):
+    for name in ("published_values.yaml", "fidelity-mi250x.yaml"):
+        (folder / name).write_text("records: []\n")
+    assert read_folder(folder).keys() == {"stream_local", "mpi_data"}
 
 
 def test_what_is_no_record(tmp_path):
@@ -301,3 +320,19 @@ def test_what_is_no_record(tmp_path):
     path.write_text("kind: something\n")
     with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
         record.read(path)
+
+
+@pytest.mark.parametrize(
+    "entry", ["[]", "[1]", "[1, 2, 3, 4, 5]", "[.nan, -0.02, null, GB/s]", "[100, -0.02, null, us]"]
+)
+def test_a_record_with_an_entry_that_is_no_reference(folder, entry):
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    text = path.read_text()
+    own = "entry: [100.0, -0.02, null, GB/s]"
+    assert own in text
+    path.write_text(text.replace(own, f"entry: {entry}"))
+    with pytest.raises(InvalidInputError) as error:
+        record.read(path)
+    said = f"{path}: is no calibration record (checks.stream_local.copy_worst.entry: "
+    assert str(error.value).startswith(said) and "is no reference [value, lower" in str(error.value)

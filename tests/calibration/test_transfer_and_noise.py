@@ -175,5 +175,5 @@ def test_a_page_is_changed_between_its_markers_only(tmp_path):
         page.write_text(text)
         with pytest.raises(InvalidInputError, match=r"page\.md: does not have the lines"):
             noise.rewrite(page, "a:b", "new\n")
-    with pytest.raises(NotFoundError, match="There is no page"):
+    with pytest.raises(NotFoundError, match="There is no file"):
         noise.rewrite(tmp_path / "none.md", "a:b", "new\n")

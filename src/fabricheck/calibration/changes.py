@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.calibration.files import ReferenceFile, read_folder
-from fabricheck.calibration.record import FOLDER, Record, file_of, text
+from fabricheck.calibration.record import FOLDER, Record, file_of, read_of, text
 from fabricheck.calibration.rule import COUNT_ENTRY, Entry, entry_of, report_only
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.whole_files import write_all
 
 #: The effects of a change that let pass what fails at present.
 LOOSER = ("looser", "lifted")
@@ -120,10 +121,13 @@ def propose(record: Record, folder: Path) -> Proposal:
     """Return what a new record changes in the reference files.
 
     :raises NotFoundError: when the folder, or the file of a check, is not there.
-    :raises InvalidInputError: when references rest on the present record, and no session has them.
+    :raises InvalidInputError: when references rest on the present record, and no session has them;
+        or when the present record is none, or another partition's (a-b:c and a:b-c share a name).
     """
     files = read_folder(folder)
     partition = record.partition
+    if file_of(folder, partition).exists():
+        read_of(folder, partition)
     origin = {"kind": "calibration", "record": f"{FOLDER}/{file_of(folder, partition).name}"}
     changes: list[Change] = []
     notes: list[str] = []
@@ -144,7 +148,7 @@ def propose(record: Record, folder: Path) -> Proposal:
     _refuse_lost(record, files, origin["record"])
     for file in set(files.values()):
         for other, stated in (file.content.get("x-provenance") or {}).items():
-            if other != partition and dict(stated).get("record") == origin["record"]:
+            if other != partition and (stated or {}).get("record") == origin["record"]:
                 notes.append(
                     f"{file.path.name}: {other} rests on this record: run fabricheck calibrate "
                     f"--like {partition} --for {other} afterwards."
@@ -195,8 +199,9 @@ def _refuse_lost(record: Record, files: Mapping[str, ReferenceFile], name: str) 
 
 
 def write(proposal: Proposal, accept_looser: bool) -> list[Path]:
-    """Write the record and the reference files; nothing is written when something is refused.
+    """Write the record and the reference files, all or none.
 
+    :raises NotFoundError: when one can not be written.
     :raises UsageError: when something is loosened and that is not accepted.
     """
     looser = [one for one in proposal.changes if one.effect in LOOSER]
@@ -216,9 +221,9 @@ def write(proposal: Proposal, accept_looser: bool) -> list[Path]:
         _apply(file, proposal, proposal.of_file(file))
         if file.text() != before:
             texts[file.path] = file.text()
-    for path, content in texts.items():
+    for path in texts:
         path.parent.mkdir(exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+    write_all(texts)
     return list(texts)
 
 

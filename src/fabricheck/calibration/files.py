@@ -23,6 +23,10 @@ PROVENANCE = "x-provenance"
 BOUNDS = "x-bounds"
 INDEX = ["$partition"]
 
+#: What is in the folder of the reference files and holds none: published values, and what simulated
+#: nodes are compared with.
+OTHERS = ("published_values.yaml", "fidelity-*.yaml")
+
 #: A metric's stem is its name without how it was reduced; provenance may name either.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 
@@ -38,7 +42,8 @@ class ReferenceFile:
     def __init__(self, path: Path) -> None:
         """Read a file.
 
-        :raises InvalidInputError: when it is no map of YAML.
+        :raises InvalidInputError: when it is no map of YAML, has no check, or has something else
+            where a map belongs.
         """
         self.path = path
         self._yaml = YAML()
@@ -53,6 +58,20 @@ class ReferenceFile:
             raise InvalidInputError(f"{path}: can not be read as YAML ({said}).") from None
         if not isinstance(self.content, CommentedMap):
             raise InvalidInputError(f"{path}: is no map of checks.")
+        if not self.checks:
+            raise InvalidInputError(f"{path}: has no check with its references.")
+        for key in (PROVENANCE, BOUNDS, *self.checks):
+            self._refuse_no_map(key)
+
+    def _refuse_no_map(self, key: str) -> None:
+        """Refuse what is no map: a check, what is said of origins and bounds, and their parts."""
+        found = self.content.get(key)
+        if found is not None and not isinstance(found, CommentedMap):
+            raise InvalidInputError(f"{self.path}: {key} is no map.")
+        for name, part in (found or {}).items():
+            plain = name == "$index" or key == BOUNDS or part is None
+            if not plain and not isinstance(part, CommentedMap):
+                raise InvalidInputError(f"{self.path}: {name} of {key} is no map.")
 
     @property
     def checks(self) -> dict[str, CommentedMap]:
@@ -79,10 +98,10 @@ class ReferenceFile:
         :raises InvalidInputError: when the check's entries are not by partition.
         """
         table = self.checks[check]
-        if list(table["$index"]) != INDEX:
+        if table["$index"] != INDEX:
             raise InvalidInputError(
                 f"{self.path}: the references of {check} are not by partition: $index is "
-                f"{list(table['$index'])}, and only {INDEX} can be written."
+                f"{table['$index']}, and only {INDEX} can be written."
             )
         present = self.partition(check, partition)
         new = {
@@ -234,13 +253,14 @@ def read_folder(folder: Path) -> dict[str, ReferenceFile]:
     """Return by check the file that has its references.
 
     :raises NotFoundError: when there is no such folder.
-    :raises InvalidInputError: when a file is not readable, or a check is in two of them.
+    :raises InvalidInputError: when a file is not readable or has no checks, or a check is in two of
+        them.
     """
     if not folder.is_dir():
         raise NotFoundError(f"There is no folder of reference files {folder}.")
     found: dict[str, ReferenceFile] = {}
     for path in sorted(folder.glob("*.yaml")):
-        if "$index" not in path.read_text(encoding="utf-8", errors="replace"):
+        if any(path.match(name) for name in OTHERS):
             continue
         file = ReferenceFile(path)
         for check in file.checks:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
@@ -21,6 +21,7 @@ from fabricheck.calibration import rule
 from fabricheck.calibration.gathering import Run, Value, same_devices
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import statistics
+from fabricheck.rfm.references import faults
 
 #: Where the records are, in the folder of the reference files.
 FOLDER = "calibrations"
@@ -86,6 +87,14 @@ class MetricRecord(_Model):
     values: dict[int, float]
     tolerance: ToleranceRecord | None = None
     by_devices: dict[str, Group] | None = None
+
+    @field_validator("entry")
+    @classmethod
+    def _is_reference(cls, entry: list[Any], info: ValidationInfo) -> list[Any]:
+        unit = info.data.get("unit")
+        if any(faults("", str(unit), entry)):
+            raise ValueError(f"{entry} is no reference [value, lower, upper, unit] in {unit}")
+        return entry
 
     @property
     def required(self) -> bool:
@@ -250,6 +259,19 @@ def read(path: Path) -> Record:
             else str(error)
         )
         raise InvalidInputError(f"{path}: is no calibration record ({first}).") from None
+
+
+def read_of(references: Path, partition: str) -> Record:
+    """Read the record of a partition in a folder of reference files.
+
+    :raises NotFoundError: when there is none.
+    :raises InvalidInputError: when it is not one, or another partition's.
+    """
+    path = file_of(references, partition)
+    found = read(path)
+    if found.partition != partition:
+        raise InvalidInputError(f"{path}: is the record of {found.partition}, not of {partition}.")
+    return found
 
 
 def text(record: Record) -> str:

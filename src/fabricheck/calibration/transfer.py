@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fabricheck.calibration.changes import Proposal, compare
 from fabricheck.calibration.files import read_folder
-from fabricheck.calibration.record import FOLDER, file_of, read
+from fabricheck.calibration.record import FOLDER, file_of, read_of
 from fabricheck.calibration.rule import Entry, entry_of, report_only
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 
@@ -50,11 +50,12 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
     :param like: the partition that was measured.
     :param partition: the one that was not; its metrics are those that the files list for it.
     :raises NotFoundError: when there is no record, or the files list nothing for the partition.
-    :raises InvalidInputError: when the partition has values of its own.
+    :raises InvalidInputError: when the partition has values of its own, or the record is none, or
+        another partition's.
     """
     if like == partition:
         raise UsageError(f"{like} can not be taken for itself.")
-    record = read(file_of(folder, like))
+    record = read_of(folder, like)
     files = read_folder(folder)
     changes, notes = [], []
     for check, file in files.items():

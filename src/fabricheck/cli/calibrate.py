@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -34,8 +36,11 @@ def calibrate(
         typer.Option("--report-only", help="Go on with too few sessions; nothing is required."),
     ] = False,
     pause: Annotated[
-        float, typer.Option("--pause", min=0, help="Minutes between two occasions.")
-    ] = PAUSE_MINUTES,
+        float | None,
+        typer.Option(
+            "--pause", min=0, help=f"Minutes between two occasions, {PAUSE_MINUTES:g} by default."
+        ),
+    ] = None,
     like: Annotated[
         str, typer.Option("--like", help="Take the record of this measured partition.")
     ] = "",
@@ -52,21 +57,33 @@ def calibrate(
     Without --write the changes are shown and nothing is written. Without sessions, --noise reads
     the record that was written before.
     """
+    of_sessions: dict[str, object] = {
+        "sessions": sessions,
+        "--report-only": report_only,
+        "--pause": pause is not None,
+    }
     if like or other:
-        if not (like and other) or sessions or system or show_noise:
-            raise UsageError("--like and --for go together, and with neither sessions nor --noise.")
+        if not (like and other):
+            raise UsageError("--like and --for go together.")
+        of_noise = {"--noise": show_noise, "--page": page is not None}
+        _refuse("--like and --for", {"--system": system} | of_sessions | of_noise)
+        _check_partition("--like", like)
+        _check_partition("--for", other)
         _end(transfer.transfer(output, like, other), write, accept_looser)
         return
-    if system.count(":") != 1:
-        raise UsageError(f"--system {system or 'is missing: it'} names no partition, as h200:x2.")
+    _check_partition("--system", system)
     if page is not None and not show_noise:
         raise UsageError("--page goes with --noise.")
+    if show_noise:
+        of_writing = {"--write": write, "--accept-looser": accept_looser}
+        _refuse("--noise", of_writing | {"--report-only": report_only})
     if show_noise and not sessions:
-        _noise(record.read(record.file_of(output, system)), page)
+        _refuse("--noise without sessions", of_sessions)
+        _noise(record.read_of(output, system), page)
         return
     if not sessions:
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
-    runs = gather(sessions, system, pause)
+    runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause)
     _say_what_is_lost(runs, system)
     found = record.build(runs, system)
     if show_noise:
@@ -74,6 +91,19 @@ def calibrate(
         return
     _refuse_few(runs, system, report_only)
     _end(changes.propose(found, output), write, accept_looser)
+
+
+def _refuse(command: str, given: Mapping[str, object]) -> None:
+    """Refuse options that a use of the command would ignore."""
+    ignored = [name for name, value in given.items() if value]
+    if ignored:
+        raise UsageError(f"{', '.join(ignored)} can not be given with {command}.")
+
+
+def _check_partition(option: str, name: str) -> None:
+    # The name becomes one of a file.
+    if not re.fullmatch(r"\w[\w.+-]*:\w[\w.+-]*", name):
+        raise UsageError(f"{option} {name or 'is missing: it'} names no partition, as h200:x2.")
 
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:

@@ -27,6 +27,7 @@ from fabricheck.topology.host import UNKNOWN, describe_host, driver_version, hos
 from fabricheck.topology.parse import parse_files
 from fabricheck.topology.reported import Reported
 from fabricheck.topology.simulated import ask_simulated, simulated_host
+from fabricheck.whole_files import write_whole
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
@@ -104,12 +105,7 @@ def record(question: Question, output: Path) -> ResultDocument:
     content["duration_s"] = time.monotonic() - started
     text = json.dumps(content, indent=1) + "\n"
     checked = document.parse(text, output)
-    partial = output.with_name(f"{output.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(output)
-    except OSError as error:
-        raise NotFoundError(f"{output} can not be written ({error.strerror}).") from None
+    write_whole(output, text)
     return checked
 
 

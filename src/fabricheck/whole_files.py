@@ -1,0 +1,43 @@
+"""Files that are replaced whole: a reader, and an error, find the old or the new one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from fabricheck.errors import NotFoundError
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write one file; see `write_all`."""
+    write_all({path: text})
+
+
+def write_all(texts: Mapping[Path, str]) -> None:
+    """Write every file beside itself, and replace them when all are whole.
+
+    A link stays one: what it leads to is replaced.
+
+    :param texts: by file what it is to hold, in UTF-8.
+    :raises NotFoundError: when one can not be written; then none is changed.
+    """
+    partials: dict[Path, tuple[Path, Path]] = {}
+    try:
+        for path, text in texts.items():
+            target = Path(os.path.realpath(path))
+            if target.exists() and not target.is_file():
+                raise OSError(None, "it is no regular file")
+            partial = target.with_name(f"{target.name}.partial")
+            partials[path] = partial, target
+            partial.write_text(text, encoding="utf-8")
+            if target.exists():
+                shutil.copymode(target, partial)
+        for path, (partial, target) in partials.items():  # noqa: B007
+            partial.replace(target)
+    except OSError as error:
+        raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+    finally:
+        for partial, _ in partials.values():
+            partial.unlink(missing_ok=True)
