@@ -26,13 +26,15 @@ def interrupted(programs, folder, launch, number):
     environment = os.environ | {"FAKE_FAULT": f"{launch}:hang"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
-    started = folder / f"{launch}.out"
-    while not started.exists() and process.poll() is None and time.monotonic() < until:
+    said = folder / f"{launch}.err"
+    while process.poll() is None and time.monotonic() < until:
+        if said.exists() and said.stat().st_size:
+            break
         time.sleep(0.05)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
-    assert "Traceback" not in said
-    return process.returncode, said
+    _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
+    return process.returncode, errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
