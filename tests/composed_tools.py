@@ -358,6 +358,7 @@ def main(name, arguments):
     if fault == "killed":
         os.kill(os.getpid(), 9)
     if fault == "hang":
+        print("this takes a while", file=sys.stderr, flush=True)
         time.sleep(600)
     if fault == "one-more":
         sys.stdout.write(nvbandwidth_json(arguments[arguments.index("-t") + 1 :], DEVICES + 1))

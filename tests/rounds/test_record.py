@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -114,27 +109,6 @@ def test_the_limit_of_all_rounds(programs, tools, tmp_path, monkeypatch):
     assert "was over before it" in found.failures[-1].sentence
 
 
-def test_a_signal_leaves_what_was_recorded(programs, tools, tmp_path):
-    folder = tmp_path / "out"
-    command = [
-        sys.executable, "-c", "from fabricheck.cli import app; app()", "tools", "rounds",
-        str(folder), "--programs", str(programs), "--nvbandwidth", str(tools["nvbandwidth"]),
-    ]  # fmt: skip
-    environment = os.environ | {"FAKE_FAULT": "nvbandwidth:hang"}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    output = folder / "nvbandwidth-1.txt"
-    until = time.monotonic() + 120
-    while not output.exists() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 143, said
-    found = manifest.load(folder)
-    assert [one.name for one in found.launches] == OURS
-    assert "Signal 15" in found.failures[-1].sentence
-    assert "Traceback" not in said
-
-
 def test_one_device(programs, tools, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_DEVICES", "1")
     found = one_round(programs, tools, tmp_path / "out")
@@ -188,10 +162,49 @@ def test_bad_usage(programs, tmp_path):
     assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
 
 
+def test_a_program_that_can_not_be_executed_is_found_before_anything_starts(
+    programs, tools, tmp_path
+):
+    late = tmp_path / "p2p-test"
+    late.write_text("#!/bin/sh\n")
+    late.chmod(0o644)
+    ended = run(tmp_path / "out", "--programs", programs, "--p2p-test", late)
+    assert (ended.exit_code, f"{late} can not be executed" in ended.stderr) == (3, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_can_not_be_made(programs, tmp_path):
+    (tmp_path / "file").touch()
+    ended = run(tmp_path / "file", "--programs", programs)
+    assert (ended.exit_code, "can not be made or read" in ended.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("#!/none/such\n", "p2p-test can not be written or started (No such file or directory)."),
+        (
+            '#!/bin/sh\necho "$0: no library" >&2; exit 127\n',
+            "it ended with exit code 127: p2p-test: no library.",
+        ),
+    ],
+)
+def test_no_folder_of_a_tool_gets_into_the_manifest(programs, tmp_path, script, said):
+    (tmp_path / "tools").mkdir()
+    tool = tmp_path / "tools" / "p2p-test"
+    tool.write_text(script)
+    tool.chmod(0o755)
+    found = one_round(programs, {"p2p-test": tool}, tmp_path / "out")
+    assert [one.sentence for one in found.failures] == [f"p2p-test-1.txt: {said}"]
+    assert str(tmp_path) not in (tmp_path / "out" / manifest.FILE).read_text()
+
+
 def test_programs_that_can_not_tell_the_devices(programs, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_FAULT", "facts-0:crash")
     with pytest.raises(FabricheckError, match="ended with exit code 1: the driver is gone"):
         one_round(programs, {}, tmp_path / "out")
+    # So that the next try is not refused.
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_simulated_programs_are_refused(programs, tmp_path, monkeypatch):

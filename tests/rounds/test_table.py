@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.errors import FabricheckError
-from fabricheck.rounds import render, table
+from fabricheck.rounds import manifest, render, table
 from fabricheck.rounds.cases import CASES, TESTCASES, Case, Cell, Ours
 from fabricheck.rounds.reading import OurOutput
 from fabricheck.rounds.table import Row, Values
@@ -68,8 +69,10 @@ def test_the_spread_is_at_least_that_inside_a_round():
         ([2.0, 2.0], [2.1, 2.1], "us", 1.0, "reached"),
         ([2.2, 2.2], [2.1, 2.1], "us", 1.0, "missed"),
         ([2.2, 2.0], [2.05, 2.05], "us", 1.0, "equal within the spread"),
-        # One round tells no spread, so nothing is equal within it.
-        ([99.99], [100], "GB/s", 1.0, "missed"),
+        # One round tells no spread: nobody knows whether what is short is equal within it.
+        ([99.99], [100], "GB/s", 1.0, "not judged (one round)"),
+        ([99, 100], [101], "GB/s", 1.0, "not judged (one round)"),
+        ([100], [100], "GB/s", 1.0, "reached"),
         ([100, 100], [100, 100], "GB/s", None, None),
         (None, [100, 100], "GB/s", 1.0, None),
     ],
@@ -190,6 +193,78 @@ def test_one_table_for_each_folder(recorded, tmp_path):
     assert heads == ["## beside-composed", "## beside-again"]
 
 
+def test_folders_of_one_name_are_told_apart(recorded, tmp_path):
+    again = tmp_path / "again" / recorded[0].name
+    shutil.copytree(recorded[0], again)
+    shutil.copytree(recorded[0], tmp_path / "beside-other")
+    lines = lines_of(recorded[0], again, tmp_path / "beside-other")
+    assert [line for line in lines if line.startswith("## ")] == [
+        f"## {recorded[0].parent.name}/beside-composed",
+        "## again/beside-composed",
+        "## beside-other",
+    ]
+
+
+def test_a_folder_is_not_counted_twice(recorded, tmp_path):
+    (tmp_path / "link").symlink_to(recorded[0])
+    arguments = ["tools", "table", str(recorded[0]), str(tmp_path / "link")]
+    ended = CliRunner().invoke(app, arguments)
+    assert (ended.exit_code, "is named twice" in ended.stderr) == (2, True)
+
+
+def changed(recorded, folder, change):
+    """Copy recorded rounds, with another manifest."""
+    shutil.copytree(recorded[0], folder)
+    content = json.loads((folder / manifest.FILE).read_text())
+    change(content)
+    (folder / manifest.FILE).write_text(json.dumps(content))
+    return folder
+
+
+def test_one_round_is_counted_as_not_judged_where_it_is_short(recorded, tmp_path):
+    def one_round(content):
+        content["rounds"] = 1
+        content["launches"] = [one for one in content["launches"] if one["round"] == 1]
+
+    lines = lines_of(changed(recorded, tmp_path / "one", one_round))
+    (copy,) = [line for line in lines if line.startswith("| copy on the device ")]
+    assert "| 1.019 ± unknown | >= 1.02 | not judged (one round) |" in copy
+    (said,) = [line for line in lines if line.startswith("Of 25 targets: ")]
+    count = sum("| not judged (one round) |" in line for line in lines)
+    assert said.endswith(f" 0 missed, {count} not judged (one round).") and count > 1
+
+
+def test_a_launch_of_another_name_is_refused(recorded, tmp_path):
+    def rename(content):
+        (found,) = [one for one in content["launches"] if one["output"] == "babelstream-1GiB-2.txt"]
+        found["name"] = "babelstream-9"
+
+    folder = changed(recorded, tmp_path / "other", rename)
+    with pytest.raises(FabricheckError, match=r"rounds\.json: .*babelstream-9 is no launch of"):
+        table.read(folder)
+
+
+def test_rounds_that_broke_off_say_what_is_missing(recorded, tmp_path):
+    def cut(content):
+        content["rounds"], content["finished"] = 4, None
+        content["launches"] = content["launches"][:-2]
+
+    lines = lines_of(changed(recorded, tmp_path / "cut", cut))
+    (head,) = [line for line in lines if "rounds asked for" in line]
+    assert head.endswith(", 4 rounds asked for, broken off in round 2, launch stream-from-host.")
+    assert "Missing: round 2: stream-from-host, stream; round 3: all; round 4: all." in lines
+
+
+def test_rounds_that_an_earlier_version_called_finished_are_not():
+    one = table.read(ROOT / "tests" / "outputs" / "h200" / "beside-2")
+    assert one.manifest.finished is not None and not one.manifest.complete
+    assert one.manifest.missing() == {5: ("p2p-test",)}
+    lines = render.section([one]).splitlines()
+    end = "5 rounds asked for, ended by signal 15 in round 5, launch p2p-test."
+    assert any(line.endswith(f", {end}") for line in lines)
+    assert "Missing: round 5: p2p-test." in lines
+
+
 def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n\n{render.BEGIN}\nold\n{render.END}\n\nafter\n")
@@ -226,7 +301,7 @@ def test_a_page_that_is_not_there(recorded, tmp_path):
 def test_the_page_of_the_documentation_is_what_the_recorded_folders_give():
     folders = sorted((ROOT / "tests" / "outputs" / "h200").glob("beside-*"))
     page = ROOT / "docs" / "h200.md"
-    text = render.section([table.read(folder) for folder in folders])
+    text = render.section(table.read_all(folders))
     assert render.rewrite(page, text) == page.read_text(), (
         "made by: fabricheck tools table tests/outputs/h200/beside-* --write docs/h200.md"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from fabricheck.errors import FabricheckError
 from fabricheck.rounds import record as rounds
 from fabricheck.rounds import render, table
 from fabricheck.rounds.cases import Tool
+from fabricheck.rounds.manifest import Failure
 from fabricheck.tools import plan as plans
 from fabricheck.tools.recording import record
 
@@ -65,6 +67,7 @@ def rounds_command(
 
     A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
     decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 7 too noisy, 4 else.
+    3 too when the record can not be written, and 128 + n when signal n ended the rounds.
     """
     given: dict[Tool, Path | None] = {
         "nvbandwidth": nvbandwidth,
@@ -74,11 +77,18 @@ def rounds_command(
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:
         found = rounds.record(rounds.Asked(programs, tools, number, limit_s), folder, _say)
+    except rounds.NotKept as error:
+        _tell(error.failures)
+        fail(error)
     except FabricheckError as error:
         fail(error)
-    for failure in found.failures:
-        typer.echo(f"fabricheck: {failure.sentence}", err=True)
+    _tell(found.failures)
     raise typer.Exit(rounds.exit_code(found))
+
+
+def _tell(failures: Sequence[Failure]) -> None:
+    for failure in failures:
+        typer.echo(f"fabricheck: {failure.sentence}", err=True)
 
 
 @tools_app.command("table")
@@ -95,7 +105,7 @@ def table_command(
     code is 0 also where a target is missed.
     """
     try:
-        text = render.section([table.read(folder) for folder in folders])
+        text = render.section(table.read_all(folders))
         if write is not None:
             render.write(write, text)
             typer.echo(f"wrote {write}", err=True)

@@ -297,6 +297,18 @@ CASES: tuple[Case, ...] = (
     ),
 )
 
+#: Names of the launches that have the cases' values, by tool; None is ours.
+NAMES: dict[Tool | None, tuple[str, ...]] = {
+    None: tuple(dict.fromkeys(case.ours.launch for case in CASES))
+} | {
+    tool: tuple(
+        dict.fromkeys(
+            cell.launch or tool for case in CASES for cell in case.tools if cell.tool == tool
+        )
+    )
+    for tool in TOOLS
+}
+
 #: Testcases of nvbandwidth that the cases need, each once, in order.
 TESTCASES: tuple[str, ...] = tuple(
     dict.fromkeys(cell.test for case in CASES for cell in case.tools if cell.tool == "nvbandwidth")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from fabricheck.rounds.cases import ARRAY_BYTES, BABELSTREAM_BYTES, CHASE_BYTES, TESTCASES, Tool
+
+_Named = TypeVar("_Named")
 
 #: Samples of each testcase of nvbandwidth, which times 16 copies in each and tells the median.
 NVBANDWIDTH_SAMPLES = 2
@@ -44,10 +48,14 @@ class Launch:
         """Return the file of a round's output: a result document of ours, else what it printed."""
         return f"{self.name}-{number}.{'json' if self.tool is None else 'txt'}"
 
+    def words(self, number: int) -> list[str]:
+        """Return the arguments, one by one."""
+        written = ["--output", self.output(number)] if self.tool is None else []
+        return [*shlex.split(self.arguments), *written]
+
     def command(self, number: int) -> str:
         """Return the command line as it is recorded, without folders."""
-        written = f" --output {self.output(number)}" if self.tool is None else ""
-        return f"{self.executable.name} {self.arguments}{written}"
+        return shlex.join([self.executable.name, *self.words(number)])
 
 
 def ours(programs: Path, devices: int) -> list[Launch]:
@@ -107,8 +115,8 @@ def theirs(tool: Tool, executable: Path) -> list[Launch]:
     ]
 
 
-def order(launches: Sequence[Launch], number: int) -> list[Launch]:
-    """Return the launches of a round, counted from 1, in their order.
+def order(launches: Sequence[_Named], number: int) -> list[_Named]:
+    """Return the launches of a round, or their names, counted from 1, in their order.
 
     Every second round runs backwards, so that what drifts with time favours nobody.
     """

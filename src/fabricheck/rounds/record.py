@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,32 +50,50 @@ class _Failed(FabricheckError):
         self.exit_code = code
 
 
+class NotKept(FabricheckError):
+    """The manifest can not be written; the failures before it are in no file then, or not all."""
+
+    def __init__(self, error: FabricheckError, what: str, failures: Sequence[Failure]) -> None:
+        super().__init__(f"{str(error).rstrip('.')}: {what}.")
+        self.exit_code, self.failures = error.exit_code, tuple(failures)
+
+
 def record(asked: Asked, folder: Path, say: Say = lambda sentence: None) -> Manifest:
     """Run all rounds, and leave outputs and manifest in a folder.
 
-    The manifest is written after each launch, so that what ends this leaves all before it.
+    The manifest is written before the first launch and after each, so that what ends this leaves
+    all before it. Where there is none nothing is left in the folder.
 
     :param folder: where there is nothing yet; it is made.
     :param say: is told of each launch.
     :raises UsageError: when the folder holds something, or our programs simulate.
-    :raises NotFoundError: when an executable is not there.
+    :raises NotFoundError: when an executable is not there, or can not be executed.
+    :raises NotKept: when the manifest can not be written; the one before stays.
     :raises FabricheckError: when even the devices can not be told.
     """
     _require(asked)
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = list(folder.iterdir())
+    except OSError as error:
+        raise NotFoundError(f"{folder} can not be made or read ({error.strerror}).") from None
+    if found:
         raise UsageError(f"{folder} is not empty, and recorded rounds are never written over.")
-    run = None
-    with signals():
-        try:
+    run, end = None, None
+    try:
+        with signals():
             run = _Run(asked, folder, say)
             run.all()
-        except Interrupted as end:
-            sentence = f"Signal {end.number} ended the rounds."
-            if run is None:
-                raise _Failed(128 + end.number, sentence) from None
-            run.failed(Failure(code=128 + end.number, sentence=sentence))
-    return run.finish()
+    except Interrupted as interrupted:
+        end = interrupted.number
+    finally:
+        if not (folder / manifests.FILE).exists():
+            for file in folder.glob("facts-0.*"):
+                file.unlink()
+    if run is None:
+        assert end is not None
+        raise _Failed(128 + end, _ended_by(end))
+    return run.finish(end)
 
 
 def exit_code(manifest: Manifest) -> int:
@@ -87,6 +105,10 @@ def exit_code(manifest: Manifest) -> int:
     return min(codes, key=_WEIGHT.index) if codes else 0
 
 
+def _ended_by(number: int) -> str:
+    return f"Signal {number} ended the rounds."
+
+
 def _require(asked: Asked) -> None:
     if asked.rounds < 1:
         raise UsageError(f"There are no {asked.rounds} rounds.")
@@ -94,6 +116,8 @@ def _require(asked: Asked) -> None:
     for path in (*needed, *asked.tools.values()):
         if not path.is_file():
             raise NotFoundError(f"There is no program {path}.")
+        if not os.access(path, os.X_OK):
+            raise NotFoundError(f"The program {path} can not be executed.")
 
 
 class _Run:
@@ -106,6 +130,13 @@ class _Run:
         left_out = {name: "not given" for tool, name in TOOLS.items() if tool not in asked.tools}
         if self.count < 2 and "p2p-test" in asked.tools:
             left_out[TOOLS["p2p-test"]] = "there is one device only"
+        self.launches = plan.ours(asked.programs, self.count)
+        self.launches += [
+            launch
+            for tool, path in asked.tools.items()
+            if TOOLS[tool] not in left_out
+            for launch in plan.theirs(tool, path)
+        ]
         program = document["program"]
         self.manifest = Manifest(
             started=started,
@@ -118,7 +149,9 @@ class _Run:
                 "driver": document["versions"]["driver"],
             },
             left_out=left_out,
+            planned=tuple(launch.name for launch in self.launches),
         )
+        manifests.save(self.folder, self.manifest)
         for name, why in left_out.items():
             say(f"{name} is left out: {why}")
 
@@ -133,36 +166,40 @@ class _Run:
         return document
 
     def all(self) -> None:
-        launches = plan.ours(self.asked.programs, self.count)
-        left_out = set(self.manifest.left_out)
-        launches += [
-            launch
-            for tool, path in self.asked.tools.items()
-            if TOOLS[tool] not in left_out
-            for launch in plan.theirs(tool, path)
-        ]
         for number in range(1, self.asked.rounds + 1):
-            ordered = plan.order(launches, number)
+            ordered = plan.order(self.launches, number)
             for position, launch in enumerate(ordered, 1):
                 said = (
                     f"[round {number}/{self.asked.rounds}, {position}/{len(ordered)}] {launch.name}"
                 )
                 ran = self._launch(launch, number)
+                # A signal that comes now finds this launch in the manifest.
+                with signals.held():
+                    self._keep(ran)
                 self.say(
                     f"{said}: {ran.failure.sentence if ran.failure else 'good'} "
                     f"({ran.seconds:.1f} s)"
                 )
-                self._keep(ran)
+                if ran.interrupted:
+                    return
 
     def _launch(self, launch: Launch, number: int) -> Ran:
         failure, ended = None, Ended(None, 0.0)
+        began = time.monotonic()
         try:
             ended = self._start(launch, number)
             self._require_good(launch, number, ended)
             self._read(launch, number)
         except FabricheckError as error:
-            sentence = " ".join(str(error).replace(f"{self.folder}/", "").split())
+            sentence = " ".join(str(error).split())
+            # Also where a tool, or what loads it, names itself with its folder.
+            for folder in (self.folder, launch.executable.resolve().parent):
+                sentence = sentence.replace(f"{folder}/", "")
             failure = Failure(code=error.exit_code, sentence=sentence)
+        except Interrupted as end:
+            ended = Ended(None, time.monotonic() - began)
+            sentence = f"{launch.output(number)}: {_ended_by(end.number)}"
+            failure = Failure(code=128 + end.number, sentence=sentence)
         return Ran(
             round=number,
             name=launch.name,
@@ -180,19 +217,20 @@ class _Run:
             limit = f"the limit of {self.asked.limit_s:g} s for all rounds was over before it"
             raise _Failed(6, f"{launch.output(number)}: {limit}.")
         # Run in the folder, by names without folders: so they stand in the documents.
-        arguments = launch.command(number).removeprefix(launch.executable.name)
-        command = (
-            f"cd {shlex.quote(str(self.folder))} && "
-            f"exec {shlex.quote(str(launch.executable.resolve()))}{arguments}"
-        )
+        command = [str(launch.executable.resolve()), *launch.words(number)]
         output = self.folder / launch.output(number)
         printed = output.with_suffix(".out") if launch.tool is None else output
         errors = output.with_suffix(".err")
-        ended = start(command, printed, errors, min(launch.limit_s, left))
-        for file in (printed, errors):
-            if file != output and not file.stat().st_size:
-                file.unlink()
-        return ended
+        try:
+            return start(command, printed, errors, min(launch.limit_s, left), self.folder)
+        except OSError as error:
+            what = Path(error.filename or launch.executable).name
+            reason = f"{what} can not be written or started ({error.strerror})"
+            raise InvalidInputError(f"{output}: {reason}.") from None
+        finally:
+            for file in (printed, errors):
+                if file != output and file.exists() and not file.stat().st_size:
+                    file.unlink()
 
     def _require_good(self, launch: Launch, number: int, ended: Ended) -> None:
         if ended.code == 0:
@@ -240,16 +278,26 @@ class _Run:
         launches = (*self.manifest.launches, ran)
         self.manifest = self.manifest.model_copy(update={"launches": launches})
         if ran.failure is not None:
-            self.failed(ran.failure)
-        manifests.save(self.folder, self.manifest)
+            self._failed(ran.failure)
+        self._save(f"{ran.name} of round {ran.round} is not in it")
 
-    def failed(self, failure: Failure) -> None:
+    def _failed(self, failure: Failure) -> None:
         failures = (*self.manifest.failures, failure)
         self.manifest = self.manifest.model_copy(update={"failures": failures})
 
-    def finish(self) -> Manifest:
-        self.manifest = self.manifest.model_copy(update={"finished": _now()})
-        manifests.save(self.folder, self.manifest)
+    def _save(self, what: str) -> None:
+        try:
+            manifests.save(self.folder, self.manifest)
+        except FabricheckError as error:
+            raise NotKept(error, what, self.manifest.failures) from None
+
+    def finish(self, end: int | None) -> Manifest:
+        """Write the end of the rounds: that signal `end` came between launches, or their date."""
+        if end is not None:
+            self._failed(Failure(code=128 + end, sentence=_ended_by(end)))
+        if self.manifest.signal is None:
+            self.manifest = self.manifest.model_copy(update={"finished": _now()})
+        self._save("it does not say how the rounds ended")
         return self.manifest
 
 

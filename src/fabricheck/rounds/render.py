@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.errors import InvalidInputError
 from fabricheck.results.text import read_text
 from fabricheck.rounds.cases import ARRAY_BYTES, TOOLS, Tool
-from fabricheck.rounds.table import Occasion, Row, Values
+from fabricheck.rounds.manifest import Manifest
+from fabricheck.rounds.table import ONE_ROUND, Occasion, Row, Values
+from fabricheck.whole_files import write_whole
 
 #: The lines between which a file is made; what is around them stays.
 BEGIN = "<!-- begin: fabricheck tools table -->"
@@ -22,7 +24,7 @@ range and number n; in a round ours is the median of its samples, and ± the lar
 a round's 95 % interval. Ratio: our median over the best tool's, ± what the rounds of both are
 apart: half of their range (from six rounds on, of their 95 % interval; at least the ± of ours), as
 the root of the sum of squares. Target: of the ratio, at least, of times (us, ns) at most. *Equal
-within the spread*: short of the target, by no more than that ±.
+within the spread*: short of the target, by no more than that ±; of one round nothing tells it.
 """
 
 
@@ -51,21 +53,17 @@ def rewrite(path: Path, text: str) -> str:
 def write(path: Path, text: str) -> None:
     """Replace what stands between a file's markers.
 
-    :raises NotFoundError: when there is no such file, or it can not be written.
+    :raises NotFoundError: when there is no such file, or it can not be written: then it stays.
     :raises InvalidInputError: as `rewrite`.
     """
-    changed = rewrite(path, text)
-    try:
-        path.write_text(changed, encoding="utf-8")
-    except OSError as error:
-        raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+    write_whole(path, rewrite(path, text))
 
 
 def _occasion(one: Occasion) -> Iterator[str]:
     manifest = one.manifest
     yield f"## {one.folder}"
     yield ""
-    yield f"- {manifest.started}, {manifest.rounds} round{'s' * (manifest.rounds > 1)}."
+    yield f"- {manifest.started}, {_rounds(manifest)}."
     for device in manifest.devices:
         ids = f"{device.pci_address or 'no PCI address'}, {device.unique_id or 'no id'}"
         yield f"- Device {device.index}: {device.name}, {ids}."
@@ -82,7 +80,8 @@ def _occasion(one: Occasion) -> Iterator[str]:
     yield ""
     judged = [row for row in one.rows if row.case.target is not None]
     counted: list[str | None] = [row.verdict for row in judged]
-    words = ("reached", "equal within the spread", "missed")
+    words = ["reached", "equal within the spread", "missed"]
+    words += [ONE_ROUND] * (ONE_ROUND in counted)
     yield f"Of {len(counted)} targets: {', '.join(f'{counted.count(w)} {w}' for w in words)}."
     nothing = counted.count(None)
     if nothing:
@@ -96,9 +95,24 @@ def _occasion(one: Occasion) -> Iterator[str]:
     yield "```"
 
 
+def _rounds(manifest: Manifest) -> str:
+    asked = f"{manifest.rounds} round{'s' * (manifest.rounds > 1)}"
+    if manifest.complete:
+        return asked
+    how = "broken off" if manifest.signal is None else f"ended by signal {manifest.signal}"
+    for number, names in manifest.missing().items():
+        return f"{asked} asked for, {how} in round {number}, launch {names[0]}"
+    return f"{asked} asked for, {how} after the last launch that is known"
+
+
 def _failures(one: Occasion) -> Iterator[str]:
-    if one.manifest.finished is None:
-        yield "The rounds did not come to their end."
+    manifest = one.manifest
+    missing = [
+        f"round {number}: {'all' if len(names) == len(manifest.names) else ', '.join(names)}"
+        for number, names in manifest.missing().items()
+    ]
+    if missing:
+        yield f"Missing: {'; '.join(missing)}."
     if one.manifest.failures:
         yield ""
         yield "Failures:"

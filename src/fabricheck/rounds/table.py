@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from fabricheck.errors import UsageError
 from fabricheck.results.statistics import FEWEST_FOR_INTERVAL, median_interval
 from fabricheck.rounds import manifest as manifests
 from fabricheck.rounds.cases import CASES, Case, Cell
 from fabricheck.rounds.manifest import Manifest
 from fabricheck.rounds.reading import OurOutput, ToolOutput
 
-Verdict = Literal["reached", "equal within the spread", "missed"]
+Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
+
+#: Short of the target, by nobody knows how much in spreads: one round tells none.
+ONE_ROUND: Verdict = "not judged (one round)"
 
 
 @dataclass(frozen=True)
@@ -92,16 +96,42 @@ class Row:
             short = -short
         if short <= 0:
             return "reached"
-        return "equal within the spread" if short <= (self.half_width or 0.0) else "missed"
+        if self.half_width is None:
+            return ONE_ROUND
+        return "equal within the spread" if short <= self.half_width else "missed"
 
 
 @dataclass(frozen=True)
 class Occasion:
-    """What one folder holds."""
+    """What one folder holds; folder is its name, with as many above it as tell it from others."""
 
     folder: str
     manifest: Manifest
     rows: tuple[Row, ...]
+
+
+def read_all(folders: Sequence[Path]) -> list[Occasion]:
+    """Read recorded rounds of several folders, and name each so that it is told from the others.
+
+    :raises UsageError: when a folder is named twice.
+    :raises FabricheckError: as `read`.
+    """
+    places = [folder.resolve() for folder in folders]
+    for folder, place in zip(folders, places, strict=True):
+        if places.count(place) > 1:
+            raise UsageError(f"{folder} is named twice, and would count twice.")
+    return [
+        replace(read(folder), folder=_name(place, places))
+        for folder, place in zip(folders, places, strict=True)
+    ]
+
+
+def _name(place: Path, places: Sequence[Path]) -> str:
+    for count in range(1, len(place.parts)):
+        parts = place.parts[-count:]
+        if sum(other.parts[-count:] == parts for other in places) == 1:
+            return "/".join(parts)
+    return str(place)
 
 
 def read(folder: Path) -> Occasion:

@@ -174,7 +174,7 @@ class _Run:
 
     def _start(self, command: str, name: str, limit_s: float) -> Ended:
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
-        return start(command, out, err, limit_s)
+        return start(["/bin/sh", "-c", command], out, err, limit_s)
 
     def _partial(self) -> None:
         content = self._content()

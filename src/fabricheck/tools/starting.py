@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,11 +75,15 @@ class Ended:
     seconds: float
 
 
-def start(command: str, out: Path, err: Path, limit_s: float) -> Ended:
-    """Run a command line in a shell, in a process group of its own.
+def start(
+    command: Sequence[str], out: Path, err: Path, limit_s: float, folder: Path | None = None
+) -> Ended:
+    """Run a command in a process group of its own.
 
     :param out: the file of its standard output; ``err`` that of its standard error.
     :param limit_s: in s; then the whole group is ended.
+    :param folder: where it runs; None for where this process does.
+    :raises OSError: when a file can not be written, or the program not be started.
     """
     began = time.monotonic()
     process = None
@@ -88,7 +92,8 @@ def start(command: str, out: Path, err: Path, limit_s: float) -> Ended:
         try:
             with signals.held():
                 process = subprocess.Popen(
-                    ["/bin/sh", "-c", command],
+                    command,
+                    cwd=folder,
                     stdin=subprocess.DEVNULL,
                     stdout=out_file,
                     stderr=err_file,

@@ -1,0 +1,141 @@
+"""Rounds that come to an end before theirs: by a signal, or on a full disk."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.cli import tools as commands
+from fabricheck.rounds import manifest, render
+from fabricheck.rounds.record import Asked, record
+
+FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
+
+
+def interrupted(programs, folder, launch, number):
+    """Run rounds until a launch hangs, end them by a signal, and return the code and stderr."""
+    command = [*FABRICHECK, "tools", "rounds", str(folder), "--programs", str(programs)]
+    environment = os.environ | {"FAKE_FAULT": f"{launch}:hang"}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    said = folder / f"{launch}.err"
+    while process.poll() is None and time.monotonic() < until:
+        if said.exists() and said.stat().st_size:
+            break
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_leaves_what_was_recorded_and_no_end(programs, tmp_path, number):
+    folder = tmp_path / "out"
+    code, said = interrupted(programs, folder, "stream-from-host-1", number)
+    assert code == 128 + number, said
+    sentence = f"stream-from-host-1.json: Signal {number} ended the rounds."
+    assert f"fabricheck: {sentence}" in said.splitlines()
+    found = manifest.load(folder)
+    assert found.finished is None and found.signal == number
+    assert [(one.name, one.interrupted) for one in found.launches] == [
+        ("stream", False),
+        ("stream-from-host", True),
+    ]
+    assert [one.sentence for one in found.failures] == [sentence]
+    table = CliRunner().invoke(app, ["tools", "table", str(folder)])
+    assert table.exit_code == 0, table.output
+    end = f"ended by signal {number} in round 1, launch stream-from-host."
+    assert f", 5 rounds asked for, {end}\n" in table.stdout
+    assert "Missing: round 1: stream-from-host, stream-to-host, memcpy, " in table.stdout
+
+
+def test_a_signal_between_launches(programs, tmp_path):
+    def end(sentence):
+        if "stream-from-host" in sentence:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    found = record(Asked(programs, {}, 1, 300), tmp_path / "out", end)
+    assert manifest.load(tmp_path / "out") == found
+    assert [one.name for one in found.launches] == ["stream", "stream-from-host"]
+    assert (found.finished, found.signal) == (None, 15)
+    assert found.missing()[1][0] == "stream-to-host"
+
+
+def test_a_signal_before_the_first_launch_leaves_nothing(programs, tmp_path):
+    code, said = interrupted(programs, tmp_path / "out", "facts-0", signal.SIGTERM)
+    assert code == 143, said
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_the_manifest_is_there_before_the_first_launch(programs, tmp_path):
+    there = []
+    record(
+        Asked(programs, {}, 1, 300),
+        tmp_path / "out",
+        lambda said: there.append((tmp_path / "out" / manifest.FILE).exists()),
+    )
+    # What is said first is which tools are left out.
+    assert there[0]
+
+
+@pytest.fixture
+def limit():
+    """Return what lets no file grow beyond a size in bytes, until the test ends."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(
+    ("full_after", "what", "lost"),
+    [
+        ("babelstream-1GiB", "p2p-test of round 1 is not in it", 1),
+        ("p2p-test", "it does not say how the rounds ended", 0),
+    ],
+)
+def test_a_full_disk_leaves_what_was_recorded(
+    programs, tools, tmp_path, monkeypatch, limit, full_after, what, lost
+):
+    path = tmp_path / "out" / manifest.FILE
+
+    def fill(sentence):
+        if f"] {full_after}: good" in sentence:
+            limit(path.stat().st_size)
+
+    monkeypatch.setattr(commands, "_say", fill)
+    monkeypatch.setenv("FAKE_FAULT", "nvbandwidth:crash")
+    arguments = ["tools", "rounds", str(path.parent), "--programs", str(programs), "--rounds", "1"]
+    for tool, program in tools.items():
+        arguments += [f"--{tool}", str(program)]
+    ended = CliRunner().invoke(app, arguments)
+    assert ended.exit_code == 3, ended.output
+    # What is not in the manifest, or not for sure, is said.
+    assert [line.partition(":")[2].strip() for line in ended.stderr.splitlines()] == [
+        "nvbandwidth-1.txt: it ended with exit code 1: the driver is gone.",
+        f"{path.resolve()} can not be written (File too large): {what}.",
+    ]
+    found = manifest.load(path.parent)
+    assert found.finished is None
+    assert len(found.launches) == 12 - lost
+    files = {file.name for file in path.parent.iterdir()}
+    assert f"{manifest.FILE}.partial" not in files and "p2p-test-1.txt" in files
+
+
+def test_a_full_disk_leaves_the_page_as_it_was(recorded, tmp_path, limit):
+    page = tmp_path / "page.md"
+    text = f"before\n\n{render.BEGIN}\nold\n{render.END}\n\nafter\n"
+    page.write_text(text)
+    limit(2048)
+    ended = CliRunner().invoke(app, ["tools", "table", str(recorded[0]), "--write", str(page)])
+    assert (ended.exit_code, f"{page} can not be written" in ended.stderr) == (3, True)
+    assert page.read_text() == text
+    assert [file.name for file in tmp_path.iterdir()] == ["page.md"]
