@@ -7,8 +7,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 runtime=$1
 build=$2
+# Nothing is run but to see it end, so nothing is optimized: half of the time.
 options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="$runtime" -DFABRICHECK_WERROR=ON
-  -DFABRICHECK_MPI=ON)
+  -DFABRICHECK_MPI=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+  -DCMAKE_HIP_FLAGS_DEBUG=-O0 -DCMAKE_CUDA_FLAGS_DEBUG=-O0)
 export PATH=$PWD/.venv/bin:$PATH  # mpicxx: any MPI will do to compile with
 
 case $runtime in

@@ -18,6 +18,9 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.rfm.metrics import Metric, evaluate
 from fabricheck.tools import plan, series
 
+# Large documents, whose validation tracing would double.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "tests" / "outputs" / "h200" / "session-x2"
 REFERENCES = ROOT / "reference_values"
