@@ -152,6 +152,18 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         self._declare(expected)
         self._require_references(expected)
 
+    def __ref_missing_partition__(self, entries: Mapping[str, Any], partition: str) -> Any:
+        """Return the entries of the set that the partition names, where it has none of its own.
+
+        ReFrame calls it for an index key that a reference file lacks.
+
+        :raises KeyError: when the partition names no set, or the check has none of that name.
+        """
+        named = self.current_partition.extras.get("references")
+        if named not in entries:
+            raise KeyError(partition)
+        return entries[named]
+
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         stated = self._resolve_reference()
         faults: list[str] = []

@@ -57,6 +57,7 @@ class _PartitionExtras(_Section):
     expected_checks: Names
     physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
     node: Name | None = None
+    references: Name | None = None
     noise_limit: Part | None = None
     host_noise_limit: Part | None = None
     array_bytes: Count | None = None
