@@ -35,7 +35,7 @@ def test_the_command_a_person_types(suite):
     )
 
 
-def test_everything_lies_in_the_results_folder(suite):
+def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_too(suite):
     assert suite("-r").status == 0
     documents = sorted((suite.results / "output").glob("*/local/host/host/*/result.json"))
     assert [file.parent.name for file in documents] == CHECKS
@@ -57,18 +57,7 @@ def test_everything_lies_in_the_results_folder(suite):
         assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (1,)
     # Nothing beside it.
     assert {entry.name for entry in suite.folder.iterdir()} == {"bin", "results", "fake.log"}
-
-
-def test_sessions_do_not_overwrite_each_other(suite):
-    assert suite("-r", "-n", "stream_local").status == 0
-    assert suite("-r", "-n", "stream_local", fault="exit-5").status == 1
-    assert len(list((suite.results / "reports").iterdir())) == 2
-    with sqlite3.connect(suite.results / "results.db") as database:
-        assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (2,)
-
-
-def test_the_program_gets_the_arguments_of_check_and_partition(suite):
-    assert suite("-r").status == 0
+    # What each program got.
     arguments = {
         file.parent.name: " ".join(load(file)["arguments"][1:])
         for file in (suite.results / "output").glob("*/local/host/host/*/result.json")
@@ -81,6 +70,14 @@ def test_the_program_gets_the_arguments_of_check_and_partition(suite):
     assert int(scan[1]) >= 256 << 20
     assert "--source host --destination host" in arguments["stream_concurrent"]
     assert "--devices 0 --devices 0,1" in arguments["stream_concurrent"]
+
+
+def test_sessions_do_not_overwrite_each_other(suite):
+    assert suite("-r", "-n", "stream_local").status == 0
+    assert suite("-r", "-n", "stream_local", fault="exit-5").status == 1
+    assert len(list((suite.results / "reports").iterdir())) == 2
+    with sqlite3.connect(suite.results / "results.db") as database:
+        assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (2,)
 
 
 def test_checks_of_one_node_never_overlap(suite):

@@ -96,7 +96,7 @@ def test_a_large_message_is_verified_by_a_slice_and_a_small_one_whole(by_kernel)
 
 
 def test_one_launch_of_eight_ranks_has_everything(launch):
-    ran = launch("--sizes", "16MiB")
+    ran = launch("--sizes", "1MiB")
     assert ran.code == 0, ran.err
     document = ran.document
     assert document["complete"]

@@ -19,7 +19,11 @@ M = TypeVar("M", bound=BaseModel)
 TO_FILL = "to fill"
 
 
-class _Loader(yaml.SafeLoader):
+#: By libyaml where PyYAML was built with it: several times faster.
+_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Safe):  # type: ignore[misc]
     """A safe loader that refuses a key given twice, of which YAML would keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -30,7 +34,8 @@ class _Loader(yaml.SafeLoader):
                     None, None, f"the key '{key.value}' is there twice", key.start_mark
                 )
             seen.add(key.value)
-        return super().construct_mapping(node, deep)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def read_yaml(path: Path) -> tuple[dict[str, Any], str]:
