@@ -10,18 +10,19 @@ Ends with 0, or says in a sentence what is wrong and ends with 3 (5 for `kept`).
 import json
 import os
 import sys
+from typing import Any, Iterator, List, Optional, Set, Tuple
 
 # The first release of Spack that reads a format of spack.lock, and writes it until the next.
 FORMATS = {4: (0, 17), 5: (0, 21), 6: (1, 0), 7: (1, 2)}
 
 
-def read(path):
+def read(path: str) -> dict:
     """The content of a spack.lock."""
     with open(path, encoding="utf-8") as stream:
         return json.load(stream)
 
 
-def unusable(lock, running, commit):
+def unusable(lock: dict, running: Tuple[int, int], commit: str) -> Optional[str]:
     """Why the Spack `running`, (major, minor), cannot use `lock`; None when it can.
 
     Older ones cannot read it. From 1.0 on a compiler is a package like others, so what 0.x has
@@ -30,7 +31,7 @@ def unusable(lock, running, commit):
     number = lock["_meta"]["lockfile-version"]
     version = ".".join(map(str, running))
     if number not in FORMATS:
-        return f"the lock has format {number}, which is not known here; it was made by Spack {commit}"
+        return f"the lock has the unknown format {number}; it was made by commit {commit}"
     if running < FORMATS[number]:
         least = ".".join(map(str, FORMATS[number]))
         return (
@@ -45,7 +46,7 @@ def unusable(lock, running, commit):
     return None
 
 
-def externals(lock):
+def externals(lock: dict) -> Iterator[Tuple[str, Optional[str], Any]]:
     """(name@version, prefix or None, modules) of each external in a lock."""
     for spec in lock["concrete_specs"].values():
         external = spec.get("external")
@@ -53,13 +54,13 @@ def externals(lock):
             yield f"{spec['name']}@{spec['version']}", external.get("path"), external.get("module")
 
 
-def compilers(lock):
+def compilers(lock: dict) -> Set[str]:
     """name@version of each compiler in a lock of Spack 0.x (in later ones they are packages)."""
     found = [spec.get("compiler") for spec in lock["concrete_specs"].values()]
     return {f"{compiler['name']}@{compiler['version']}" for compiler in found if compiler}
 
 
-def compiler_paths(packages, wanted):
+def compiler_paths(packages: dict, wanted: Set[str]) -> Iterator[Tuple[str, str]]:
     """(name@version, path) of the compilers `wanted` which a section `packages` describes."""
     for name, package in packages.items():
         for external in package.get("externals", []):
@@ -70,7 +71,7 @@ def compiler_paths(packages, wanted):
                     yield identity, path
 
 
-def absent(lock, packages):
+def absent(lock: dict, packages: dict) -> Iterator[str]:
     """What a lock takes from this machine and is not there: sentences."""
     for name, prefix, _ in sorted(externals(lock), key=str):
         if prefix and not os.path.isdir(prefix):
@@ -80,14 +81,14 @@ def absent(lock, packages):
             yield f"the compiler {name} should be {path}, which does not exist on this machine"
 
 
-def changed(old, new):
+def changed(old: dict, new: dict) -> List[str]:
     """The packages of lock `old` that are not in lock `new`: name@version/hash, sorted."""
     gone = set(old["concrete_specs"]) - set(new["concrete_specs"])
     specs = old["concrete_specs"]
     return sorted(f"{specs[key]['name']}@{specs[key]['version']}/{key[:7]}" for key in gone)
 
 
-def main(arguments):
+def main(arguments: List[str]) -> int:
     """Exit code, after the sentences on standard error."""
     code, faults = 3, []
     if arguments[0] == "usable":

@@ -1,4 +1,4 @@
-"""Cray MPICH's GPU transport library (GTL) is found and linked: with a tree that looks like Cray's."""
+"""The GPU transport library (GTL) of Cray MPICH is found and linked: in a tree like Cray's."""
 
 import os
 import re
@@ -23,8 +23,15 @@ int MPI_Finalize(void);
 }
 #endif
 """
-MPI = '#include "mpi.h"\nint MPI_Init(int *a, char ***b) { return 0; }\nint MPI_Finalize(void) { return 0; }\n'
-PROGRAM = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n"
+MPI = """
+#include "mpi.h"
+int MPI_Init(int *a, char ***b) { return 0; }
+int MPI_Finalize(void) { return 0; }
+"""
+PROGRAM = """
+#include <mpi.h>
+int main(int c, char **v) { MPI_Init(&c, &v); return MPI_Finalize(); }
+"""
 # The part of this project that looks for an MPI, without the programs and the language of devices.
 PROJECT = """
 cmake_minimum_required(VERSION 3.21)
