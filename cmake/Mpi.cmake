@@ -51,7 +51,9 @@ function(fabricheck_rank_program name source)
     add_library(${name} MODULE ${source})
     set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ""
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-    install(TARGETS ${name} LIBRARY DESTINATION bin)
+    # A library for smpirun, but a program by its place and by who may execute it.
+    install(TARGETS ${name} LIBRARY DESTINATION bin PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+      GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
   else()
     add_executable(${name} ${source})
     install(TARGETS ${name} RUNTIME)

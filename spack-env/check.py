@@ -78,7 +78,7 @@ def absent(lock: dict, packages: dict) -> Iterator[str]:
             yield f"{name} should be in {prefix}, which does not exist on this machine"
     for name, path in compiler_paths(packages, compilers(lock)):
         if not os.access(path, os.X_OK):
-            yield f"the compiler {name} should be {path}, which does not exist on this machine"
+            yield f"the compiler {name} should be {path}, which is no program on this machine"
 
 
 def changed(old: dict, new: dict) -> List[str]:
