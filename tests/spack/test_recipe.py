@@ -23,10 +23,11 @@ class Spec:
         self.variants = {name: types.SimpleNamespace(value=value) for name, value in values.items()}
 
     def satisfies(self, word):
-        return word in self.words
+        return set(word.split()) <= set(self.words)
 
     def __getitem__(self, name):
-        return types.SimpleNamespace(prefix=types.SimpleNamespace(bin=f"/{name}/bin"))
+        prefix = types.SimpleNamespace(bin=f"/{name}/bin")
+        return types.SimpleNamespace(prefix=prefix, mpicxx=f"/{name}/bin/mpicxx")
 
 
 class Package:
@@ -85,24 +86,33 @@ def test_the_build_systems_come_from_where_this_spack_has_them(recipe):
 @pytest.mark.parametrize(
     ("spec", "runtime", "others"),
     [
-        (Spec("+mpi"), "host", ["-DFABRICHECK_MPI=ON"]),
-        (Spec("~mpi"), "host", ["-DFABRICHECK_MPI=OFF"]),
+        (
+            Spec("+mpi", "~sim"),
+            "host",
+            ["-DFABRICHECK_MPI=ON", "-DMPI_CXX_COMPILER=/mpi/bin/mpicxx"],
+        ),
+        (Spec("~mpi", "~sim"), "host", ["-DFABRICHECK_MPI=OFF"]),
         (Spec("+sim", "+mpi"), "sim", ["-DFABRICHECK_MPI=ON"]),
         (
-            Spec("+rocm", "+mpi", amdgpu_target=("gfx90a", "gfx942")),
+            Spec("+rocm", "+mpi", "~sim", amdgpu_target=("gfx90a", "gfx942")),
             "rocm",
             [
                 "-DCMAKE_HIP_ARCHITECTURES=gfx90a;gfx942",
                 "-DCMAKE_HIP_COMPILER=/llvm-amdgpu/bin/clang++",
             ],
         ),
-        (Spec("+cuda", "+mpi", cuda_arch=("80",)), "cuda", ["-DCMAKE_CUDA_ARCHITECTURES=80"]),
+        (
+            Spec("+cuda", "+mpi", "~sim", cuda_arch=("80",)),
+            "cuda",
+            ["-DCMAKE_CUDA_ARCHITECTURES=80"],
+        ),
     ],
 )
 def test_variants_become_options_that_cmake_knows(recipe, spec, runtime, others):
     arguments = recipe[0](spec).cmake_args()
     assert f"-DFABRICHECK_RUNTIME={runtime}" in arguments
     assert set(others) <= set(arguments)
+    assert any("MPI_CXX_COMPILER" in one for one in arguments) == spec.satisfies("+mpi ~sim")
     strings = re.search(r"FABRICHECK_RUNTIME PROPERTY STRINGS ([\w ]+)\)", CMAKE)
     assert runtime in strings[1].split()
     for argument in arguments:

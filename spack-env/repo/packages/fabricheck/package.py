@@ -52,6 +52,8 @@ class Fabricheck(CMakePackage, CudaPackage, ROCmPackage):
 
     def cmake_args(self):
         args = [self.define_from_variant("FABRICHECK_MPI", "mpi")]
+        if self.spec.satisfies("+mpi ~sim"):
+            args.append(self.define("MPI_CXX_COMPILER", self.spec["mpi"].mpicxx))
         if self.spec.satisfies("+rocm"):
             clang = join_path(self.spec["llvm-amdgpu"].prefix.bin, "clang++")
             args.append(self.define("FABRICHECK_RUNTIME", "rocm"))
