@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from sites import SPACK_ENV, STAND_INS, StandIn
+from stand_ins import SPACK_ENV, STAND_INS, StandIn
 
 HERE = Path(__file__).parent
 Nodes = dict[str, dict[str, Any]]
@@ -45,7 +44,7 @@ def pinned_commit(name: str) -> str:
 
 def compilers(name: str) -> list[str]:
     """Versions of GCC that environment `name` and what it includes name as externals."""
-    found = []
+    found: list[str] = []
     environment = yaml.safe_load((SPACK_ENV / name / "spack.yaml").read_text())["spack"]
     for section in [
         environment,
@@ -98,7 +97,6 @@ class Trial:
         variables = {
             **os.environ,
             "SPACK_DISABLE_LOCAL_CONFIG": "1",
-            "SPACK_USER_CACHE_PATH": str(self._scope / "cache"),
             "UNIXCONFDIR": str(self._scope),
         }
         command = ["spack", "-C", str(self._scope), "-e", str(self.environment), *arguments]

@@ -1,4 +1,4 @@
-"""The committed locks of the sites' Spack environments: only what is meant is built, all is pinned."""
+"""The committed locks of the sites: only what is meant is built, and all is as it is pinned."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from sites import SPACK_ENV, STAND_INS
+from stand_ins import SPACK_ENV, STAND_INS
 
 # What Spack builds everywhere; gcc-runtime is a copy of the compiler's libraries.
 _OURS = {
