@@ -33,8 +33,9 @@ def spack_commit() -> str:
     spack = shutil.which("spack")
     assert spack is not None
     folder = Path(spack).resolve().parents[1]
-    got = subprocess.run(["git", "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True)
-    return got.stdout.strip() or "unknown"
+    command = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    commit: str = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return commit or "unknown"
 
 
 def pinned_commit(name: str) -> str:
@@ -134,6 +135,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="replace the committed locks")
     parser.add_argument("names", nargs="+", choices=sorted(STAND_INS))
     options = parser.parse_args()
+    if shutil.which("spack") is None:
+        parser.error("there is no spack on the PATH")
     status = 0
     for name in options.names:
         with tempfile.TemporaryDirectory() as folder:

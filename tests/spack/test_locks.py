@@ -24,7 +24,7 @@ BUILT = {
     "lumi": _OURS,
     "frontier": _OURS | _CMAKE,
     "jureca-mi250": _OURS | _CMAKE | _OPENMPI,
-    "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI | {"prrte"},
+    "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI,
     "leonardo": _OURS | _CMAKE | {"nccl-tests"},
     "jureca-a100": _OURS | {"nccl-tests"},
     "nvidia": _OURS | _OPENMPI | {"nccl-tests"},
@@ -173,7 +173,9 @@ def test_dardel_has_the_set_of_the_publication():
 def test_the_pairs_of_open_mpi_and_ucx_differ_and_rocm_does_not(name, versions):
     environment = Environment(name)
     assert {n: environment.only(n)["version"] for n in versions} == versions
-    assert environment.only("ucx")["parameters"]["rocm"] is True
+    ucx = environment.only("ucx")["parameters"]
+    # What the shared file says and what JURECA's adds, both.
+    assert [ucx[v] for v in ("rocm", "thread_multiple", "cma", "verbs", "rc")] == [True] * 5
 
 
 @pytest.mark.parametrize("name", ["dardel", "lumi", "frontier"])
