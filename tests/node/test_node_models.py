@@ -141,7 +141,7 @@ def test_mi210_has_links_within_pairs_only():
     assert set(classes(node)) == {"single", "unconnected"}
     assert node.peer_peak_gbs(2, 3) == 50
     assert node.best_subsets(2) == ((0, 1), (2, 3), (4, 5), (6, 7))
-    # The page measured 1.7 times PCIe: near the ratio of the peaks of one link, far from that of two.
+    # The page measured 1.7 times PCIe: near the ratio of the peaks of one link, not of two.
     assert 1.5 < node.peer_peak_gbs(0, 1) / node.host_peak_gbs(0) < 1.7
     with pytest.raises(UsageError, match="mi210 has no path between devices 1 and 2"):
         node.peer_peak_gbs(1, 2)
