@@ -15,8 +15,7 @@ from fabricheck.calibration import changes, record, rule
 from fabricheck.calibration.gathering import gather
 from fabricheck.calibration.transfer import independent
 from fabricheck.errors import InvalidInputError
-from fabricheck.node import load
-from fabricheck.references.origin import Origin, follow, read, record_names
+from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.stated import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import References, requires
 from fabricheck.rfm.references import faults
@@ -92,8 +91,7 @@ CHANGES = {
     "a value": ("p2p.yaml", "write_quad_worst: [148,", "write_quad_worst: [158,", "158"),
     "a record": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumirfm-commscope-dual]", "76.0"),
     "no record": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumirfm-quad]", "no record lumirfm"),
-    "secondary": ("p2p.yaml", "[lumirfm-commscope-quad], statistic: value, system: lumi-g",
-                  "[pearson-single], statistic: value, system: olcf-crusher", "is secondary"),
+    "secondary": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumi-train-p2p-150]", "is secondary"),
     "unit": ("stream.yaml", "[paper-stream-local]", "[paper-numa-nonlocal]", "is in ratio"),
     "unit of a metric": ("stream.yaml", "copy_worst: [1400, -0.05, null, GB/s]",
                          "copy_worst: [1400, -0.05, null, us]", "1400 us"),

@@ -161,13 +161,7 @@ def peak_gbs(origin: Origin, data: Published) -> float:
     """
     assert origin.map is not None
     node = load(origin.map)
-    key = {
-        "pair": "links.peak_gbs" if node.switch is None else "switch.peak_gbs",
-        "host_link": "host_link.peak_gbs",
-        "memory": "devices.memory_peak_gbs",
-    }[str(origin.peak)]
-    fact = node.facts[key]
-    assert isinstance(fact, Quantity)
+    key, fact = peak_fact(origin)
     if fact.kind not in SOUND:
         raise InvalidInputError(f"{node.file}: {key} is {fact.kind}, and no ground for a limit.")
     if fact.record:
@@ -179,3 +173,17 @@ def peak_gbs(origin: Origin, data: Published) -> float:
     return origin.times * (
         device.host_link_gbs if origin.peak == "host_link" else device.memory_peak_gbs
     )
+
+
+def peak_fact(origin: Origin) -> tuple[str, Quantity]:
+    """Return the key of the peak in the file of its node model, and what is said of it there."""
+    assert origin.map is not None
+    node = load(origin.map)
+    key = {
+        "pair": "links.peak_gbs" if node.switch is None else "switch.peak_gbs",
+        "host_link": "host_link.peak_gbs",
+        "memory": "devices.memory_peak_gbs",
+    }[str(origin.peak)]
+    fact = node.facts[key]
+    assert isinstance(fact, Quantity)
+    return key, fact
