@@ -24,7 +24,7 @@ LIMIT_S = 300
 
 @dataclass(frozen=True)
 class Told:
-    """What a check told of itself: of each metric its ``unit``, and ``entry`` (None: it has none)."""
+    """What a check told of itself; of each metric its ``unit`` and ``entry``, None for none."""
 
     check: str
     partition: str
