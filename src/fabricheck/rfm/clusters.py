@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,14 @@ PROGRAMS = (
 )
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
 
+#: Cray MPICH takes buffers of devices only where it is told to (Frontier user guide, "GPU-aware
+#: MPI"; LUMI user guide, "LUMI-G example batch scripts").
+CRAY_MPICH_ON_DEVICES = ["MPICH_GPU_SUPPORT_ENABLED", "1"]
+
+#: Open MPI takes them through UCX (AMD lab notes, "GPU-aware MPI with ROCm"; JSC's
+#: OpenMPI-settings): no other way is tried when UCX fails.
+OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
+
 #: Sizes for devices of 64 GiB and more; both arrays of a copy are well past all caches.
 SIZES = {
     "array_bytes": 1 << 30,
@@ -101,15 +109,33 @@ def reached(
     :param environment: that of the session; by default that of this process.
     """
     found = os.environ if environment is None else environment
-    if found.get(ALLOCATION):
-        return {"scheduler": "local", "launcher": "srun", "max_jobs": 1}
     asked = [option.format(found[name]) for name, option in ASKED.items() if found.get(name)]
+    access = [f"--partition={found.get('FABRICHECK_QUEUE') or queue}", *options, *asked]
+    if found.get(ALLOCATION):
+        return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
     return {
+        # Without accounting: squeue.
         "scheduler": found.get("FABRICHECK_SCHEDULER") or "slurm",
         "launcher": "srun",
         "max_jobs": 4,
-        "access": [f"--partition={found.get('FABRICHECK_QUEUE') or queue}", *options, *asked],
+        "access": access,
     }
+
+
+def of_this_job(
+    *partitions: dict[str, Any], environment: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the partitions of a system: inside an allocation those that its nodes are of.
+
+    All of them where nothing tells: on a login node, and in a queue that none of them names.
+
+    :param partitions: each with what `reached` returns.
+    :param environment: as in `reached`.
+    """
+    found = os.environ if environment is None else environment
+    queue = found.get("SLURM_JOB_PARTITION") if found.get(ALLOCATION) else None
+    here = [one for one in partitions if f"--partition={queue}" in one["access"]]
+    return here or list(partitions)
 
 
 def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
@@ -137,6 +163,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
                 *(["memcpy_numa"] if several else []),
                 *(AMD_CHECKS if amd else []),
                 *(f"pingpong_{one}" for one in placed),
+                *(["affinity_site"] if "site_binding" in extras else []),
             ],
             "node": name,
             "references": references,
