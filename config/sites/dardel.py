@@ -32,8 +32,15 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["dardel"],
-            # [pages]: CPE 23.12, ROCm 5.7.0, the accelerator's module.
-            "modules": ["PDC/23.12", "PrgEnv-gnu", "rocm/5.7.0", "craype-accel-amd-gfx90a"],
+            # [pages]: CPE 23.12, ROCm 5.7.0, the accelerator's module. The compiler's is that of
+            # spack-env/dardel.
+            "modules": [
+                "PDC/23.12",
+                "PrgEnv-gnu",
+                "gcc-native/12.3",
+                "craype-accel-amd-gfx90a",
+                "rocm/5.7.0",
+            ],
             "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs("rocm", "dardel"),
         }

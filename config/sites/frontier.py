@@ -42,7 +42,13 @@ site_configuration = {
             "target_systems": ["frontier"],
             # "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
             # 6.2.4. "GPU-aware MPI" wants the accelerator's module.
-            "modules": ["PrgEnv-gnu", "cpe/24.11", "rocm/6.2.4", "craype-accel-amd-gfx90a"],
+            "modules": [
+                "PrgEnv-gnu",
+                "cpe/24.11",
+                "gcc-native/13.2",
+                "craype-accel-amd-gfx90a",
+                "rocm/6.2.4",
+            ],
             "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs("rocm", "frontier"),
         }

@@ -47,8 +47,8 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["jureca:mi250"],
-            # The software of these nodes is a tree of its own [jobs].
-            "modules": ["Architecture/jureca_mi200", "GCC/11.2.0", "ROCm/5.3.0"],
+            # The software of these nodes is a tree of its own [jobs]; ROCm is /opt/rocm [page].
+            "modules": ["Architecture/jureca_mi200", "Stages/2022", "GCC/11.2.0"],
             "env_vars": [
                 PMIX,
                 clusters.OPEN_MPI_BY_UCX,
@@ -60,13 +60,16 @@ site_configuration = {
         {
             "name": "cuda",
             "target_systems": ["jureca:a100"],
-            "modules": ["Stages/2025", "GCC/13.3.0", "CUDA/12"],
-            "env_vars": [
-                PMIX,
-                clusters.OPEN_MPI_BY_UCX,
-                # [page], technical details, and UCX-settings-RC-CUDA [eb].
-                ["UCX_TLS", "rc_x,self,sm,cuda_ipc,gdr_copy,cuda_copy"],
+            # Open MPI and UCX are JSC's; the last two let them take buffers of devices [jobs].
+            "modules": [
+                "Stages/2025",
+                "GCC/13.3.0",
+                "CUDA/12",
+                "OpenMPI/5.0.5",
+                "MPI-settings/CUDA",
+                "UCX-settings/RC-CUDA",
             ],
+            "env_vars": [PMIX, clusters.OPEN_MPI_BY_UCX],
             **clusters.programs("cuda", "jureca-a100"),
         },
     ],

@@ -30,9 +30,10 @@ site_configuration = {
         {
             "name": "cuda",
             "target_systems": ["leonardo"],
-            "modules": ["gcc/12.2.0", "cuda/12.2"],
+            # One set of CUDA, NCCL and Open MPI with both (HPC-X), as spack-env/leonardo has it.
+            "modules": ["gcc/12.2.0", "nvhpc/24.5", "hpcx-mpi/2.19"],
             "env_vars": [
-                # Open MPI of Spack is started by Slurm's PMIx, which is assumed.
+                # Open MPI is started by Slurm's PMIx, which is assumed.
                 ["SLURM_MPI_TYPE", "pmix"],
                 clusters.OPEN_MPI_BY_UCX,
             ],

@@ -1,8 +1,8 @@
 """LUMI-G: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
 
 Sources: [guide] the user guide, docs.lumi-supercomputer.eu; [stack] LUMI-SoftwareStack,
-LMOD/SitePackage.lua; [spack] lumi-spack-settings 24.03/0.23.0; [checks] lumi-reframe-tests of March
-2026, checks/slurm/affinity_check.py and config/lumi.py; all at github.com/Lumi-supercomputer.
+LMOD/SitePackage.lua; [checks] lumi-reframe-tests of March 2026, checks/slurm/affinity_check.py and
+config/lumi.py; the last two at github.com/Lumi-supercomputer.
 """
 
 from fabricheck.rfm import clusters
@@ -40,13 +40,14 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["lumi"],
-            # What the Spack environment names as external [spack].
+            # CPE 25.03 [stack], CrayPE/CPEpackages_25.03.csv; what spack-env/lumi has as externals.
             "modules": [
                 "CrayEnv",
-                "cpe/24.03",
                 "PrgEnv-gnu",
+                "cpe/25.03",
+                "gcc-native/14.2",
                 "craype-accel-amd-gfx90a",
-                "rocm/6.0.3",
+                "rocm/6.3.4",
             ],
             "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs("rocm", "lumi"),

@@ -24,7 +24,7 @@ from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
 from fabricheck.results.model import Series
-from fabricheck.rfm import asked, physics, plausible, references, slurm
+from fabricheck.rfm import asked, physics, plausible, recorded, references, slurm
 from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
@@ -166,6 +166,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         stated = self._resolve_reference()
+        recorded.write(self, metrics, stated)
         faults: list[str] = []
         for metric in metrics:
             try:
