@@ -1,4 +1,4 @@
-"""What the check of a site's own binding says of ranks that sit elsewhere, of composed documents."""
+"""What the check of a site's own binding says of composed documents, right and wrong."""
 
 from __future__ import annotations
 
