@@ -211,7 +211,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
             # In an allocation srun takes both from it: one for eight ranks would start eight.
-            launcher.options = ["--nodes=1", f"--ntasks={self.num_tasks}", *launcher.options]
+            cores = [slurm.ALL_CORES] if self.num_tasks == 1 else []
+            tasks = ["--nodes=1", f"--ntasks={self.num_tasks}", *cores]
+            launcher.options = [*tasks, *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.seconds), "--output", RESULT)
