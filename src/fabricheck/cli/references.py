@@ -109,19 +109,20 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
     for (partition, check), own in _by_check(shown).items():
         console.print(f"{check} on {partition}", style="bold")
         table = output.table("  Metric", "Reference", "Kind", "What it rests on")
+        free: dict[str, list[str]] = {}
         for name, row in _together(own):
-            cited = "".join(
-                f" [{number}]"
-                for number in dict.fromkeys(numbers[_document(s)] for s in row.sources)
-            )
+            if row.kind == REPORT_ONLY:
+                free.setdefault(row.how, []).append(name)
+                continue
+            cited = dict.fromkeys(numbers[_document(one)] for one in row.sources)
+            rests = " ".join([row.how, *(f"[{number}]" for number in cited)])
             entry = "-" if row.entry is None else said(row.entry)
-            table.add_row(
-                f"  {name}",
-                output.plain(entry),
-                row.kind,
-                output.plain(f"{row.how}{cited}".strip()),
-            )
-        console.print(table)
+            table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(rests.strip()))
+        if table.row_count:
+            console.print(table)
+        for why, names in free.items():
+            reason = f" ({why})" if why else ""
+            console.print(output.plain(f"  Report only{reason}: {', '.join(names)}"))
     console.print("* stands for worst and median, or for the best and the worst block.")
     _print_sources(console, numbers, shown)
     for name, known in versions.items():
