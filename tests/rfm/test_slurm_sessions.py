@@ -270,6 +270,8 @@ def noting(on_slurm):
         "FABRICHECK_QUEUE": "test",
         "FABRICHECK_SCHEDULER": "squeue",
         "FABRICHECK_ACCOUNT": "project_1",
+        # What the stand-in tells of; its runtime is host.
+        "FABRICHECK_HOST_DEVICES": "8",
         "BASH_FUNC_module%%": MODULE,
     }
     return suite
