@@ -296,6 +296,22 @@ def test_inside_an_allocation_checks_are_steps_and_without_rccl_tests_theirs_are
     assert found.command.startswith("srun --nodes=1 --ntasks=1 --cpu-bind=none ")
 
 
+def test_the_site_of_the_page_is_one(suite):
+    page = (ROOT / "docs" / "add-a-site.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    file = suite.folder / "north.py"
+    file.write_text(example)
+    suite.own_site(file)
+    suite.variables |= ASKED | {"RFM_REFERENCE_PREFIX": str(ROOT / "reference_values")}
+    ended = dry_run(suite, "--system=north", "-n", "stream_local", "-n", "affinity")
+    assert ended.status == 0, ended
+    assert "Ran 3/3 test case(s)" in ended
+    (job,) = suite.results.glob("stage/*/north/gpu/rocm/affinity_site/rfm_job.sh")
+    found = Script(job)
+    assert found.sbatch >= JOB | {"--partition=gpu", "--gpus-per-node=8"}
+    assert found.command.startswith("srun --nodes=1 --ntasks=8 --cpus-per-task=7 --gpus-per-task=1")
+
+
 @pytest.mark.parametrize(
     ("machine", "system"),
     [

@@ -270,6 +270,8 @@ def noting(on_slurm):
         "FABRICHECK_QUEUE": "test",
         "FABRICHECK_SCHEDULER": "squeue",
         "FABRICHECK_ACCOUNT": "project_1",
+        # What the stand-in tells of; its runtime is host.
+        "FABRICHECK_HOST_DEVICES": "8",
         "BASH_FUNC_module%%": MODULE,
     }
     return suite
@@ -288,7 +290,7 @@ def test_jobs_of_a_real_site_are_started_and_no_stand_in_passes(noting, system, 
     assert outcome.status == 1
     assert "Ran 2/2 test case(s) from 2 check(s) (2 failure(s)" in outcome
     # What ran is no ROCm program, and the other left nothing.
-    assert "ran with the runtime host, and the environment is for rocm" in outcome
+    assert "ran with the runtime host, and the environment names rocm" in outcome
     assert "affinity left no result to believe" in outcome
     _, environment = noted(noting, "stream", 0)
     assert environment["LOADED"].split() == loaded.split()
