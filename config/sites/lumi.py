@@ -1,68 +1,37 @@
-"""LUMI-G: nodes with four AMD MI250X (eight devices)."""
+"""LUMI-G: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
 
-import os
+Sources: [guide] the user guide, docs.lumi-supercomputer.eu; [stack] LUMI-SoftwareStack,
+LMOD/SitePackage.lua; [checks] lumi-reframe-tests of March 2026, checks/slurm/affinity_check.py and
+config/lumi.py; the last two at github.com/Lumi-supercomputer.
+"""
 
 from fabricheck.rfm import clusters
-
-VIEW = clusters.view("lumi")
-ACCOUNT = os.environ.get("FABRICHECK_ACCOUNT", "")
 
 site_configuration = {
     "systems": [
         {
             "name": "lumi",
             "descr": "LUMI-G",
-            "hostnames": [r"uan\d+", r"nid\d+"],
+            # Login nodes, and those of LUMI-G, 5000 to 7977 [stack]. Dardel's are called alike.
+            "hostnames": [r"(ln|uan)\d+", r"nid00[5-7]\d{3}"],
+            "modules_system": "lmod",
             "partitions": [
                 {
                     "name": "gpu",
                     "descr": "Nodes with four AMD MI250X (eight devices)",
-                    **clusters.reached(
-                        [
-                            "--partition=standard-g",
-                            "--gpus-per-node=8",
-                            *([f"--account={ACCOUNT}"] if ACCOUNT else []),
-                        ]
-                    ),
                     "environs": ["rocm"],
-                    "features": [
-                        "devices",
-                        "several_devices",
-                        "several_domains",
-                        "peers",
-                        "sdma",
-                        "managed_memory",
-                        "xnack",
-                        "ranks",
-                        "placements",
-                    ],
-                    "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
-                    "extras": {
-                        "expected_checks": [
-                            *clusters.ONE_PROCESS_CHECKS,
-                            *clusters.AMD_CHECKS,
-                            *clusters.RANK_CHECKS,
-                            "memcpy_numa",
-                            "best_devices",
-                            "pingpong_in_order",
-                            "pingpong_half_right",
-                            "pingpong_half_rotated",
-                            "pingpong_shared_domain",
-                            *clusters.OSU_CHECKS,
-                            "osu_device_0_engine_off",
-                            *clusters.RCCL_CHECKS,
+                    # [guide] LUMI-G example batch scripts; whole nodes.
+                    **clusters.reached("standard-g", "--gpus-per-node=8"),
+                    **clusters.node(
+                        "mi250x",
+                        references="lumi",
+                        # Since January 2026 (Slurm 24.05.8), instead of masks of cores [checks].
+                        site_binding=[
+                            "--cpus-per-task={cpus}",
+                            "--gpu-bind=map:{devices}",
+                            "--gres-flags=allow-task-sharing",
                         ],
-                        "node": "mi250x",
-                        "references": "lumi",
-                        "array_bytes": 1 << 30,
-                        "scan_sizes": "1KiB:8GiB",
-                        "scan_block_sizes": [64, 128, 256, 512, 1024],
-                        "copy_sizes": "256:8GiB",
-                        "pingpong_bytes": 256 << 20,
-                        "mpi_bytes": 256 << 20,
-                        "noise_limit": 0.1,
-                        "host_noise_limit": 0.3,
-                    },
+                    ),
                 }
             ],
         }
@@ -71,26 +40,17 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["lumi"],
-            "features": [
-                "stream",
-                "memcpy",
-                "managed",
-                "p2p",
-                "affinity",
-                "pingpong",
-                "mpi",
-                "gpu_aware_mpi",
-                "osu",
-                "rccl-tests",
+            # CPE 25.03 [stack], CrayPE/CPEpackages_25.03.csv; what spack-env/lumi has as externals.
+            "modules": [
+                "CrayEnv",
+                "PrgEnv-gnu",
+                "cpe/25.03",
+                "gcc-native/14.2",
+                "craype-accel-amd-gfx90a",
+                "rocm/6.3.4",
             ],
-            "env_vars": [["MPICH_GPU_SUPPORT_ENABLED", "1"]],
-            "extras": {
-                "runtime": "rocm",
-                "programs": os.environ.get("FABRICHECK_ROCM_PROGRAMS", str(VIEW / "bin")),
-                "osu_folder": str(VIEW / "libexec" / "osu-micro-benchmarks"),
-                "rccl_folder": str(VIEW / "bin"),
-                "build_command": "spack-env/install lumi",
-            },
+            "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
+            **clusters.programs("rocm", "lumi"),
         }
     ],
 }

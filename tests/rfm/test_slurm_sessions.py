@@ -81,11 +81,21 @@ def slurm(tmp_path_factory):
 
 
 @pytest.fixture
-def cluster(slurm, suite, monkeypatch):
-    """The suite on a cluster whose programs are those of the simulated node."""
+def on_slurm(slurm, suite, monkeypatch):
+    """The suite on that Slurm, which it leaves with an empty queue."""
     for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_", "SALLOC_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("SLURM_CONF", str(slurm / "slurm.conf"))
+    yield suite
+    for job in tell("squeue", "--noheader", "--format=%i").split():
+        subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
+    until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
+
+
+@pytest.fixture
+def cluster(on_slurm):
+    """The suite on a cluster whose programs are those of the simulated node."""
+    suite = on_slurm
     references = suite.own_references().parent
     for file in references.glob("*.yaml"):
         text = file.read_text().replace("local:sim-mi250x", "cluster:(queue|allocation)")
@@ -93,10 +103,7 @@ def cluster(slurm, suite, monkeypatch):
     suite.own_site(SITE)
     suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")
     suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(ROOT / "build" / "host" / "bin")
-    yield suite
-    for job in tell("squeue", "--noheader", "--format=%i").split():
-        subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
-    until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
+    return suite
 
 
 @pytest.fixture
@@ -230,6 +237,94 @@ def test_ranks_are_started_by_srun_inside_an_allocation(cluster):
     outcome = cluster.ended(run)
     assert outcome.status == 0, outcome
     assert "[ PASSED ] Ran 2/2 test case(s)" in outcome
+
+
+#: A program that notes how each of its ranks was started, and then is the stand-in of before.
+NOTES = """#!/bin/sh
+{{ printf '%s\\n' "$*"; env; }} > "{folder}/$(basename "$0").$SLURM_PROCID"
+test ! -x "$0.stand-in" || exec "$0.stand-in" "$@"
+"""
+
+#: What a site calls `module`, as a function of the shell; this one notes what it is asked to load.
+MODULE = '() { export LOADED="$LOADED $2"; }'
+
+SITES_OF_AMD = pytest.mark.parametrize(
+    ("system", "loaded"),
+    [
+        ("lumi", "CrayEnv PrgEnv-gnu cpe/25.03 gcc-native/14.2 craype-accel-amd-gfx90a rocm/6.3.4"),
+        ("frontier", "PrgEnv-gnu cpe/24.11 gcc-native/13.2 craype-accel-amd-gfx90a rocm/6.2.4"),
+    ],
+)
+
+
+@pytest.fixture
+def noting(on_slurm):
+    """The suite with the repository's own sites, on a Slurm without accounting and modules."""
+    suite = on_slurm
+    (suite.programs / "stream").rename(suite.programs / "stream.stand-in")
+    for name in ("stream", "affinity"):
+        (suite.programs / name).write_text(NOTES.format(folder=suite.folder))
+        (suite.programs / name).chmod(0o755)
+    suite.variables |= {
+        "FABRICHECK_ROCM_PROGRAMS": str(suite.programs),
+        "FABRICHECK_QUEUE": "test",
+        "FABRICHECK_SCHEDULER": "squeue",
+        "FABRICHECK_ACCOUNT": "project_1",
+        # What the stand-in tells of; its runtime is host.
+        "FABRICHECK_HOST_DEVICES": "8",
+        "BASH_FUNC_module%%": MODULE,
+    }
+    return suite
+
+
+def noted(suite, program: str, rank: int) -> tuple[str, dict[str, str]]:
+    """Return the arguments and the environment of one rank."""
+    arguments, *lines = (suite.folder / f"{program}.{rank}").read_text().splitlines()
+    return arguments, dict(line.split("=", 1) for line in lines if re.match(r"\w+=", line))
+
+
+@SITES_OF_AMD
+def test_jobs_of_a_real_site_are_started_and_no_stand_in_passes(noting, system, loaded):
+    chosen = ("-n", "^stream_local$", "-n", "^affinity$")
+    outcome = noting(f"--system={system}", "-r", *chosen)
+    assert outcome.status == 1
+    assert "Ran 2/2 test case(s) from 2 check(s) (2 failure(s)" in outcome
+    # What ran is no ROCm program, and the other left nothing.
+    assert "ran with the runtime host, and the environment names rocm" in outcome
+    assert "affinity left no result to believe" in outcome
+    _, environment = noted(noting, "stream", 0)
+    assert environment["LOADED"].split() == loaded.split()
+    assert environment["MPICH_GPU_SUPPORT_ENABLED"] == "1"
+    assert environment["SLURM_NTASKS"] == "1"
+    assert environment["SLURM_GPUS_PER_NODE"] == "8"
+    for rank in range(8):
+        arguments, environment = noted(noting, "affinity", rank)
+        assert arguments.startswith("--map 0,1,2,3,4,5,6,7 --bind 49,57,17,25,1,9,33,41 ")
+        assert environment["SLURM_NTASKS"] == "8"
+    (job,) = noting.results.glob(f"stage/*/{system}/gpu/rocm/affinity/rfm_job.sh")
+    assert {"#SBATCH --account=project_1", "#SBATCH --nodes=1"} <= set(job.read_text().splitlines())
+
+
+def test_the_binding_of_frontier_is_taken_by_srun(noting):
+    # That of LUMI needs Slurm 24.05, which is not here.
+    outcome = noting("--system=frontier", "-r", "-n", "^affinity_site$")
+    assert outcome.status == 1
+    assert "affinity left no result to believe" in outcome
+    for rank in range(8):
+        arguments, environment = noted(noting, "affinity", rank)
+        assert arguments == "--time-limit 120 --output result.json"
+        assert environment["SLURM_CPUS_PER_TASK"] == "7"
+
+
+def test_the_same_partition_is_steps_inside_an_allocation(noting):
+    run = noting.start("--system=lumi", "-r", "-n", "^affinity$", inside=ALLOCATION)
+    outcome = noting.ended(run)
+    assert outcome.status == 1
+    assert "affinity left no result to believe" in outcome
+    assert [noted(noting, "affinity", rank)[1]["SLURM_NTASKS"] for rank in range(8)] == ["8"] * 8
+    # Of the allocation, not of a job of its own.
+    jobs = {noted(noting, "affinity", rank)[1]["SLURM_JOB_NAME"] for rank in range(8)}
+    assert not any(name.startswith("rfm_") for name in jobs)
 
 
 def test_outside_an_allocation_nothing_is_started(cluster):

@@ -102,6 +102,7 @@ class Proposal:
     """The changes of one partition in the reference files, and what to know of them.
 
     origin: what x-provenance is to say. record: the record to be written, None where it is there.
+    named: the set of references that the partition names; it is read and never changed.
     """
 
     folder: Path
@@ -111,15 +112,20 @@ class Proposal:
     notes: list[str]
     origin: Mapping[str, str]
     record: Record | None = None
+    named: str | None = None
 
     def of_file(self, file: ReferenceFile) -> list[Change]:
         """Return the changes that belong in a file."""
         return [one for one in self.changes if self.files[one.check] is file]
 
 
-def propose(record: Record, folder: Path) -> Proposal:
+def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
     """Return what a new record changes in the reference files.
 
+    A partition without own entries begins with those of its set. What the set says of a metric from
+    which the record gives no limit stays, and so does where that is from.
+
+    :param named: the set of references that the partition names.
     :raises NotFoundError: when the folder, or the file of a check, is not there.
     :raises InvalidInputError: when references rest on the present record, and no session has them;
         or when the present record is none, or another partition's (a-b:c and a:b-c share a name).
@@ -134,13 +140,18 @@ def propose(record: Record, folder: Path) -> Proposal:
     for check, metrics in record.checks.items():
         if check not in files:
             raise NotFoundError(f"No file in {folder} has references of the check {check}.")
-        present = files[check].partition(check, partition)
+        file = files[check]
+        present = file.partition(check, partition, named)
+        stays = _of_the_set(file, check, partition, named)
         wanted: dict[str, tuple[Entry, str]] = {}
         for metric, one in metrics.items():
             entry = entry_of(one.entry)
             assert entry is not None
+            if metric in stays and not one.required and one.unit != "count":
+                notes.append(f"{check} {metric}: {said(stays[metric])} stays ({one.why}).")
+                continue
             wanted[metric] = (entry, one.why)
-        for metric in present.keys() - metrics.keys():
+        for metric in present.keys() - metrics.keys() - stays.keys():
             unit = _unit(present[metric])
             if unit is not None and unit != "count":
                 wanted[metric] = (report_only(unit), "no session has it")
@@ -153,7 +164,23 @@ def propose(record: Record, folder: Path) -> Proposal:
                     f"{file.path.name}: {other} rests on this record: run fabricheck calibrate "
                     f"--like {partition} --for {other} afterwards."
                 )
-    return Proposal(folder, partition, files, changes, sorted(notes), origin, record)
+    return Proposal(folder, partition, files, changes, sorted(notes), origin, record, named)
+
+
+def _of_the_set(
+    file: ReferenceFile, check: str, partition: str, named: str | None
+) -> dict[str, Entry | None]:
+    """Return the limits that a partition has from its set, or took over from it before."""
+    if named is None:
+        return {}
+    own = partition in file.checks[check]
+    origins = file.provenance(partition)
+    return {
+        metric: entry
+        for metric, raw in file.partition(check, partition, named).items()
+        if (entry := entry_of(raw)) is None or entry[1:3] != (None, None)
+        if not own or f"{check}.{metric}" in origins
+    }
 
 
 def compare(
@@ -228,11 +255,20 @@ def write(proposal: Proposal, accept_looser: bool) -> list[Path]:
 
 
 def _apply(file: ReferenceFile, proposal: Proposal, own: Sequence[Change]) -> None:
+    measured = {(one.check, one.metric) for one in own if one.entry[3] != "count"}
     for check in dict.fromkeys(one.check for one in own):
         entries = {one.metric: one.entry for one in own if one.check == check}
+        if proposal.named is not None and proposal.partition not in file.checks[check]:
+            replaced = {metric for name, metric in measured if name == check}
+            if not replaced and entries.items() <= _plain(file, check, proposal.named).items():
+                continue  # counts only, and those of the set
+            file.adopt(check, proposal.partition, proposal.named, replaced)
         file.put(check, proposal.partition, entries)
-    measured = {(one.check, one.metric) for one in own if one.entry[3] != "count"}
     # A file of counts only keeps what it says of them.
     if measured:
         file.state(proposal.partition, proposal.origin)
         file.forget(proposal.partition, measured)
+
+
+def _plain(file: ReferenceFile, check: str, key: str) -> dict[str, Entry | None]:
+    return {metric: entry_of(raw) for metric, raw in file.partition(check, key).items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import re
@@ -82,10 +83,41 @@ class ReferenceFile:
             if isinstance(value, CommentedMap) and "$index" in value
         }
 
-    def partition(self, check: str, partition: str) -> Mapping[str, Any]:
-        """Return the metrics of a check in a partition as they stand, none where there are none."""
-        found = self.checks[check].get(partition)
+    def partition(self, check: str, partition: str, named: str | None = None) -> Mapping[str, Any]:
+        """Return the metrics of a check in a partition as they stand, none where there are none.
+
+        :param named: the set whose entries count where the partition has none of its own.
+        """
+        table = self.checks[check]
+        found = table.get(partition)
+        if found is None and named is not None:
+            found = table.get(named)
         return found if found is not None else {}
+
+    def adopt(self, check: str, partition: str, named: str, replaced: set[str]) -> None:
+        """Give a partition without own entries of a check those of its set, which stays as it is.
+
+        Of the metrics that are not `replaced` it is also copied where they are from.
+        """
+        table = self.checks[check]
+        if table.get(partition) is not None or table.get(named) is None:
+            return
+        stated = self.provenance(named)
+        table[partition] = own = CommentedMap()
+        for metric in table[named]:
+            entry = table[named][metric]
+            plain = entry_of(entry)
+            own[metric] = copy.deepcopy(entry) if plain is None else self._sequence(plain)
+            stem = REDUCED.sub("", metric)
+            keys = (f"{check}.{metric}", f"{check}.{stem}", metric, stem)
+            found = next((stated[key] for key in keys if key in stated), None)
+            if found is not None and metric not in replaced:
+                copied = CommentedMap(found)
+                copied.fa.set_flow_style()
+                origins = self.content[PROVENANCE]
+                if origins.get(partition) is None:
+                    origins[partition] = CommentedMap()
+                origins[partition][f"{check}.{metric}"] = copied
 
     def provenance(self, partition: str) -> Mapping[str, Any]:
         """Return what the file says of where a partition's values are from."""
@@ -176,12 +208,12 @@ class ReferenceFile:
             own = table[key]
         if _places(self.content, own) > 1:
             first = next(name for name, one in table.items() if one is own)
-            copy = _flat(own)
+            apart = _flat(own)
             # Comments stay where they are: at the first place of what was shared.
-            for one in (own,) if first == key else (copy,):
+            for one in (own,) if first == key else (apart,):
                 one.ca.items.clear()
                 one.ca.comment = None
-            table[key] = own = copy
+            table[key] = own = apart
         return own
 
     def _sequence(self, entry: Entry) -> Any:

@@ -11,12 +11,13 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck.cli import calibrate, coverage, fidelity, node, results, tools
+from fabricheck.cli import calibrate, coverage, fidelity, node, references, results, tools
 from fabricheck.errors import FabricheckError, UsageError
 
 EXIT_CODES = (
     "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "
-    "4 an input is unreadable, invalid or incomplete; 8 a node differs from its model. "
+    "4 an input is unreadable, invalid or incomplete; 8 a node differs from its model; "
+    "9 a metric has no reference. "
     "1 is a defect in fabricheck."
 )
 
@@ -76,6 +77,7 @@ node.register(app)
 fidelity.register(app)
 tools.register(app)
 calibrate.register(app)
+references.register(app)
 
 
 def _version(wanted: bool) -> None:

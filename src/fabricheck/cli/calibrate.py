@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from fabricheck import partitions
 from fabricheck.calibration import changes, noise, record, rule, transfer
 from fabricheck.calibration.gathering import PAUSE_MINUTES, Run, gather, missing
 from fabricheck.cli.output import console, table
@@ -90,7 +91,17 @@ def calibrate(
         _noise(found, page)
         return
     _refuse_few(runs, system, report_only)
-    _end(changes.propose(found, output), write, accept_looser)
+    _end(changes.propose(found, output, _set_of(system)), write, accept_looser)
+
+
+def _set_of(partition: str) -> str | None:
+    """Return the set of references that a partition names in its site file, if any."""
+    for system in (partitions.read_sites() or {}).get("systems", []):
+        for one in system["partitions"]:
+            if partition == f"{system['name']}:{one['name']}":
+                named: str | None = one["extras"].get("references")
+                return named
+    return None
 
 
 def _refuse(command: str, given: Mapping[str, object]) -> None:

@@ -67,6 +67,7 @@ class _PartitionExtras(_Section):
     pingpong_bytes: Count | None = None
     mpi_bytes: Count | None = None
     mpi_launcher: Name | None = None
+    site_binding: Names | None = None
     osu: _Osu | None = None
     rccl: _Rccl | None = None
 
@@ -105,6 +106,7 @@ class _EnvironmentExtras(_Section):
     rccl_folder: Name | None = None
     rccl_version: Name | None = None
     rccl_network: Name | None = None
+    spack_environment: Name | None = None
 
 
 class _Environment(_Section):

@@ -1,0 +1,203 @@
+"""`fabricheck references`: which references a system has, and what each of them rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck import partitions
+from fabricheck.calibration.changes import said
+from fabricheck.calibration.files import REDUCED
+from fabricheck.cli import output
+from fabricheck.cli.results import AsJson
+from fabricheck.coverage import checks_folders
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.references import at_hand, dry_run
+from fabricheck.references.listing import MISSING, REPORT_ONLY, Row, Source, rows
+from fabricheck.references.stated import References, folder
+
+#: The exit code where a check has no reference of a metric, or told nothing of itself.
+INCOMPLETE = 9
+
+#: How ROCm and CUDA are written.
+WORDS = {"rocm": "ROCm", "cuda": "CUDA"}
+
+
+def references(
+    system: Annotated[
+        str, typer.Option("--system", help="System or partition, as lumi or lumi:gpu.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Show the reference of each metric, and what it rests on (docs/references.md).
+
+    The metrics are those of a dry run of all checks that the system's environments can run, and so
+    is what ReFrame will use. Ends with 9 where a metric has no reference.
+    """
+    sites = partitions.read_sites()
+    if sites is None:
+        raise NotFoundError(
+            "The sites were not found, or can not be read: run this in the repository."
+        )
+    chosen = _partitions(sites, system)
+    found = References(folder())
+    told = dry_run.ask(system, checks_folders())
+    sets = {name: one["extras"].get("references") for name, one in chosen.items()}
+    shown = list(rows(told, found, sets))
+    silent = _silent(told, chosen)
+    versions = _at_hand(sites, chosen)
+    if as_json:
+        output.write_json(
+            {
+                "system": system,
+                "references": [asdict(row) for row in shown],
+                "told_nothing": silent,
+                "at_hand": versions,
+            }
+        )
+    else:
+        _print(shown, silent, versions)
+    if silent or any(row.kind == MISSING for row in shown):
+        raise typer.Exit(INCOMPLETE)
+
+
+def _partitions(sites: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
+    every = {
+        f"{one['name']}:{partition['name']}": partition
+        for one in sites["systems"]
+        for partition in one["partitions"]
+    }
+    chosen = {name: one for name, one in every.items() if system in (name, name.split(":")[0])}
+    if not chosen:
+        raise UsageError(f"There is no system or partition {system}; there are {', '.join(every)}.")
+    return chosen
+
+
+def _silent(told: Sequence[dry_run.Told], chosen: Mapping[str, Any]) -> list[str]:
+    """Return the checks, with their partition, that are expected and told nothing."""
+    heard = {(one.check, one.partition) for one in told}
+    return [
+        f"{check} on {name}"
+        for name, partition in chosen.items()
+        for check in partition["extras"]["expected_checks"]
+        if (check, name) not in heard
+    ]
+
+
+def _at_hand(sites: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return by partition the versions of ROCm or CUDA of its environments, where known."""
+    found: dict[str, dict[str, str]] = {}
+    for name, partition in chosen.items():
+        for environment in sites["environments"]:
+            targets = environment.get("target_systems", ["*"])
+            here = {"*", name, name.split(":")[0]} & set(targets)
+            if here and environment["name"] in partition["environs"]:
+                version = at_hand.version(environment)
+                if version:
+                    found.setdefault(name, {})[environment["extras"]["runtime"]] = version
+    return found
+
+
+def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]) -> None:
+    console = output.console()
+    documents = dict.fromkeys(_document(one) for row in shown for one in row.sources)
+    numbers = {one: number for number, one in enumerate(documents, 1)}
+    for (partition, check), own in _by_check(shown).items():
+        console.print(f"{check} on {partition}", style="bold")
+        table = output.table("  Metric", "Reference", "Kind", "What it rests on")
+        free: dict[str, list[str]] = {}
+        for name, row in _together(own):
+            if row.kind == REPORT_ONLY:
+                free.setdefault(row.how, []).append(name)
+                continue
+            cited = dict.fromkeys(numbers[_document(one)] for one in row.sources)
+            rests = " ".join([row.how, *(f"[{number}]" for number in cited)])
+            entry = "-" if row.entry is None else said(row.entry)
+            table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(rests.strip()))
+        if table.row_count:
+            console.print(table)
+        for why, names in free.items():
+            reason = f" ({why})" if why else ""
+            console.print(output.plain(f"  Report only{reason}: {', '.join(names)}"))
+    console.print("* stands for worst and median, or for the best and the worst block.")
+    _print_sources(console, numbers, shown)
+    for name, known in versions.items():
+        _print_versions(console, name, known, [row for row in shown if row.partition == name])
+    for name in sorted({row.partition for row in shown} - versions.keys()):
+        console.print(f"{name}: which version of ROCm or CUDA is at hand is not known here.")
+    _print_end(console, shown, silent)
+
+
+def _by_check(shown: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in shown:
+        found.setdefault((row.partition, row.check), []).append(row)
+    return found
+
+
+def _together(own: Sequence[Row]) -> list[tuple[str, Row]]:
+    """Return the rows of a check by name; worst and median are one where they are alike."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in own:
+        stem = REDUCED.sub("", row.metric)
+        groups.setdefault((stem, row.entry, row.kind, row.how, row.sources), []).append(row)
+    return [
+        (own[0].metric if len(own) == 1 else f"{key[0]}_*", own[0]) for key, own in groups.items()
+    ]
+
+
+def _print_sources(console: Any, numbers: Mapping[Any, int], shown: Sequence[Row]) -> None:
+    for key, number in numbers.items():
+        here = [one for row in shown for one in row.sources if _document(one) == key]
+        first = here[0]
+        versions = ", ".join(f"{WORDS[name]} {version}" for name, version in first.versions)
+        known = f", measured with {versions}" if versions else ", versions not stated"
+        of = f" (of {first.system}{known})" if first.system else ""
+        places = "; ".join(dict.fromkeys(one.where for one in here))
+        console.print(output.plain(f"[{number}] {first.title}{of}: {places}"))
+
+
+def _document(source: Source) -> tuple[Any, ...]:
+    """Return what one line of the sources is for: all places in a document with equal versions."""
+    return (source.title, source.system, source.versions)
+
+
+def _print_versions(console: Any, name: str, known: Mapping[str, str], own: Sequence[Row]) -> None:
+    for runtime, version in known.items():
+        other: Counter[str] = Counter()
+        for row in own:
+            stated = {v for one in row.sources for word, v in one.versions if word == runtime}
+            for old in {one for one in stated if at_hand.major(one) != at_hand.major(version)}:
+                other[old] += 1
+        word = WORDS[runtime]
+        console.print(f"{name} has {word} {version}.")
+        for old, count in sorted(other.items()):
+            console.print(
+                f"{count} of its references were measured with {word} {old}, another major version."
+            )
+
+
+def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> None:
+    kinds = Counter(row.kind for row in shown)
+    gating = sum(count for kind, count in kinds.items() if kind not in (REPORT_ONLY, MISSING))
+    each = ", ".join(f"{kinds[kind]} {word}" for kind, word in (
+        ("published", "published"), ("derived", "derived"), ("calibration", "calibrated")
+    ))  # fmt: skip
+    console.print(
+        f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
+        f"only, {kinds[MISSING]} have no reference."
+    )
+    for row in shown:
+        if row.kind == MISSING:
+            console.print(f"{row.check} {row.metric} on {row.partition} has no reference.")
+    for one in silent:
+        console.print(f"{one} told nothing: a dry run says why (reframe --dry-run).")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("references")(references)

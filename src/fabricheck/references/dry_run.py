@@ -1,0 +1,71 @@
+"""Which metrics and references the checks of a system have: asked of ReFrame, by a dry run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.rfm.folder import VARIABLE as RESULTS_VARIABLE
+from fabricheck.rfm.recorded import VARIABLE
+
+SETTINGS = Path(__file__).resolve().parents[3] / "config" / "settings.py"
+
+#: A dry run takes seconds; this is for a machine that does something else.
+LIMIT_S = 300
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a check told of itself; of each metric its ``unit`` and ``entry``, None for none."""
+
+    check: str
+    partition: str
+    environment: str
+    metrics: dict[str, dict[str, Any]]
+
+
+def ask(system: str, checks: Sequence[Path]) -> list[Told]:
+    """Return what the checks tell, in ReFrame's order.
+
+    :param system: as ReFrame's option: a system, or ``system:partition``.
+    :param checks: the folders of checks.
+    :raises NotFoundError: when there are no checks.
+    :raises InvalidInputError: when no check told anything, with the last that ReFrame said.
+    """
+    if not checks:
+        raise NotFoundError("The checks were not found: run this in the repository.")
+    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
+        file = Path(folder) / "metrics"
+        environment = {
+            "RFM_CONFIG_FILES": str(SETTINGS),
+            **os.environ,
+            RESULTS_VARIABLE: folder,
+            VARIABLE: str(file),
+        }
+        command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
+        command += [f"--system={system}", "--dry-run"]
+        for one in checks:
+            command += ["-c", str(one)]
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            raise InvalidInputError(
+                f"ReFrame's dry run on {system} took more than {LIMIT_S} s."
+            ) from None
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    if not lines:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+        raise InvalidInputError(
+            f"ReFrame's dry run on {system} reached no check; it said: {said[-1]}"
+        )
+    return [Told(**json.loads(line)) for line in lines]

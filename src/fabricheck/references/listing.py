@@ -1,0 +1,149 @@
+"""What `fabricheck references` shows: of every metric its reference, and what that rests on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabricheck.calibration import record as calibrations
+from fabricheck.errors import InvalidInputError
+from fabricheck.references.dry_run import Told
+from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
+from fabricheck.references.stated import References, requires
+
+REPORT_ONLY = "report only"
+MISSING = "none"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A place that values are from: a document, a node model, or a record of a calibration.
+
+    versions: of ROCm or CUDA, as far as they are known. system: the machine of the values.
+    """
+
+    title: str
+    where: str
+    system: str | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of a check: its reference, of which kind that is, how it came about, and whence.
+
+    kind: published, derived, calibration, report only, or none.
+    """
+
+    check: str
+    partition: str
+    metric: str
+    unit: str
+    entry: tuple[Any, ...] | None
+    kind: str
+    how: str = ""
+    sources: tuple[Source, ...] = ()
+
+
+def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]) -> Iterator[Row]:
+    """Yield a row for each metric that the checks told of.
+
+    :param sets: by partition the set of references that it names.
+    :raises InvalidInputError: when ReFrame's reference is another one than the file's, or what is
+        said of its origin is not complete.
+    """
+    for one in told:
+        key = found.key(one.check, one.partition, sets.get(one.partition))
+        entries = found.entries(one.check, key) if key else {}
+        for metric, about in one.metrics.items():
+            entry, unit = about["entry"], about["unit"]
+            place = (one.check, one.partition, metric, unit)
+            if entry is None:
+                yield Row(*place, None, MISSING)
+                continue
+            if key is None or _plain(entries.get(metric)) != _plain(entry):
+                raise InvalidInputError(
+                    f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, and "
+                    f"{found.folder} has {entries.get(metric)}."
+                )
+            kind, how, sources = _of(found, one.check, key, metric, entry)
+            yield Row(*place, tuple(entry), kind, how, tuple(sources))
+
+
+def _plain(entry: Any) -> list[Any] | None:
+    # ['$xfail', why, [value, lower, upper, unit]] is an expected failure.
+    if isinstance(entry, (list, tuple)) and entry and entry[0] == "$xfail":
+        entry = entry[-1]
+    return None if entry is None else list(entry)
+
+
+def _of(
+    found: References, check: str, key: str, metric: str, entry: Sequence[Any]
+) -> tuple[str, str, list[Source]]:
+    origin = found.origin(check, key, metric)
+    if origin is not None and origin.kind == "calibration":
+        return _of_a_calibration(found, origin, check, metric, entry)
+    if not requires(entry):
+        return REPORT_ONLY, (origin.why if origin and origin.kind == REPORT_ONLY else "") or "", []
+    if origin is None:
+        raise InvalidInputError(
+            f"{found.folder / found.file_of[check]}: {metric} of {key} does not say where its "
+            "value is from."
+        )
+    if origin.by_definition:
+        return origin.kind, origin.why or origin.definition or "", []
+    how: list[str] = []
+    sources: list[Source] = []
+    names = record_names(origin)
+    if names:
+        first = names[0] if len(names) == 1 else f"{names[0]} .. {names[-1]}"
+        reduced = "" if len(names) == 1 else f", {origin.statistic} of {len(names)}"
+        how.append(f"{first}{reduced}")
+        sources += dict.fromkeys(_document(found, name) for name in names)
+    if origin.peak is not None:
+        peak = peak_gbs(origin, found.data)
+        part = "" if origin.efficiency is None else f" x {origin.efficiency:g}"
+        how.append(f"peak {peak:g} GB/s{part}")
+        key, fact = peak_fact(origin)
+        sources.append(Source(f"node model {origin.map}", f"{key}, {fact.kind}"))
+    if origin.factor is not None:
+        how.append(f"x {origin.factor:g}")
+    if origin.why:
+        how.append(f"({origin.why})")
+    return origin.kind, " ".join(how), sources
+
+
+def _document(found: References, name: str) -> Source:
+    record = found.data.record(name)
+    return Source(
+        record["source"]["title"],
+        record["source"].get("where", ""),
+        record["system"],
+        tuple(found.data.versions(name).items()),
+    )
+
+
+@functools.cache
+def _read_calibration(folder: Any, name: str) -> calibrations.Record:
+    return calibrations.read(folder / name)
+
+
+def _of_a_calibration(
+    found: References, origin: Origin, check: str, metric: str, entry: Sequence[Any]
+) -> tuple[str, str, list[Source]]:
+    assert origin.record is not None
+    record = _read_calibration(found.folder, origin.record)
+    one = record.checks.get(check, {}).get(metric)
+    kind = "calibration" if requires(entry) else REPORT_ONLY
+    if one is None:
+        return kind, f"not measured on {record.partition}", []
+    dates = sorted(session.date[:10] for session in record.sessions)
+    span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    how = f"median of {one.n} sessions" if requires(entry) else one.why
+    runtimes = sorted({each["runtime"] for each in record.versions} - {"none"})
+    word = "cuda" if any(each["runtime"] == "cuda" for each in record.programs) else "rocm"
+    versions = tuple((word, version) for version in runtimes)
+    place = f"{len(record.sessions)} sessions, {span}"
+    return kind, how, [Source(origin.record, place, record.partition, versions)]

@@ -1,0 +1,189 @@
+"""Where the value of a reference is from, and the way back to it."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fabricheck.errors import InvalidInputError
+from fabricheck.node import NodeModel
+from fabricheck.node import load as load_node
+from fabricheck.node.schema import Quantity
+from fabricheck.references.published import Published
+
+Statistic = Literal["value", "median", "mean", "least"]
+
+STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    "value": lambda values: values[0],
+    "median": statistics.median,
+    "mean": statistics.mean,
+    "least": min,
+}
+
+#: A node model, read once.
+load = functools.cache(load_node)
+
+#: Of a node model only these kinds of a peak are a ground for a limit: no assumption fails a node.
+SOUND = ("published", "measured", "derived")
+
+
+class Origin(BaseModel):
+    """What x-provenance says of a metric; docs/references.md explains the keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    kind: Literal["published", "derived", "calibration", "report only"]
+    records: tuple[str, ...] = ()
+    statistic: Statistic | None = None
+    link_class: str | None = Field(None, alias="class")
+    map: str | None = None
+    system: str | None = None
+    factor: float | None = None
+    peak: Literal["pair", "host_link", "memory"] | None = None
+    times: int = 1
+    efficiency: float | None = Field(None, gt=0, le=1)
+    why: str | None = None
+    definition: str | None = Field(None, alias="from")
+    record: str | None = None
+    measured_on: str | None = None
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Origin:
+        if self.records and (self.statistic is None or self.system is None):
+            raise ValueError("records need a statistic and the system that they are of")
+        if self.link_class is not None and self.map is None:
+            raise ValueError("a class needs the node model (map) whose pairs are meant")
+        if self.kind == "published" and (not self.records or self.peak or self.efficiency):
+            raise ValueError("a published value needs records, and nothing else")
+        if self.kind == "calibration" and not self.record:
+            raise ValueError("a calibration needs its record")
+        if self.kind == "derived":
+            self._is_derived()
+        return self
+
+    def _is_derived(self) -> None:
+        if self.peak is not None:
+            if self.map is None:
+                raise ValueError("a peak needs the node model (map) that states it")
+            if (self.efficiency is None) == (not self.records):
+                raise ValueError("of a peak either an efficiency is stated, or records of it are")
+            if self.efficiency is not None and not self.why:
+                raise ValueError("an efficiency needs its reason")
+        elif not self.records and not (self.why or self.definition):
+            raise ValueError("a derived value needs records, a peak, or the reason (why)")
+
+    @property
+    def by_definition(self) -> bool:
+        """Whether the value needs no measurement: a count of faults, the whole of itself."""
+        return self.kind == "derived" and not self.records and self.peak is None
+
+
+def read(stated: Mapping[str, Any], place: str) -> Origin:
+    """Return an origin as a reference file states it.
+
+    :param place: file, partition and metric, for the sentence.
+    :raises InvalidInputError: when something is missing, unknown or does not go together.
+    """
+    try:
+        return Origin.model_validate(stated)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        raise InvalidInputError(f"{place}: {f'{where}: ' if where else ''}{said}.") from None
+
+
+def record_names(origin: Origin) -> list[str]:
+    """Return the ids of the records: of a class those of every ordered pair of it.
+
+    :raises InvalidInputError: when the node model has no such class.
+    """
+    if not any("{" in name for name in origin.records):
+        return list(origin.records)
+    assert origin.map is not None and origin.link_class is not None
+    ordered = [
+        pair for a, b in _pairs(load(origin.map), origin.link_class) for pair in ((a, b), (b, a))
+    ]
+    return [name.format_map({"from": a, "to": b}) for name in origin.records for a, b in ordered]
+
+
+def _pairs(node: NodeModel, name: str) -> Sequence[tuple[int, int]]:
+    for link_class, pairs in node.link_classes.items():
+        if link_class.name == name:
+            return pairs
+    raise InvalidInputError(f"{node.file}: the node has no pair of the link class {name}.")
+
+
+def follow(origin: Origin, data: Published) -> tuple[float, str]:
+    """Compute a value from its origin; return it with its unit, GB/s, us or percent.
+
+    :raises InvalidInputError: for a missing or secondary record, records of several units or of
+        another system than stated, and a peak that is assumed or rests on a secondary record.
+    """
+    value, unit = _of_records(origin, data) if origin.records else (1.0, "part")
+    if origin.peak is not None:
+        part = value / 100 if unit == "percent" else value
+        value = peak_gbs(origin, data) * (origin.efficiency or 1.0) * part
+        unit = "GB/s"
+    return value * (origin.factor or 1.0), unit
+
+
+def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
+    names = record_names(origin)
+    values = [data.value(name) for name in names]
+    for name in names:
+        _refuse_secondary(name, data)
+        system = data.record(name)["system"]
+        if system != origin.system:
+            raise InvalidInputError(f"Record {name} is of {system}, not of {origin.system}.")
+    units = {unit for _, unit in values}
+    if len(units) > 1:
+        raise InvalidInputError(f"Records {', '.join(names)} are of several units.")
+    assert origin.statistic is not None
+    return STATISTICS[origin.statistic]([value for value, _ in values]), units.pop()
+
+
+def _refuse_secondary(name: str, data: Published) -> None:
+    if data.record(name).get("secondary"):
+        raise InvalidInputError(
+            f"Record {name} is secondary: it needs the original before anything rests on it."
+        )
+
+
+def peak_gbs(origin: Origin, data: Published) -> float:
+    """Return the peak of the node model that an origin names, in GB/s, times what it counts.
+
+    :raises InvalidInputError: when the peak is assumed or unknown, or of a secondary record.
+    """
+    assert origin.map is not None
+    node = load(origin.map)
+    key, fact = peak_fact(origin)
+    if fact.kind not in SOUND:
+        raise InvalidInputError(f"{node.file}: {key} is {fact.kind}, and no ground for a limit.")
+    if fact.record:
+        _refuse_secondary(fact.record, data)
+    if origin.peak == "pair":
+        a, b = _pairs(node, str(origin.link_class))[0]
+        return origin.times * node.peer_peak_gbs(a, b)
+    device = node.devices[0]
+    return origin.times * (
+        device.host_link_gbs if origin.peak == "host_link" else device.memory_peak_gbs
+    )
+
+
+def peak_fact(origin: Origin) -> tuple[str, Quantity]:
+    """Return the key of the peak in the file of its node model, and what is said of it there."""
+    assert origin.map is not None
+    node = load(origin.map)
+    key = {
+        "pair": "links.peak_gbs" if node.switch is None else "switch.peak_gbs",
+        "host_link": "host_link.peak_gbs",
+        "memory": "devices.memory_peak_gbs",
+    }[str(origin.peak)]
+    fact = node.facts[key]
+    assert isinstance(fact, Quantity)
+    return key, fact

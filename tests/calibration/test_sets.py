@@ -1,0 +1,110 @@
+"""A partition with a set of references: its calibration begins with the set's, and leaves it."""
+
+import pytest
+import yaml
+
+from fabricheck.calibration import changes, record
+from fabricheck.calibration.gathering import gather
+from fabricheck.cli import calibrate
+from fabricheck.references.origin import follow
+from fabricheck.references.stated import OWN_FOLDER, References
+from repeated_sessions import PARTITION, measured, several
+
+STEADY = [1450.0, 1450.5, 1449.5, 1450.0, 1450.2, 1449.9]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The reference files, without the entries that local:host has of its own."""
+    references = tmp_path / "references"
+    references.mkdir()
+    for name in ("stream.yaml", "affinity.yaml"):
+        text = (OWN_FOLDER / name).read_text()
+        assert "\n  local:host:" in text
+        (references / name).write_text(text.replace("\n  local:host:", "\n  once:here:"))
+    return references
+
+
+def calibrated(folder, sessions, accept_looser=False):
+    made = record.build(gather(sessions, PARTITION), PARTITION)
+    proposal = changes.propose(made, folder, "lumi")
+    changes.write(proposal, accept_looser)
+    return proposal
+
+
+def content(folder):
+    return yaml.load((folder / "stream.yaml").read_text(), Loader=yaml.CSafeLoader)
+
+
+def test_the_sets_entries_stay_where_nothing_was_calibrated(folder, tmp_path):
+    before = content(folder)
+    calibrated(folder, several(tmp_path, STEADY))
+    after = content(folder)
+    own = after["stream_local"].pop(PARTITION)
+    assert own["copy_worst"] == [1450.0, -0.02, None, "GB/s"]
+    assert own | {"copy_worst": None} == before["stream_local"]["lumi"] | {"copy_worst": None}
+    # Sets and other checks are as they were: those still find the set.
+    assert after["stream_local"] == before["stream_local"]
+    assert [after[check] == before[check] for check in ("stream_scan",)] == [True]
+    origins = after["x-provenance"].pop(PARTITION)
+    assert after["x-provenance"] == before["x-provenance"]
+    assert origins["kind"] == "calibration"
+    assert "stream_local.copy_worst" not in origins
+    assert origins["stream_local.copy_median"] == before["x-provenance"]["lumi"]["copy"]
+
+
+def test_every_number_can_be_followed_afterwards(folder, tmp_path):
+    calibrated(folder, several(tmp_path, STEADY))
+    found = References(folder)
+    kinds = {}
+    for metric, (value, *_) in found.entries("stream_local", PARTITION).items():
+        origin = found.origin("stream_local", PARTITION, metric)
+        kinds[metric] = origin.kind
+        if origin.kind != "calibration":
+            assert follow(origin, found.data) == (value, "GB/s")
+    assert kinds.pop("copy_worst") == "calibration"
+    assert set(kinds.values()) == {"published", "derived"}
+    assert found.key("stream_local", PARTITION, "lumi") == PARTITION
+    assert found.key("stream_scan", PARTITION, "lumi") == "lumi"
+
+
+def test_a_limit_of_the_set_stays_where_the_sessions_give_none(folder, tmp_path):
+    noisy = [1450.0, 1000.0, 1450.0, 900.0, 1450.0, 1100.0]
+    proposal = calibrated(folder, several(tmp_path, noisy))
+    assert any("copy_worst: [1400, -0.05, null, GB/s] stays" in note for note in proposal.notes)
+    assert PARTITION not in content(folder)["stream_local"]
+
+
+def test_it_stays_at_the_next_calibration_too(folder, tmp_path):
+    calibrated(folder, several(tmp_path, STEADY))
+    later = [
+        measured(tmp_path, 10 + number, {"copy_worst": value, "copy_median": noisy}, 60.0 * number)
+        for number, (value, noisy) in enumerate(
+            zip(STEADY, [1.0, 2000.0, 3.0, 900.0, 1.0, 9.0], strict=True)
+        )
+    ]
+    proposal = calibrated(folder, later)
+    assert any("copy_median" in note and "stays" in note for note in proposal.notes)
+    own = content(folder)["stream_local"][PARTITION]
+    assert own["copy_median"] == [1400, -0.05, None, "GB/s"]
+    assert own["copy_worst"][0] == 1450.0
+
+
+def test_a_value_below_that_of_the_set_is_looser(folder, tmp_path):
+    with pytest.raises(changes.UsageError, match="would be looser"):
+        calibrated(folder, several(tmp_path, [value - 400 for value in STEADY]))
+    calibrated(folder, several(tmp_path / "again", STEADY))
+
+
+def test_counts_alone_leave_the_set_in_place(folder, tmp_path):
+    sessions = [measured(tmp_path, number, {"misplaced": 0.0}, 60.0 * number, check="affinity",
+                         unit="count") for number in range(6)]  # fmt: skip
+    text = (folder / "affinity.yaml").read_text()
+    calibrated(folder, sessions)
+    assert (folder / "affinity.yaml").read_text() == text
+
+
+def test_the_set_is_the_one_that_the_site_names():
+    assert calibrate._set_of("lumi:gpu") == "lumi"
+    assert calibrate._set_of("h200:x2") is None
+    assert calibrate._set_of("nowhere:x") is None

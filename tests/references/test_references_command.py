@@ -1,0 +1,201 @@
+"""`fabricheck references`: what it says of each metric, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck import partitions
+from fabricheck.cli import app, output
+from fabricheck.cli import references as command
+from fabricheck.errors import InvalidInputError
+from fabricheck.references import at_hand, dry_run, listing
+from fabricheck.references.stated import OWN_FOLDER, PREFIX_VARIABLE, References
+
+GPU = "lumi:gpu"
+STREAM = {
+    "copy_worst": {"unit": "GB/s", "entry": [1400, -0.05, None, "GB/s"]},
+    "copy_median": {"unit": "GB/s", "entry": [1400, -0.05, None, "GB/s"]},
+}
+SCAN = {"triad_worst_block": {"unit": "GB/s", "entry": [0, None, None, "GB/s"]}}
+SUM = {"copy_all_sum": {"unit": "GB/s", "entry": [204.8, -0.25, None, "GB/s"]}}
+PEERS = {"read_switch18_worst": {"unit": "GB/s", "entry": [360, -0.1, None, "GB/s"]}}
+COUNT = {"misplaced": {"unit": "count", "entry": [0, 0, 0, "count"]}}
+
+
+def told(check: str, metrics: dict, partition: str = GPU) -> dry_run.Told:
+    return dry_run.Told(check, partition, "rocm", metrics)
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """Let the dry run tell what a test says, and the sites expect that."""
+    found: list[dry_run.Told] = []
+    sites = partitions.read_sites()
+
+    def asked(system, folders):
+        return list(found)
+
+    def chosen(sites, system):
+        every = {one.partition: one for one in found}
+        return {
+            name: {
+                "extras": {
+                    "references": {"lumi": "lumi", "nvidia": "nvidia"}.get(name.split(":")[0]),
+                    "expected_checks": sorted(
+                        {one.check for one in found if one.partition == name}
+                    ),
+                },
+                "environs": ["rocm", "cuda"],
+            }
+            for name in every
+        }
+
+    monkeypatch.setattr(dry_run, "ask", asked)
+    monkeypatch.setattr(command, "_partitions", chosen)
+    monkeypatch.setattr(partitions, "read_sites", lambda: sites)
+    monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
+    return found
+
+
+def run(*arguments: str, code: int = 0):
+    result = CliRunner().invoke(app, ["references", "--system", GPU, *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def text(code: int = 0) -> str:
+    result = run(code=code)
+    assert all(len(line) <= output.PIPED_WIDTH for line in result.stdout.splitlines())
+    return " ".join(result.stdout.split())
+
+
+def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_with(checks):
+    checks.append(told("stream_local", STREAM))
+    said = text()
+    assert "copy_* [1400, -0.05, null, GB/s] published paper-stream-local [1]" in said
+    assert "[1] Schieffer et al." in said
+    assert "(of dardel, measured with ROCm 5.7.0): V.B l.237" in said
+    assert "2 metrics: 2 have a limit (2 published, 0 derived, 0 calibrated), 0 are report" in said
+
+
+def test_derived_values_say_of_what(checks):
+    checks.append(told("stream_concurrent", SUM))
+    checks.append(told("p2p_kernel", PEERS, "nvidia:node"))
+    said = text()
+    assert "[204.8, -0.25, null, GB/s] derived paper-ddr-bw x 1" in said
+    assert "derived peak 450 GB/s x 0.8 (kernels reached 0.83" in said
+    assert "node model h200: switch.peak_gbs, derived" in said
+
+
+def test_report_only_and_calibrated_values_are_told_apart(checks):
+    checks.append(told("stream_scan", SCAN))
+    entry = References(OWN_FOLDER).entries("stream_local", "h200:x2")["copy_worst"]
+    checks.append(told("stream_local", {"copy_worst": {"unit": "GB/s", "entry": entry}}, "h200:x2"))
+    said = text()
+    assert "Report only: triad_worst_block" in said
+    assert "calibration median of 5 sessions [1]" in said
+    assert "[1] calibrations/h200-x2.yaml (of h200:x2, measured with CUDA 13.0): 5 sessions" in said
+    assert "1 have a limit (0 published, 0 derived, 1 calibrated), 1 are report only" in said
+
+
+def test_a_metric_without_a_reference_is_named_and_ends_with_9(checks):
+    checks.append(told("stream_local", STREAM | {"new": {"unit": "GB/s", "entry": None}}))
+    said = text(code=command.INCOMPLETE)
+    assert "new - none" in said
+    assert "1 have no reference." in said
+    assert f"stream_local new on {GPU} has no reference." in said
+
+
+def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypatch):
+    checks.append(told("stream_local", STREAM))
+    whole = command._partitions
+
+    def one_more(sites, system):
+        found = whole(sites, system)
+        found[GPU]["extras"]["expected_checks"].append("memcpy_numa")
+        return found
+
+    monkeypatch.setattr(command, "_partitions", one_more)
+    assert f"memcpy_numa on {GPU} told nothing" in text(code=command.INCOMPLETE)
+
+
+def test_another_major_version_is_said(checks, monkeypatch):
+    checks.append(told("stream_local", STREAM))
+    checks.append(told("affinity", COUNT))
+    for version, expected in (("6.2.4", True), ("5.2.0", False)):
+        monkeypatch.setattr(at_hand, "version", lambda environment, v=version: v)
+        said = text()
+        assert f"{GPU} has ROCm {version}." in said
+        other = "2 of its references were measured with ROCm 5.7.0, another major version."
+        assert (other in said) is expected
+
+
+def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
+    environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
+    installed, committed = tmp_path / "build", tmp_path / "spack-env"
+    assert at_hand.version(environment, (installed, committed)) is None
+    (committed / "lumi").mkdir(parents=True)
+    lock = {"concrete_specs": {"a": {"name": "cmake", "version": "3"},
+                               "b": {"name": "hip", "version": "6.2.4"}}}  # fmt: skip
+    (committed / "lumi" / "spack.lock").write_text(json.dumps(lock))
+    assert at_hand.version(environment, (installed, committed)) == "6.2.4"
+    assert at_hand.version({"extras": {"runtime": "rocm"}}, (committed,)) is None
+    shutil.copytree(committed, installed)
+    (installed / "lumi" / "spack.lock").write_text("{")
+    with pytest.raises(InvalidInputError, match=r"spack\.lock: is no lock of Spack"):
+        at_hand.version(environment, (installed, committed))
+
+
+def test_json_has_every_metric(checks):
+    checks.append(told("stream_local", STREAM))
+    found = json.loads(run("--json").stdout)
+    assert [row["metric"] for row in found["references"]] == ["copy_worst", "copy_median"]
+    assert found["references"][0]["sources"][0]["versions"] == [["rocm", "5.7.0"]]
+    assert found["told_nothing"] == []
+
+
+def test_a_reference_that_reframe_does_not_use_is_refused(checks):
+    checks.append(told("stream_local", {"copy_worst": STREAM["copy_worst"] | {"entry": [9, 0, 0]}}))
+    result = run(code=4)
+    assert "ReFrame uses [9, 0, 0], and" in result.stderr
+
+
+def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch):
+    content = (OWN_FOLDER / "stream.yaml").read_text()
+    (tmp_path / "stream.yaml").write_text(content.replace("copy_worst: [1400,", "copy_worst: [7,"))
+    monkeypatch.setenv(PREFIX_VARIABLE, str(tmp_path))
+    checks.append(told("stream_local", STREAM))
+    assert str(tmp_path) in run(code=4).stderr
+
+
+@pytest.mark.parametrize("system", ["lumy", "lumi:cpu", ":gpu", ""])
+def test_an_unknown_system_is_one_sentence(system):
+    result = CliRunner().invoke(app, ["references", "--system", system])
+    assert result.exit_code == 2
+    assert "There is no system or partition" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_expected_failures_are_compared_by_their_reference():
+    entry = [1400, -0.05, None, "GB/s"]
+    assert listing._plain(["$xfail", "known", entry]) == entry
+
+
+@pytest.mark.slow
+def test_a_real_dry_run_tells_what_reframe_will_use(monkeypatch, tmp_path):
+    """Every metric of all checks of LUMI-G has a reference, and each is the file's."""
+    monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
+    monkeypatch.chdir(Path(__file__).resolve().parents[2])
+    result = CliRunner().invoke(app, ["references", "--system", "lumi", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)["references"]
+    assert {row["partition"] for row in found} == {GPU}
+    kinds = {(row["check"], row["metric"]): row["kind"] for row in found}
+    assert kinds["p2p_kernel", "write_quad_worst"] == "published"
+    assert kinds["p2p_kernel", "read_quad_worst"] == "report only"
+    assert len(kinds) > 300

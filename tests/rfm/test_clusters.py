@@ -1,0 +1,111 @@
+"""What the sites with a batch system share: how a partition is reached, and what it must run."""
+
+from __future__ import annotations
+
+import pytest
+from reframe.core.exceptions import ConfigError
+
+from fabricheck.rfm import clusters, this_machine
+
+INSIDE = {"SLURM_JOB_ID": "7"}
+
+
+def test_on_a_login_node_each_check_is_a_job():
+    assert clusters.reached("gpu", "--gres=gpu:4", environment={}) == {
+        "scheduler": "slurm",
+        "launcher": "srun",
+        "max_jobs": 4,
+        "access": ["--partition=gpu", "--gres=gpu:4"],
+        "sched_options": {"use_nodes_option": True},
+    }
+
+
+def test_who_asks_and_where_is_said_by_variables():
+    environment = {
+        "FABRICHECK_ACCOUNT": "project_1",
+        "FABRICHECK_RESERVATION": "night",
+        "FABRICHECK_QOS": "debug",
+        "FABRICHECK_QUEUE": "dev",
+        "FABRICHECK_SCHEDULER": "squeue",
+    }
+    found = clusters.reached("gpu", environment=environment)
+    assert found["scheduler"] == "squeue"
+    assert found["access"] == [
+        "--partition=dev",
+        "--account=project_1",
+        "--reservation=night",
+        "--qos=debug",
+    ]
+
+
+def test_inside_an_allocation_each_check_is_a_step():
+    found = clusters.reached("gpu", environment=INSIDE)
+    assert (found["scheduler"], found["launcher"], found["max_jobs"]) == ("local", "srun", 1)
+
+
+@pytest.mark.parametrize(
+    ("environment", "names"),
+    [
+        ({}, ["a", "b"]),
+        # Left over from elsewhere: no job is around this session.
+        ({"SLURM_JOB_PARTITION": "gpu-b"}, ["a", "b"]),
+        (INSIDE | {"SLURM_JOB_PARTITION": "gpu-b"}, ["b"]),
+        (INSIDE | {"SLURM_JOB_PARTITION": "other"}, ["a", "b"]),
+    ],
+)
+def test_inside_an_allocation_only_the_partition_of_its_nodes_is_there(environment, names):
+    partitions = [{"name": one, "access": [f"--partition=gpu-{one}"]} for one in ("a", "b")]
+    found = clusters.of_this_job(*partitions, environment=environment)
+    assert [one["name"] for one in found] == names
+
+
+def test_a_partition_is_what_its_node_model_is(monkeypatch):
+    monkeypatch.delenv(clusters.RCCL_TESTS, raising=False)
+    amd = clusters.node("mi250x", references="lumi", noise_limit=0.2)
+    assert amd["devices"] == [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}]
+    assert {"sdma", "xnack", "several_domains"} <= set(amd["features"])
+    assert {"memcpy_numa", "p2p_engine_off", "pingpong_half_rotated"} <= set(
+        amd["extras"]["expected_checks"]
+    )
+    assert "rccl_scan" not in amd["extras"]["expected_checks"]
+    assert (amd["extras"]["references"], amd["extras"]["noise_limit"]) == ("lumi", 0.2)
+    nvidia = clusters.node("h200", references="nvidia")
+    assert not {"sdma", "xnack", "several_domains"} & set(nvidia["features"])
+    assert "rccl_scan" in nvidia["extras"]["expected_checks"]
+    assert "affinity_site" not in nvidia["extras"]["expected_checks"]
+
+
+def test_a_node_model_that_is_not_there_is_one_sentence():
+    with pytest.raises(ConfigError, match="There is no node model 'b200'"):
+        clusters.node("b200", references="nvidia")
+
+
+def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
+    for name in ("ROCM_PROGRAMS", "ROCM_OSU", "RCCL_TESTS"):
+        monkeypatch.delenv(f"FABRICHECK_{name}", raising=False)
+    view = clusters.ROOT / "build" / "spack" / "lumi" / "view"
+    found = clusters.programs("rocm", "lumi")
+    assert "rccl-tests" not in found["features"] and "rccl_folder" not in found["extras"]
+    assert found["extras"] == {
+        "runtime": "rocm",
+        "programs": str(view / "bin"),
+        "osu_folder": str(view / "libexec" / "osu-micro-benchmarks"),
+        "build_command": "spack-env/install lumi",
+        "spack_environment": "lumi",
+    }
+    for name in ("ROCM_PROGRAMS", "ROCM_OSU", "RCCL_TESTS"):
+        monkeypatch.setenv(f"FABRICHECK_{name}", f"/opt/{name}")
+    found = clusters.programs("rocm", "lumi")
+    folders = [found["extras"][key] for key in ("programs", "osu_folder", "rccl_folder")]
+    assert folders == ["/opt/ROCM_PROGRAMS", "/opt/ROCM_OSU", "/opt/RCCL_TESTS"]
+    assert "rccl-tests" in found["features"]
+
+
+def test_a_machine_is_called_as_the_site_calls_it(monkeypatch):
+    monkeypatch.setattr(this_machine.socket, "gethostname", lambda: "uan01")
+    for name in this_machine.NAMED_BY:
+        monkeypatch.delenv(name, raising=False)
+    assert this_machine.name() == "uan01"
+    monkeypatch.setenv("SNIC_RESOURCE", "dardel")
+    monkeypatch.setenv("LMOD_SYSTEM_NAME", "dardel")
+    assert this_machine.name() == "uan01 dardel"
