@@ -105,6 +105,7 @@ class _EnvironmentExtras(_Section):
     rccl_folder: Name | None = None
     rccl_version: Name | None = None
     rccl_network: Name | None = None
+    spack_environment: Name | None = None
 
 
 class _Environment(_Section):
