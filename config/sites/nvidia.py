@@ -1,0 +1,38 @@
+"""A plain machine with NVIDIA GPUs, without a batch system: --system=nvidia."""
+
+import os
+
+from fabricheck.rfm import clusters
+
+# Which GPUs they are, a name cannot tell: the node model does, h200 unless another is named.
+NODE = os.environ.get("FABRICHECK_NVIDIA_NODE") or "h200"
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "nvidia",
+            "descr": f"This machine, with the NVIDIA GPUs of the node model {NODE}",
+            # No host has this name.
+            "hostnames": ["^$"],
+            "partitions": [
+                {
+                    "name": "node",
+                    "descr": "The GPUs of this machine",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["cuda"],
+                    # Measuring checks of one node never overlap.
+                    "max_jobs": 1,
+                    **clusters.node(NODE, references="nvidia", mpi_launcher="mpirun-openmpi"),
+                }
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "cuda",
+            "target_systems": ["nvidia"],
+            **clusters.programs("cuda", "nvidia"),
+        }
+    ],
+}
