@@ -159,7 +159,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     tests = COLLECTIVE_TESTS[runtime]
     seen = view(spack_environment)
     return {
-        "features": [*PROGRAMS, tests],
+        "features": [*PROGRAMS, tests, "spack"],
         "extras": {
             "runtime": runtime,
             "programs": _folder(f"FABRICHECK_{runtime.upper()}_PROGRAMS", seen / "bin"),
