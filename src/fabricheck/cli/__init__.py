@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck.cli import calibrate, coverage, fidelity, node, results, tools
+from fabricheck.cli import calibrate, coverage, fidelity, node, results, site_check, tools
 from fabricheck.errors import FabricheckError, UsageError
 
 EXIT_CODES = (
@@ -76,6 +76,7 @@ node.register(app)
 fidelity.register(app)
 tools.register(app)
 calibrate.register(app)
+site_check.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -66,7 +66,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
     without_devices = variable(bool, value=False)
 
     only_if_asked_for = True
-    build_system = "CustomBuild"
+    build_system: Any = "CustomBuild"
     build_time_limit = "4h"
     time_limit = "5m"
     sourcesdir = None
@@ -200,9 +200,14 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
             return
         first, *others = self._started()
         self.executable = self._command(launchers.line(self.job, launcher, 1), *first)
-        for program, arguments in others:
-            line = launchers.line(self.job, self._rank_launcher(launcher), self.ranks)
-            self.postrun_cmds = [*self.postrun_cmds, self._command(line, program, arguments)]
+        self.postrun_cmds = [
+            self._command(
+                launchers.line(self.job, self._rank_launcher(launcher), self.ranks),
+                program,
+                arguments,
+            )
+            for program, arguments in others
+        ]
 
     def _started(self) -> list[tuple[str, Sequence[str]]]:
         """Return the programs that are started, and the arguments of each."""

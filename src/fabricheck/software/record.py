@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.errors import FabricheckError, InvalidInputError
 from fabricheck.results.text import read_text
-from fabricheck.rfm import clusters
 from fabricheck.software import lock
 from fabricheck.whole_files import write_all
 
@@ -74,6 +73,8 @@ class _Record(BaseModel):
 
 def home(spack_environment: str) -> Path:
     """Return the working folder of a Spack environment, which holds its lock and its view."""
+    from fabricheck.rfm import clusters  # reads ReFrame, which commands do without
+
     return clusters.view(spack_environment).parent
 
 
