@@ -54,6 +54,10 @@ NO_DEVICE = 3
 _ERROR = re.compile(r"\berror\b|command not found|No such file", re.IGNORECASE)
 
 
+#: How ReFrame's script begins its own lines, which say the command again.
+_FROM_REFRAME = "-reframe:"
+
+
 class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-arg]
     """Builds the programs of an environment and lets them measure a little.
 
@@ -161,7 +165,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
             line.strip()
             for name in (job.stderr, job.stdout)
             for line in (Path(self.stagedir) / name).read_text(errors="replace").splitlines()
-            if line.strip()
+            if line.strip() and not line.startswith(_FROM_REFRAME)
         ]
         errors = [number for number, line in enumerate(lines) if _ERROR.search(line)]
         said = "it said nothing"
