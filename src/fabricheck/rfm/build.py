@@ -324,7 +324,8 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
         if not checkout.has_sources_of(told["commit"]):
             yield (
                 f"{program} on node {node} was built from the commit {told['commit']}, and the "
-                f"checkout is at {checkout.commit()} with other sources."
+                f"checkout is at {checkout.commit()}: their sources are not known to be the same. "
+                "Touch CMakeLists.txt and build again."
             )
         if self.without_devices:
             yield from _found_devices(document, program, self.runtime)

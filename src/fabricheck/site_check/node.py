@@ -37,7 +37,7 @@ def check(target: Target, place: Place) -> Iterator[Finding]:
         report = detect(place.environ).report
     except FabricheckError as error:
         yield missing(f"The devices' own tools tell nothing: {error}")
-    found = _architectures(place, report)
+    found = _architectures(place)
     yield from _devices(target, report.count if report else len(found), found)
     model = _model(target)
     if model is None:
@@ -49,8 +49,9 @@ def check(target: Target, place: Place) -> Iterator[Finding]:
     yield from _as_modelled(model, place, report)
 
 
-def _architectures(place: Place, report: Reported | None) -> list[str]:
-    if place.amd_devices or report is None or report.vendor == "amd":
+def _architectures(place: Place) -> list[str]:
+    """Return that of each device, as AMD's driver or nvidia-smi tells it."""
+    if place.amd_devices or place.which("nvidia-smi") is None:
         return place.amd_devices
     said = place.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
     return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said.text, re.MULTILINE)]
