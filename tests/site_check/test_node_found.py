@@ -118,7 +118,7 @@ def test_an_nvidia_node(tmp_path):
     # Without its matrix only the driver counts them.
     (tree.bin / "topo").unlink()
     found = said(node.check(target(environment, **about), place))
-    assert found[0][1].startswith("The devices' own tools tell nothing: No tool told anything")
+    assert found[0][1].startswith("The devices' own tools tell nothing: nvidia-smi --query-gpu")
     assert [status for status, _ in found[1:3]] == ["ok", "ok"]
 
 
