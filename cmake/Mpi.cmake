@@ -21,8 +21,28 @@ if(FABRICHECK_RUNTIME STREQUAL "sim")
   install(TARGETS fabricheck_node LIBRARY DESTINATION bin)
 else()
   set(MPI_CXX_SKIP_MPICXX ON)  # the C functions only
+  # CMake prefers the MPI whose mpiexec is on the PATH, and Cray MPICH has none: what MPI_HOME names
+  # is taken by its mpicxx, or without one by its header and library.
+  if(NOT MPI_HOME)
+    set(MPI_HOME $ENV{MPI_HOME})
+  endif()
+  if(MPI_HOME AND NOT MPI_CXX_COMPILER)
+    find_program(MPI_CXX_COMPILER NAMES mpicxx mpic++ PATHS ${MPI_HOME}/bin NO_DEFAULT_PATH)
+    if(NOT MPI_CXX_COMPILER)
+      find_path(MPI_CXX_COMPILER_INCLUDE_DIRS mpi.h PATHS ${MPI_HOME}/include NO_DEFAULT_PATH)
+      find_library(MPI_mpi_LIBRARY NAMES mpi mpich PATHS ${MPI_HOME}/lib NO_DEFAULT_PATH)
+      if(NOT MPI_CXX_COMPILER_INCLUDE_DIRS OR NOT MPI_mpi_LIBRARY)
+        message(FATAL_ERROR "MPI_HOME is '${MPI_HOME}', where there is neither bin/mpicxx nor "
+          "include/mpi.h with lib/libmpi")
+      endif()
+      set(MPI_CXX_LIB_NAMES mpi)
+    endif()
+  endif()
   find_package(MPI REQUIRED COMPONENTS CXX)
   target_link_libraries(fabricheck_mpi INTERFACE MPI::MPI_CXX)
+  if(FABRICHECK_RUNTIME MATCHES "^(rocm|cuda)$")
+    include(${CMAKE_CURRENT_LIST_DIR}/Gtl.cmake)
+  endif()
 endif()
 
 # Adds a program of several ranks: fabricheck_rank_program(NAME SOURCE [LIBRARY...])
@@ -31,7 +51,9 @@ function(fabricheck_rank_program name source)
     add_library(${name} MODULE ${source})
     set_target_properties(${name} PROPERTIES PREFIX "" SUFFIX ""
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-    install(TARGETS ${name} LIBRARY DESTINATION bin)
+    # A library for smpirun, but a program by its place and by who may execute it.
+    install(TARGETS ${name} LIBRARY DESTINATION bin PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE
+      GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
   else()
     add_executable(${name} ${source})
     install(TARGETS ${name} RUNTIME)

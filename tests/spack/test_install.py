@@ -1,0 +1,240 @@
+"""spack-env/install ends with one sentence and its own code for each thing that may be wrong.
+
+Spack is a stand-in that keeps an environment in spack.lock, as the real one does.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What spack.yaml asks for becomes `concrete_specs` with the hash NAME-HASH.
+SPACK = """#!{python}
+import json, os, pathlib, subprocess, sys
+
+arguments, asked = sys.argv[1:], os.environ.get
+with open({calls!r}, "a") as stream:
+    print(json.dumps(arguments), file=stream)
+if arguments[0] == "python":
+    modules = dict(os.environ, PYTHONPATH={modules!r})
+    sys.exit(subprocess.run([sys.executable, *arguments[1:]], env=modules).returncode)
+assert arguments[:2] == ["-e", "."]
+command = arguments[2]
+if asked("FAIL") == command:
+    sys.exit("==> Error: " + asked("SAYS", "no"))
+lock = pathlib.Path("spack.lock")
+added = pathlib.Path("added")
+if command == "add":
+    added.write_text((added.read_text() if added.exists() else "") + arguments[3] + chr(10))
+elif command == "concretize":
+    content = json.loads(lock.read_text()) if lock.exists() else {first!r}
+    if asked("CHANGES"):
+        content["concrete_specs"] = {{}}
+    for spec in added.read_text().split(chr(10))[:-1] if added.exists() else []:
+        content["concrete_specs"][spec] = {{"name": "fabricheck", "version": "0.1.0"}}
+    lock.write_text(json.dumps(content))
+elif command == "install" and not asked("EMPTY"):
+    program = pathlib.Path("view/bin/stream")
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh" + chr(10))
+    program.chmod(0o755)
+elif command == "install":
+    pathlib.Path("view").mkdir()
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with one environment, `site`, that has an external and a compiler."""
+    root = tmp_path / "checkout"
+    shutil.copytree(ROOT / "spack-env", root / "spack-env", ignore=shutil.ignore_patterns("__*"))
+    for folder in (root / "spack-env").iterdir():
+        if (folder / "spack.yaml").exists():
+            shutil.rmtree(folder)
+    for part in ["cmake", "src/bench", "src/runtime"]:
+        (root / part).mkdir(parents=True)
+        (root / part / "one").touch()
+    (root / "CMakeLists.txt").touch()
+    site = root / "spack-env" / "site"
+    site.mkdir()
+    prefix, compiler = tmp_path / "opt" / "mpi", tmp_path / "opt" / "gcc"
+    prefix.mkdir(parents=True)
+    compiler.touch(mode=0o755)
+    paths = {"compilers": {"c": str(compiler)}}
+    external = {"spec": "gcc@=12.3 languages=c", "extra_attributes": paths}
+    packages = {"gcc": {"externals": [external]}}
+    (site / "spack.yaml").write_text(json.dumps({"spack": {"packages": packages, "include": []}}))
+    specs = {
+        "abc": {"name": "osu", "version": "7.4", "compiler": {"name": "gcc", "version": "12.3"}},
+        "def": {"name": "mpi", "version": "1", "external": {"path": str(prefix), "module": None}},
+    }
+    lock = {"_meta": {"lockfile-version": 5}, "concrete_specs": specs}
+    (site / "spack.lock").write_text(json.dumps(lock))
+    (site / "spack-commit").write_text("c0ffee  # 0.23\n")
+    (site / "fabricheck.specs").write_text("# of the host\nfabricheck@0.1.0 %gcc@12.3\n")
+    return root
+
+
+@pytest.fixture
+def install(checkout, tmp_path):
+    """Run `install` with arguments; version of Spack (None: no Spack) and its faults by name."""
+
+    def run(*arguments, version="0.23.0.dev0", **faults):
+        tools = tmp_path / "tools"
+        modules = tmp_path / "modules" / "spack" / "util"
+        modules.mkdir(parents=True, exist_ok=True)
+        (modules.parent / "__init__.py").write_text(f"spack_version = {version!r}\n")
+        (modules / "__init__.py").touch()
+        (modules / "spack_yaml.py").write_text("from json import load\n")
+        tools.mkdir(exist_ok=True)
+        if version:
+            first = json.loads((checkout / "spack-env" / "site" / "spack.lock").read_text())
+            text = SPACK.format(
+                python=sys.executable,
+                calls=str(tmp_path / "calls"),
+                modules=str(modules.parents[1]),
+                first=first,
+            )
+            (tools / "spack").write_text(text)
+            (tools / "spack").chmod(0o755)
+        path = f"{tools}:/usr/bin:/bin"
+        return subprocess.run(
+            [checkout / "spack-env" / "install", *arguments],
+            env={"PATH": path, **faults},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return run
+
+
+def edit(checkout, change):
+    """Change the lock of the environment `site`."""
+    path = checkout / "spack-env" / "site" / "spack.lock"
+    lock = json.loads(path.read_text())
+    change(lock)
+    path.write_text(json.dumps(lock))
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_was_locked_is_built_with_our_package_on_top(install, checkout, tmp_path):
+    before = contents(checkout / "spack-env")
+    ended = install("site", "-j", "3")
+    assert ended.returncode == 0, ended.stderr
+    folder = checkout / "build" / "spack" / "site"
+    assert f"site is built; its programs are in {folder}/view/bin" in ended.stdout
+    locked = json.loads((folder / "third-party.lock").read_text())
+    assert list(locked["concrete_specs"]) == ["abc", "def"]
+    built = json.loads((folder / "spack.lock").read_text())
+    assert list(built["concrete_specs"]) == ["abc", "def", "fabricheck@0.1.0 %gcc@12.3"]
+    calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
+    assert calls[-1] == ["-e", ".", "install", "-j", "3"]
+    assert contents(checkout / "spack-env") == before
+    source = checkout / "build" / "spack" / "source"
+    assert (source / "src" / "runtime" / "one").exists()
+    # Spack builds again by times: a copy must not be newer than what it is of.
+    for path in [source, source / "src", source / "CMakeLists.txt"]:
+        assert path.stat().st_mtime_ns == (checkout / "CMakeLists.txt").stat().st_mtime_ns
+
+
+def test_a_new_lock_is_made_without_the_committed_one(install, checkout):
+    edit(checkout, lambda lock: lock["_meta"].update({"lockfile-version": 99}))
+    ended = install("--new-lock", "--no-build", "site")
+    assert ended.returncode == 0, ended.stderr
+    folder = checkout / "build" / "spack" / "site"
+    assert (folder / "third-party.lock").exists()
+    assert not (folder / "view").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "name an environment: site"),
+        (["elsewhere"], "'elsewhere' is no environment; there are: site"),
+        (["repo"], "'repo' is no environment"),
+        (["../spack-env/site"], "is no environment"),
+        (["--fast", "site"], "'--fast' is no option"),
+    ],
+)
+def test_bad_usage(install, checkout, arguments, sentence):
+    ended = install(*arguments)
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1)
+    assert sentence in ended.stderr
+    assert not (checkout / "build").exists()
+
+
+def test_without_a_spack_the_one_to_get_is_named(install):
+    ended = install("site", version=None)
+    assert ended.returncode == 3
+    assert "no spack on the PATH; get commit c0ffee" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "number", "sentence"),
+    [
+        ("0.20.3", 5, "Spack 0.20 is too old for the lock (format 5, Spack 0.21 or newer)"),
+        ("0.23.1", 6, "Spack 0.23 is too old for the lock (format 6, Spack 1.0 or newer)"),
+        ("1.1.0", 7, "Spack 1.1 is too old for the lock (format 7, Spack 1.2 or newer)"),
+        ("1.0.2", 5, "Spack 1.0 is too new for the lock (format 5, before Spack 1.0)"),
+        ("1.2.0", 6, None),
+        ("0.23.0", 99, "the lock has the unknown format 99; it was made by commit c0ffee"),
+    ],
+)
+def test_a_spack_that_cannot_use_the_lock(install, checkout, version, number, sentence):
+    edit(checkout, lambda lock: lock["_meta"].update({"lockfile-version": number}))
+    ended = install("site", version=version)
+    assert ended.returncode == (3 if sentence else 0)
+    assert (sentence or "") in ended.stderr
+
+
+def test_an_external_that_is_not_on_this_machine(install, tmp_path):
+    (tmp_path / "opt" / "mpi").rmdir()
+    (tmp_path / "opt" / "gcc").chmod(0o644)
+    ended = install("site")
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines() == [
+        f"spack-env/install: mpi@1 should be in {tmp_path}/opt/mpi, "
+        "which does not exist on this machine",
+        f"spack-env/install: the compiler gcc@12.3 should be {tmp_path}/opt/gcc, "
+        "which is no program on this machine",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("faults", "code", "sentence"),
+    [
+        ({"FAIL": "concretize"}, 4, "concretizing our package in site failed; all it said is in"),
+        ({"FAIL": "add"}, 4, "adding 'fabricheck@0.1.0 %gcc@12.3' to site failed"),
+        ({"FAIL": "install"}, 4, "building site failed"),
+        ({"EMPTY": "yes"}, 4, "/view has no programs after the build"),
+        ({"CHANGES": "yes"}, 5, "Spack would change what is locked: mpi@1/def, osu@7.4/abc"),
+        (
+            {"FAIL": "install", "SAYS": "[Errno 28] No space left on device"},
+            6,
+            "building site failed for lack of space on the disk",
+        ),
+    ],
+)
+def test_failures_of_spack_have_codes_of_their_own(install, faults, code, sentence):
+    ended = install("site", **faults)
+    assert ended.returncode == code
+    assert sentence in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written(install, checkout):
+    (checkout / "build").write_text("no folder\n")
+    ended = install("site")
+    assert ended.returncode == 6
+    assert os.fspath(checkout / "build" / "spack" / "site") in ended.stderr
