@@ -46,6 +46,7 @@ for _system in _gathered["systems"]:
 
 site_configuration = {
     **_gathered,
+    "autodetect_methods": ["py::fabricheck.rfm.this_machine.name"],
     "general": [
         {
             "check_search_path": [str(ROOT / "reframe_checks")],

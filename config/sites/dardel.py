@@ -1,4 +1,8 @@
-"""Dardel: nodes with four AMD MI250X (eight devices)."""
+"""Dardel: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
+
+Sources: [pages] PDC's support pages, "Building for AMD GPUs" of 2025; [course] pdc-intro of August
+2026, github.com/PDC-support. The software is that of the paper (SC24-W, arXiv 2410.00801).
+"""
 
 from fabricheck.rfm import clusters
 
@@ -7,13 +11,17 @@ site_configuration = {
         {
             "name": "dardel",
             "descr": "Dardel",
-            "hostnames": [r"login\d+\.pdc", r"dardel"],
+            # GPU nodes in [pages] and [course]: nid002792, nid002860. A login node calls itself
+            # uan01 [course], as LUMI's do: it is known by SNIC_RESOURCE, which is assumed.
+            "hostnames": [r"nid002[78]\d\d", r"\S+ dardel$", r"\S+\.pdc\.kth\.se"],
             "modules_system": "lmod",
             "partitions": [
                 {
                     "name": "gpu",
                     "descr": "Nodes with four AMD MI250X (eight devices)",
                     "environs": ["rocm"],
+                    # [course] "Partitions": whole nodes. It states 64 cores and keeps none for the
+                    # system; the node model leaves the first of each L3 cache free all the same.
                     **clusters.reached("gpu", "--gpus-per-node=8"),
                     **clusters.node("mi250x", references="dardel"),
                 }
@@ -24,7 +32,16 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["dardel"],
-            "env_vars": [["MPICH_GPU_SUPPORT_ENABLED", "1"]],
+            # [pages]: CPE 23.12, ROCm 5.7.0, the accelerator's module. The compiler's is that of
+            # spack-env/dardel.
+            "modules": [
+                "PDC/23.12",
+                "PrgEnv-gnu",
+                "gcc-native/12.3",
+                "craype-accel-amd-gfx90a",
+                "rocm/5.7.0",
+            ],
+            "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs("rocm", "dardel"),
         }
     ],

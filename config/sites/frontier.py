@@ -1,4 +1,8 @@
-"""Frontier: nodes with four AMD MI250X (eight devices)."""
+"""Frontier: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
+
+Source: the Frontier user guide (github.com/olcf/olcf-user-docs, systems/frontier_user_guide.rst,
+July 2026), section by section as named.
+"""
 
 from fabricheck.rfm import clusters
 
@@ -7,15 +11,27 @@ site_configuration = {
         {
             "name": "frontier",
             "descr": "Frontier",
-            "hostnames": [r"login\d+\.frontier", r"frontier\d+"],
+            # "Connecting" and "Slurm": login12.frontier, frontier00144. A login node that says no
+            # more than login12 is known by LMOD_SYSTEM_NAME, which is assumed.
+            "hostnames": [r"login\d+\S*[. ]frontier", r"frontier\d+", r"\S+ frontier$"],
             "modules_system": "lmod",
             "partitions": [
                 {
                     "name": "gpu",
                     "descr": "Nodes with four AMD MI250X (eight devices)",
                     "environs": ["rocm"],
+                    # "Common Slurm submission options"; debug is a QOS there: FABRICHECK_QOS.
                     **clusters.reached("batch", "--gpus-per-node=8"),
-                    **clusters.node("mi250x", references="frontier"),
+                    **clusters.node(
+                        "mi250x",
+                        references="frontier",
+                        # "Mapping 1 GPU per task", example 1.
+                        site_binding=[
+                            "--cpus-per-task={cpus}",
+                            "--gpus-per-task=1",
+                            "--gpu-bind=closest",
+                        ],
+                    ),
                 }
             ],
         }
@@ -24,7 +40,16 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["frontier"],
-            "env_vars": [["MPICH_GPU_SUPPORT_ENABLED", "1"]],
+            # "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
+            # 6.2.4. "GPU-aware MPI" wants the accelerator's module.
+            "modules": [
+                "PrgEnv-gnu",
+                "cpe/24.11",
+                "gcc-native/13.2",
+                "craype-accel-amd-gfx90a",
+                "rocm/6.2.4",
+            ],
+            "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs("rocm", "frontier"),
         }
     ],

@@ -1,4 +1,9 @@
-"""LUMI-G: nodes with four AMD MI250X (eight devices)."""
+"""LUMI-G: nodes with four AMD MI250X (eight devices). Nothing here was tried on the machine.
+
+Sources: [guide] the user guide, docs.lumi-supercomputer.eu; [stack] LUMI-SoftwareStack,
+LMOD/SitePackage.lua; [checks] lumi-reframe-tests of March 2026, checks/slurm/affinity_check.py and
+config/lumi.py; the last two at github.com/Lumi-supercomputer.
+"""
 
 from fabricheck.rfm import clusters
 
@@ -7,15 +12,26 @@ site_configuration = {
         {
             "name": "lumi",
             "descr": "LUMI-G",
-            "hostnames": [r"uan\d+", r"nid\d+"],
+            # Login nodes, and those of LUMI-G, 5000 to 7977 [stack]. Dardel's are called alike.
+            "hostnames": [r"(ln|uan)\d+", r"nid00[5-7]\d{3}"],
             "modules_system": "lmod",
             "partitions": [
                 {
                     "name": "gpu",
                     "descr": "Nodes with four AMD MI250X (eight devices)",
                     "environs": ["rocm"],
+                    # [guide] LUMI-G example batch scripts; whole nodes.
                     **clusters.reached("standard-g", "--gpus-per-node=8"),
-                    **clusters.node("mi250x", references="lumi"),
+                    **clusters.node(
+                        "mi250x",
+                        references="lumi",
+                        # Since January 2026 (Slurm 24.05.8), instead of masks of cores [checks].
+                        site_binding=[
+                            "--cpus-per-task={cpus}",
+                            "--gpu-bind=map:{devices}",
+                            "--gres-flags=allow-task-sharing",
+                        ],
+                    ),
                 }
             ],
         }
@@ -24,7 +40,16 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["lumi"],
-            "env_vars": [["MPICH_GPU_SUPPORT_ENABLED", "1"]],
+            # CPE 25.03 [stack], CrayPE/CPEpackages_25.03.csv; what spack-env/lumi has as externals.
+            "modules": [
+                "CrayEnv",
+                "PrgEnv-gnu",
+                "cpe/25.03",
+                "gcc-native/14.2",
+                "craype-accel-amd-gfx90a",
+                "rocm/6.3.4",
+            ],
+            "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs("rocm", "lumi"),
         }
     ],

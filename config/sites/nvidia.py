@@ -32,6 +32,8 @@ site_configuration = {
         {
             "name": "cuda",
             "target_systems": ["nvidia"],
+            # Multicast over NVLink stays off: a machine that shows a part of a host may lack it.
+            "env_vars": [clusters.OPEN_MPI_BY_UCX, ["NCCL_NVLS_ENABLE", "0"]],
             **clusters.programs("cuda", "nvidia"),
         }
     ],

@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.rfm.binding import AffinityCheck
+from fabricheck.rfm.site_binding import SiteAffinityCheck
 
 
 @rfm.simple_test
@@ -11,5 +12,16 @@ class affinity(AffinityCheck):
 
     descr = "Cores, NUMA domain and device of each rank, against what was asked for (E15)"
     tags = {"E15", "smoke", "node", "full"}
+    valid_prog_environs = ["+affinity"]
+    reference = {"$ref": "affinity.yaml"}
+
+
+@rfm.simple_test
+class affinity_site(SiteAffinityCheck):
+    """Each rank on one device of its own and the cores near it, by the site's own options."""
+
+    descr = "Cores and device of each rank as the site recommends to bind them (E15)"
+    tags = {"E15", "smoke", "node", "full"}
+    valid_systems = ["+devices +several_devices +ranks +site_binding"]
     valid_prog_environs = ["+affinity"]
     reference = {"$ref": "affinity.yaml"}

@@ -13,7 +13,7 @@ from fabricheck.node import LinkClass, NodeModel, available, load, node_director
 from fabricheck.node.placement import domain_of_core
 from fabricheck.node.schema import Quantity
 
-NODES = ("a100-booster", "h200", "mi250", "mi250-two-sockets", "mi250x")
+NODES = ("a100-booster", "a100-jureca", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x")
 
 # Maps A and B of the published data set: pairs with two links, and with one.
 MAP_A = ({"0-6", "2-4"}, {"0-2", "1-3", "1-5", "3-7", "4-6", "5-7"})
@@ -116,6 +116,35 @@ def test_theoretical_peaks_on_nvidia():
     )
     assert a100.peer_peak_gbs(0, 3) == 100
     assert classes(a100) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
+
+
+def test_the_peaks_that_jsc_states_parts_of():
+    node = load("a100-jureca")
+    assert classes(node) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
+    # 87 GiB/s are 93 % of a pair's peak, 1.35 TB/s 87 % of the memory's (records jsc-a100-*).
+    assert 87 * 1.073741824 / node.peer_peak_gbs(0, 3) == pytest.approx(0.93, abs=0.005)
+    assert 1350 / node.devices[0].memory_peak_gbs == pytest.approx(0.87, abs=0.005)
+
+
+def test_devices_of_jureca_hang_on_every_other_of_eight_numa_domains():
+    node = load("a100-jureca")
+    assert [device.domain for device in node.devices] == [3, 1, 7, 5]
+    found = node.placements()
+    assert set(found) == {"right", "in_order", "far", "spread", "shared_domain", "shared_device"}
+    assert found["right"].map_cpu == "48,16,112,80"
+    assert not any(found["far"].local)
+
+
+def test_mi210_has_links_within_pairs_only():
+    node = load("mi210")
+    assert classes(node)["single"] == QUADS
+    assert set(classes(node)) == {"single", "unconnected"}
+    assert node.peer_peak_gbs(2, 3) == 50
+    assert node.best_subsets(2) == ((0, 1), (2, 3), (4, 5), (6, 7))
+    # The page measured 1.7 times PCIe: near the ratio of the peaks of one link, not of two.
+    assert 1.5 < node.peer_peak_gbs(0, 1) / node.host_peak_gbs(0) < 1.7
+    with pytest.raises(UsageError, match="mi210 has no path between devices 1 and 2"):
+        node.peer_peak_gbs(1, 2)
 
 
 def test_cpu_list_and_masks_of_lumi_g(mi250x):

@@ -187,6 +187,10 @@ def test_programs_that_are_not_there(tree, tmp_path):
     assert lacks[0] == f"{folder} has no mpi that can be started: build with 'make it'."
     assert "osu_bw: build OSU Micro-Benchmarks, or name" in lacks[1]
     assert "There is no all_reduce_perf in" in lacks[2]
+    del environment["extras"]["rccl_folder"]
+    last = said(programs.check(environment, tree.place()))[-1]
+    assert last[0] == "missing"
+    assert last[1].startswith("No folder of rccl-tests is stated, so their checks are not there")
 
 
 def test_osu_without_devices(tree, tmp_path):

@@ -78,6 +78,24 @@ def masks(node: NodeModel, devices: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(cpu_mask(node.device(index).near_cores) for index in devices)
 
 
+def in_order_of_cores(node: NodeModel) -> tuple[int, ...]:
+    """Return the devices in the ascending order of the cores near them.
+
+    A launcher that fills cores from the first one on puts rank i near the i-th of these: on LUMI-G
+    4,5,2,3,6,7,0,1.
+    """
+    devices = sorted(node.devices, key=lambda device: (device.near_cores[:1], device.index))
+    return tuple(device.index for device in devices)
+
+
+def cores_per_device(node: NodeModel) -> int:
+    """Return how many usable cores each device has for itself at least."""
+    return min(
+        len(device.near_cores) // sum(one.near_cores == device.near_cores for one in node.devices)
+        for device in node.devices
+    )
+
+
 def placements(node: NodeModel) -> Mapping[str, Placement]:
     """Return the placements that mean something on this node.
 

@@ -24,7 +24,7 @@ from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
 from fabricheck.results.model import Series
-from fabricheck.rfm import asked, physics, plausible, references, slurm
+from fabricheck.rfm import asked, physics, plausible, recorded, references, slurm
 from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
@@ -166,6 +166,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         stated = self._resolve_reference()
+        recorded.write(self, metrics, stated)
         faults: list[str] = []
         for metric in metrics:
             try:
@@ -210,7 +211,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
             # In an allocation srun takes both from it: one for eight ranks would start eight.
-            launcher.options = ["--nodes=1", f"--ntasks={self.num_tasks}", *launcher.options]
+            cores = [slurm.ALL_CORES] if self.num_tasks == 1 else []
+            tasks = ["--nodes=1", f"--ntasks={self.num_tasks}", *cores]
+            launcher.options = [*tasks, *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.seconds), "--output", RESULT)

@@ -45,9 +45,6 @@ CHECKS = (
     "osu_device_0",
     "osu_all_pairs",
     "osu_collectives",
-    "rccl_collectives",
-    "rccl_scaling",
-    "rccl_scan",
 )
 AMD_CHECKS = (
     "managed_zero_copy",
@@ -55,6 +52,7 @@ AMD_CHECKS = (
     "mpi_pairs_engine_off",
     "osu_device_0_engine_off",
 )
+COLLECTIVE_CHECKS = ("rccl_collectives", "rccl_scaling", "rccl_scan")
 #: Checks of placements that not every node has.
 PLACEMENTS = ("in_order", "half_right", "half_rotated", "shared_device", "shared_domain")
 
@@ -73,7 +71,17 @@ PROGRAMS = (
     "gpu_aware_mpi",
     "osu",
 )
-COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
+#: The folder of rccl-tests, which Spack 0.23 can not build; without it its checks are not there.
+RCCL_TESTS = "FABRICHECK_RCCL_TESTS"
+NCCL_TESTS = "FABRICHECK_NCCL_TESTS"
+
+#: Cray MPICH takes buffers of devices only where it is told to (Frontier user guide, "GPU-aware
+#: MPI"; LUMI user guide, "LUMI-G example batch scripts").
+CRAY_MPICH_ON_DEVICES = ["MPICH_GPU_SUPPORT_ENABLED", "1"]
+
+#: Open MPI takes them through UCX (AMD lab notes, "GPU-aware MPI with ROCm"; JSC's
+#: OpenMPI-settings): no other way is tried when UCX fails.
+OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
 
 #: Sizes for devices of 64 GiB and more; both arrays of a copy are well past all caches.
 SIZES = {
@@ -101,15 +109,35 @@ def reached(
     :param environment: that of the session; by default that of this process.
     """
     found = os.environ if environment is None else environment
-    if found.get(ALLOCATION):
-        return {"scheduler": "local", "launcher": "srun", "max_jobs": 1}
     asked = [option.format(found[name]) for name, option in ASKED.items() if found.get(name)]
+    access = [f"--partition={found.get('FABRICHECK_QUEUE') or queue}", *options, *asked]
+    if found.get(ALLOCATION):
+        return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
     return {
+        # Without accounting: squeue.
         "scheduler": found.get("FABRICHECK_SCHEDULER") or "slurm",
         "launcher": "srun",
         "max_jobs": 4,
-        "access": [f"--partition={found.get('FABRICHECK_QUEUE') or queue}", *options, *asked],
+        "access": access,
+        # A site may refuse a job that does not say how many nodes it wants.
+        "sched_options": {"use_nodes_option": True},
     }
+
+
+def of_this_job(
+    *partitions: dict[str, Any], environment: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the partitions of a system: inside an allocation those that its nodes are of.
+
+    All of them where nothing tells: on a login node, and in a queue that none of them names.
+
+    :param partitions: each with what `reached` returns.
+    :param environment: as in `reached`.
+    """
+    found = os.environ if environment is None else environment
+    queue = found.get("SLURM_JOB_PARTITION") if found.get(ALLOCATION) else None
+    here = [one for one in partitions if f"--partition={queue}" in one["access"]]
+    return here or list(partitions)
 
 
 def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
@@ -136,7 +164,9 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
                 *CHECKS,
                 *(["memcpy_numa"] if several else []),
                 *(AMD_CHECKS if amd else []),
+                *(COLLECTIVE_CHECKS if not amd or os.environ.get(RCCL_TESTS) else []),
                 *(f"pingpong_{one}" for one in placed),
+                *(["affinity_site"] if "site_binding" in extras else []),
             ],
             "node": name,
             "references": references,
@@ -149,24 +179,30 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
 def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     """Return features and extras of an environment whose programs Spack installs.
 
-    The folders are those of the environment's view, or what these name, RUNTIME in capitals:
-    ``FABRICHECK_RUNTIME_PROGRAMS``, ``FABRICHECK_RUNTIME_OSU``, and ``FABRICHECK_RCCL_TESTS`` or
-    ``FABRICHECK_NCCL_TESTS``.
+    Folders are those of the environment's view, or what a variable names instead
+    (docs/feature-words.md).
 
     :param runtime: rocm or cuda.
     :param spack_environment: the folder of spack-env.
     """
-    tests = COLLECTIVE_TESTS[runtime]
     seen = view(spack_environment)
+    if runtime == "cuda":
+        tests, collectives = "nccl-tests", _folder(NCCL_TESTS, seen / "bin")
+    else:
+        tests, collectives = "rccl-tests", os.environ.get(RCCL_TESTS, "")
+    own = f"FABRICHECK_{runtime.upper()}"
     return {
-        "features": [*PROGRAMS, tests, "spack"],
+        "features": [
+            *PROGRAMS,
+            *([tests] if collectives else []),
+            # Programs of another folder are not built by Spack.
+            *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
+        ],
         "extras": {
             "runtime": runtime,
-            "programs": _folder(f"FABRICHECK_{runtime.upper()}_PROGRAMS", seen / "bin"),
-            "osu_folder": _folder(
-                f"FABRICHECK_{runtime.upper()}_OSU", seen / "libexec" / "osu-micro-benchmarks"
-            ),
-            "rccl_folder": _folder(f"FABRICHECK_{tests.replace('-', '_').upper()}", seen / "bin"),
+            "programs": _folder(f"{own}_PROGRAMS", seen / "bin"),
+            "osu_folder": _folder(f"{own}_OSU", seen / "libexec" / "osu-micro-benchmarks"),
+            **({"rccl_folder": collectives} if collectives else {}),
             "build_command": f"spack-env/install {spack_environment}",
             "spack_environment": spack_environment,
         },

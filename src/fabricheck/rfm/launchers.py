@@ -85,7 +85,8 @@ def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
         return command
     # srun takes both from the job, which may have been given more.
     first, *rest = command.split(" ", 1)
-    return " ".join([first, "--nodes=1", f"--ntasks={tasks}", *rest])
+    cores = [slurm.ALL_CORES] if tasks == 1 else []
+    return " ".join([first, "--nodes=1", f"--ntasks={tasks}", *cores, *rest])
 
 
 @functools.cache

@@ -67,6 +67,7 @@ class _PartitionExtras(_Section):
     pingpong_bytes: Count | None = None
     mpi_bytes: Count | None = None
     mpi_launcher: Name | None = None
+    site_binding: Names | None = None
     osu: _Osu | None = None
     rccl: _Rccl | None = None
 

@@ -18,6 +18,10 @@ from reframe.core.exceptions import JobError, ReframeError
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
 
+#: What lets one process use all cores of its step: sites bind it to one core unless told otherwise
+#: (Frontier user guide, "Common srun options": --cpu-bind=threads), and it serves every device.
+ALL_CORES = "--cpu-bind=none"
+
 #: Seconds after which the controller of a busy cluster is not waited for.
 PATIENCE_S = 120
 

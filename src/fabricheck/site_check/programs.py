@@ -14,6 +14,9 @@ from fabricheck.site_check.target import Section
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
+#: The tests of collectives by runtime.
+TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
+
 #: What OSU's help says where it was built for devices: its libraries alone do not tell.
 _ON_DEVICES = "--accelerator"
 
@@ -24,17 +27,24 @@ def check(environment: Section, place: Place) -> Iterator[Finding]:
     yield from _own(environment, place)
     if "osu" in features:
         yield from _osu(environment, place)
-    if {"rccl-tests", "nccl-tests"} & set(features):
-        folder = Path(environment["extras"].get("rccl_folder") or "")
-        tests = "rccl-tests" if "rccl-tests" in features else "nccl-tests"
-        variable = f"FABRICHECK_{tests.replace('-', '_').upper()}"
-        if _runs(folder / "all_reduce_perf"):
-            yield ok(f"The programs of {tests} are in {folder}.")
-        else:
-            yield missing(
-                f"There is no all_reduce_perf in {folder}: build {tests}, or name their folder in "
-                f"{variable}."
-            )
+    tests = TESTS.get(environment["extras"]["runtime"])
+    if tests:
+        yield _collectives(tests, environment["extras"].get("rccl_folder"))
+
+
+def _collectives(tests: str, folder: str | None) -> Finding:
+    variable = f"FABRICHECK_{tests.replace('-', '_').upper()}"
+    if not folder:
+        return missing(
+            f"No folder of {tests} is stated, so their checks are not there: build them, and name "
+            f"their folder in {variable}."
+        )
+    if _runs(Path(folder) / "all_reduce_perf"):
+        return ok(f"The programs of {tests} are in {folder}.")
+    return missing(
+        f"There is no all_reduce_perf in {folder}: build {tests}, or name their folder in "
+        f"{variable}."
+    )
 
 
 def _runs(program: Path) -> bool:

@@ -1,0 +1,57 @@
+"""What a check will have on a partition, written down for `fabricheck references`.
+
+Only a check knows its metrics, and only when its partition is known; only ReFrame knows which
+references it will use. So a dry run writes both, one line for each check.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from fabricheck.rfm.metrics import Metric
+
+#: The file to write to; without it nothing is written.
+VARIABLE = "FABRICHECK_METRICS_FILE"
+
+
+class Check(Protocol):
+    """What is asked of a ReFrame check."""
+
+    name: str
+    current_partition: Any
+    current_environ: Any
+
+
+def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
+    """Add a line of JSON: check, partition, environment, and of each metric unit and entry.
+
+    :param stated: the references that ReFrame found, by ``partition:metric``.
+    """
+    file = os.environ.get(VARIABLE)
+    if not file:
+        return
+    partition = check.current_partition.fullname
+    line = {
+        "check": check.name,
+        "partition": partition,
+        "environment": check.current_environ.name,
+        "metrics": {
+            one.name: {"unit": one.unit, "entry": _entry(stated, f"{partition}:{one.name}")}
+            for one in metrics
+        },
+    }
+    with Path(file).open("a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
+
+
+def _entry(stated: Mapping[str, Any], key: str) -> list[Any] | None:
+    try:
+        entry = stated[key]
+    except KeyError:
+        return None
+    # An expected failure ($xfail) keeps its reference in `data`.
+    return list(getattr(entry, "data", entry))

@@ -1,0 +1,166 @@
+"""What the check of a site's own binding says of composed documents, right and wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabricheck.node import load
+from fabricheck.rfm.metrics import MetricError
+from fabricheck.rfm.site_binding import Misbound, misbound, options
+
+MI250X = load("mi250x")
+# As the Frontier user guide prints them ("Mapping 1 GPU per task", example 1): rank i has the seven
+# cores from 1 + 8 i on, and these devices at these addresses.
+DEVICES = [4, 5, 2, 3, 6, 7, 0, 1]
+ADDRESSES = [f"0000:{bus}:00.0" for bus in ("d1", "d6", "c9", "ce", "d9", "de", "c1", "c6")]
+
+
+@pytest.fixture
+def document() -> dict:
+    """Return as much of a document as the check reads, of ranks as that guide prints them."""
+    ranks = [
+        {
+            "rank": rank,
+            "host": "frontier00256",
+            "cores": list(range(1 + 8 * rank, 8 + 8 * rank)),
+            # Devices are numbered in the order in which the ranks saw them.
+            "visible_devices": [rank],
+            "device": rank,
+        }
+        for rank in range(8)
+    ]
+    devices = [{"index": i, "pci_address": address} for i, address in enumerate(ADDRESSES)]
+    return {"host": {"hostname": "frontier00256"}, "devices": devices, "ranks": ranks}
+
+
+def see(document: dict, rank: int, *devices: int) -> None:
+    """Let a rank see the devices that ranks of these numbers had."""
+    document["ranks"][rank]["visible_devices"] = list(devices)
+    document["ranks"][rank]["device"] = devices[0] if devices else None
+
+
+def test_the_options_of_lumi_and_of_frontier():
+    lumi = ["--cpus-per-task={cpus}", "--gpu-bind=map:{devices}", "--gres-flags=allow-task-sharing"]
+    assert options(lumi, MI250X) == [
+        "--cpus-per-task=7",
+        "--gpu-bind=map:4,5,2,3,6,7,0,1",
+        "--gres-flags=allow-task-sharing",
+    ]
+    with pytest.raises(KeyError, match="gpus"):
+        options(["--gpus={gpus}"], MI250X)
+
+
+def test_four_devices_that_share_sixteen_cores_have_four_each():
+    assert options(["-c{cpus}", "{devices}"], load("a100-booster")) == ["-c4", "0,1,2,3"]
+
+
+def test_ranks_as_the_guide_prints_them_sit_right(document):
+    assert list(misbound(document, MI250X)) == []
+    metric = Misbound("misbound", over=(), unit="count")
+    assert metric.figure(document, {"node": [MI250X]}).value == 0
+
+
+def test_two_ranks_that_have_each_others_device(document):
+    see(document, 0, 2)
+    see(document, 2, 0)
+    assert list(misbound(document, MI250X)) == [
+        "Rank 0 may use cores 1-7 and sees device 2 (0000:c9:00.0), whose cores are 17-23.",
+        "Rank 2 may use cores 17-23 and sees device 4 (0000:d1:00.0), whose cores are 1-7.",
+    ]
+
+
+def test_devices_in_the_order_of_ranks_are_not_near(document):
+    for index, address in enumerate(sorted(ADDRESSES)):
+        document["devices"][index]["pci_address"] = address
+    # 2 and 3 are near the third and the fourth group of cores by chance.
+    assert len(list(misbound(document, MI250X))) == 6
+
+
+def test_two_ranks_on_one_device(document):
+    see(document, 1, 0)
+    # Device 5 is seen by nobody, so it is not in the document.
+    document["devices"].pop(1)
+    assert list(misbound(document, MI250X)) == [
+        "The ranks see 7 different device(s) together, and node model mi250x has 8.",
+        "Rank 1 sees a device (0000:d1:00.0), as rank 0 does.",
+    ]
+
+
+def test_a_device_whose_address_the_model_states_is_known_by_itself(document):
+    # 0000:c1:00.0 is device 0, whatever the others are.
+    document["devices"].pop(1)
+    see(document, 1, 6)
+    see(document, 6, 0)
+    found = list(misbound(document, MI250X))
+    assert "Rank 1 may use cores 9-15 and sees device 0 (0000:c1:00.0), whose cores are 49-55." in (
+        found
+    )
+
+
+def test_a_rank_that_sees_all_devices(document):
+    see(document, 3, *range(8))
+    assert list(misbound(document, MI250X)) == [
+        "Rank 3 sees 8 devices, and one of its own was asked for.",
+        "Rank 4 sees device 6 (0000:d9:00.0), as rank 3 does.",
+        "Rank 5 sees device 7 (0000:de:00.0), as rank 3 does.",
+        "Rank 6 sees device 0 (0000:c1:00.0), as rank 3 does.",
+        "Rank 7 sees device 1 (0000:c6:00.0), as rank 3 does.",
+    ]
+
+
+def test_a_rank_that_sees_none(document):
+    see(document, 3)
+    assert list(misbound(document, MI250X)) == [
+        "Rank 3 sees 0 devices, and one of its own was asked for."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cores", "said"),
+    [
+        ([], ["Rank 3 may use no core."]),
+        ([24, 25], ["Rank 3 may use core 24, kept for the system on mi250x."]),
+        (
+            [23, 25],
+            [
+                "Rank 3 shares cores with rank 2.",
+                "Rank 3 may use cores 23,25 and sees device 3 (0000:ce:00.0), whose cores are "
+                "25-31.",
+            ],
+        ),
+        # The second thread of core 25, of which the node model knows nothing.
+        (
+            [89],
+            [
+                "Rank 3 may use cores 89 and sees device 3 (0000:ce:00.0), whose cores are 25-31.",
+            ],
+        ),
+    ],
+)
+def test_a_rank_with_other_cores(document, cores, said):
+    document["ranks"][3]["cores"] = cores
+    assert list(misbound(document, MI250X)) == said
+
+
+def test_devices_without_addresses_are_not_taken_for_right(document):
+    for device in document["devices"]:
+        device["pci_address"] = None
+    found = list(misbound(document, MI250X))
+    assert len(found) == 8
+    assert found[0] == "Device 0 tells no PCI address, so nobody knows where it is."
+
+
+def test_a_rank_that_is_missing_and_one_on_another_node(document):
+    document["ranks"].pop()
+    document["ranks"][0]["host"] = "frontier00257"
+    assert list(misbound(document, MI250X)) == [
+        "Node frontier00256 has 7 rank(s), and 8 were started.",
+        "The ranks are on several nodes: frontier00256, frontier00257.",
+    ]
+
+
+def test_a_document_without_ranks_is_no_proof(document):
+    document["ranks"] = None
+    metric = Misbound("misbound", over=(), unit="count")
+    with pytest.raises(MetricError, match="tells of no ranks"):
+        metric.figure(document, {"node": [MI250X]})

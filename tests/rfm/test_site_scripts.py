@@ -1,0 +1,325 @@
+"""The job scripts of every site, as a session with --dry-run writes them; warnings are errors.
+
+What is expected is written by hand from the documents that the site files name. ReFrame refuses -r
+beside --dry-run, and a metric without a reference fails there as it does in a session that runs.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fabricheck.rfm import sites
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ASKED = {
+    "FABRICHECK_ACCOUNT": "project_1",
+    "FABRICHECK_RESERVATION": "acceptance",
+    "FABRICHECK_QOS": "debug",
+    "FABRICHECK_RCCL_TESTS": "/opt/rccl-tests",
+    "SLURM_JOB_ID": "",
+}
+#: Of every job: who asks, and one node for itself.
+JOB = {
+    "--account=project_1",
+    "--reservation=acceptance",
+    "--qos=debug",
+    "--nodes=1",
+    "--exclusive",
+}
+
+
+@dataclass
+class Site:
+    """What the documents say of one partition.
+
+    cores: that of the rank of each device, the first near it that is not kept for the system.
+    """
+
+    spack: str
+    environment: str
+    cores: str
+    sbatch: set[str] = field(default_factory=set)
+    modules: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+    binding: str = "srun --nodes=1 --ntasks={ranks} --cpu-bind=map_cpu:{cores}"
+    alone: str = "srun --nodes=1 --ntasks=1 --cpu-bind=none"
+
+    @property
+    def devices(self) -> int:
+        return len(self.cores.split(","))
+
+
+#: LUMI user guide, "LUMI-G example batch scripts", the example of one rank per GPU.
+MI250X_CORES = "49,57,17,25,1,9,33,41"
+GPU_AWARE = {"MPICH_GPU_SUPPORT_ENABLED": "1"}
+
+SITES = {
+    "lumi:gpu": Site(
+        "lumi",
+        "rocm",
+        MI250X_CORES,
+        {"--partition=standard-g", "--gpus-per-node=8"},
+        [
+            "CrayEnv",
+            "PrgEnv-gnu",
+            "cpe/25.03",
+            "gcc-native/14.2",
+            "craype-accel-amd-gfx90a",
+            "rocm/6.3.4",
+        ],
+        GPU_AWARE,
+    ),
+    # The Frontier user guide has the same map of cores and GPUs ("Frontier compute nodes").
+    "frontier:gpu": Site(
+        "frontier",
+        "rocm",
+        MI250X_CORES,
+        {"--partition=batch", "--gpus-per-node=8"},
+        ["PrgEnv-gnu", "cpe/24.11", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/6.2.4"],
+        GPU_AWARE,
+    ),
+    "dardel:gpu": Site(
+        "dardel",
+        "rocm",
+        MI250X_CORES,
+        {"--partition=gpu", "--gpus-per-node=8"},
+        ["PDC/23.12", "PrgEnv-gnu", "gcc-native/12.3", "craype-accel-amd-gfx90a", "rocm/5.7.0"],
+        GPU_AWARE,
+    ),
+    # Two sockets of 24 cores, four devices each.
+    "jureca:mi250": Site(
+        "jureca-mi250",
+        "rocm",
+        "0,6,12,18,24,30,36,42",
+        {"--partition=dc-mi200"},
+        ["Architecture/jureca_mi200", "Stages/2022", "GCC/11.2.0"],
+        {
+            "SLURM_MPI_TYPE": "pspmix",
+            "OMPI_MCA_pml": "ucx",
+            "UCX_TLS": "rc_x,self,sm,rocm_copy,rocm_ipc",
+        },
+    ),
+    # GPUs 0 to 3 are near the NUMA domains 3, 1, 7 and 5, of 16 cores each.
+    "jureca:a100": Site(
+        "jureca-a100",
+        "cuda",
+        "48,16,112,80",
+        {"--partition=dc-gpu", "--gres=gpu:4"},
+        [
+            "Stages/2025",
+            "GCC/13.3.0",
+            "CUDA/12",
+            "OpenMPI/5.0.5",
+            "MPI-settings/CUDA",
+            "UCX-settings/RC-CUDA",
+        ],
+        {"SLURM_MPI_TYPE": "pspmix", "OMPI_MCA_pml": "ucx"},
+    ),
+    # All GPUs are near the first of two domains (EPICURE case study).
+    "leonardo:booster": Site(
+        "leonardo",
+        "cuda",
+        "0,1,2,3",
+        {"--partition=boost_usr_prod", "--gres=gpu:4"},
+        ["gcc/12.2.0", "nvhpc/24.5", "hpcx-mpi/2.19"],
+        {"SLURM_MPI_TYPE": "pmix", "OMPI_MCA_pml": "ucx"},
+    ),
+    "nvidia:node": Site(
+        "nvidia",
+        "cuda",
+        "0,16,32,48,64,80,96,112",
+        variables={"OMPI_MCA_pml": "ucx", "NCCL_NVLS_ENABLE": "0"},
+        binding="mpirun -np {ranks} --map-by pe-list={cores}:ordered:hwtcpus",
+        alone="",
+    ),
+}
+EVERY_SITE = pytest.mark.parametrize("partition", SITES)
+AMD = pytest.mark.parametrize(
+    "partition", [name for name, site in SITES.items() if site.environment == "rocm"]
+)
+
+
+class Script:
+    """A job script, read as what it does."""
+
+    def __init__(self, file: Path) -> None:
+        text = file.read_text()
+        self.sbatch = set(re.findall(r"^#SBATCH (\S+)$", text, re.MULTILINE))
+        self.modules = re.findall(r"^module load (\S+)$", text, re.MULTILINE)
+        self.variables = dict(re.findall(r"^export (\w+)=(.*)$", text, re.MULTILINE))
+        self.command = text.strip().splitlines()[-1]
+        plan = file.with_name("plan.json")
+        self.plan = plan.read_text() if plan.exists() else ""
+
+
+def dry_run(suite, *arguments: str) -> object:
+    return suite(*arguments, "--dry-run")
+
+
+@pytest.fixture(scope="module")
+def script(shared_suite):
+    """Return a function that gives the script of a check on a partition; each system runs once."""
+    shared_suite.variables.update(ASKED)
+    ended = {}
+
+    def of(partition: str, check: str) -> Script:
+        system, name = partition.split(":")
+        if system not in ended:
+            ended[system] = dry_run(shared_suite, f"--system={system}")
+            assert ended[system].status == 0, ended[system]
+            assert "(0 failure(s)" in ended[system]
+        folders = shared_suite.results.glob(f"stage/*/{system}/{name}/*/{check}")
+        (folder,) = folders
+        assert folder.parent.name == SITES[partition].environment
+        return Script(folder / "rfm_job.sh")
+
+    return of
+
+
+@EVERY_SITE
+def test_the_job_of_one_process(script, partition):
+    site, found = SITES[partition], script(partition, "stream_local")
+    programs = ROOT / "build" / "spack" / site.spack / "view" / "bin"
+    assert found.modules == site.modules
+    assert site.variables.items() <= found.variables.items()
+    # The program's own limit, 30 s before the job's: 120 s.
+    start = f"{site.alone} {programs}/stream ".lstrip()
+    assert found.command.startswith(start)
+    assert found.command.endswith(" --time-limit 120 --output result.json")
+    assert "--sizes 1073741824" in found.command
+    if site.sbatch:
+        tasks = {"--ntasks=1", "--ntasks-per-node=1", "--time=0:2:30"}
+        assert found.sbatch >= site.sbatch | JOB | tasks
+    else:
+        assert not found.sbatch
+
+
+@EVERY_SITE
+def test_ranks_are_bound_near_their_devices(script, partition):
+    site, found = SITES[partition], script(partition, "pingpong_right")
+    ranks, devices = site.devices, ",".join(map(str, range(site.devices)))
+    started = site.binding.format(ranks=ranks, cores=site.cores)
+    assert found.command.startswith(f"{started} {ROOT}/build/spack/{site.spack}/view/bin/pingpong ")
+    assert f" --map {devices} --bind {site.cores} " in found.command
+    if site.sbatch:
+        assert found.sbatch >= {f"--ntasks={ranks}", f"--ntasks-per-node={ranks}"}
+
+
+@EVERY_SITE
+def test_osu_comes_from_the_view(script, partition):
+    site, found = SITES[partition], script(partition, "osu_device_0")
+    folder = f"{ROOT}/build/spack/{site.spack}/view/libexec/osu-micro-benchmarks/mpi/pt2pt"
+    visible = {"rocm": "HIP_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}[site.environment]
+    assert re.search(
+        rf"env .*{visible}=0,1 .*{folder}/osu_bw .* -d {site.environment} D D", found.plan
+    )
+    assert shlex.split(found.command)[1:4] == ["tools", "run", "plan.json"]
+
+
+@EVERY_SITE
+def test_collectives_of_the_library(script, partition):
+    site, found = SITES[partition], script(partition, "rccl_collectives")
+    folder = {"rocm": "/opt/rccl-tests", "cuda": f"{ROOT}/build/spack/{site.spack}/view/bin"}
+    assert f"{folder[site.environment]}/all_reduce_perf -b " in found.plan
+
+
+@AMD
+@pytest.mark.parametrize(
+    ("check", "set_to"),
+    [
+        ("p2p_engine", {"HSA_ENABLE_SDMA": "1"}),
+        ("p2p_engine_off", {"HSA_ENABLE_SDMA": "0"}),
+        ("mpi_pairs_engine_off", {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}),
+        ("osu_device_0_engine_off", {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}),
+        ("managed_zero_copy", {"HSA_XNACK": "0"}),
+        ("managed_migration", {"HSA_XNACK": "1"}),
+    ],
+)
+def test_engines_and_page_migration_on_amd(script, partition, check, set_to):
+    assert set_to.items() <= script(partition, check).variables.items()
+
+
+@pytest.mark.parametrize(
+    ("partition", "binding"),
+    [
+        # lumi-reframe-tests, checks/slurm/affinity_check.py, March 2026.
+        (
+            "lumi:gpu",
+            "--cpus-per-task=7 --gpu-bind=map:4,5,2,3,6,7,0,1 --gres-flags=allow-task-sharing",
+        ),
+        # Frontier user guide, "Mapping 1 GPU per task", example 1.
+        ("frontier:gpu", "--cpus-per-task=7 --gpus-per-task=1 --gpu-bind=closest"),
+    ],
+)
+def test_the_binding_that_a_site_recommends(script, partition, binding):
+    command = script(partition, "affinity_site").command
+    program = f"{ROOT}/build/spack/{SITES[partition].spack}/view/bin/affinity"
+    assert command == (
+        f"srun --nodes=1 --ntasks=8 {binding} {program} --time-limit 120 --output result.json"
+    )
+
+
+def test_a_site_that_recommends_none_has_no_such_check(script):
+    assert script("dardel:gpu", "affinity")
+    with pytest.raises(ValueError, match="not enough values"):
+        script("dardel:gpu", "affinity_site")
+
+
+def test_a_metric_without_a_reference_fails(suite):
+    suite.variables.update(ASKED)
+    file = suite.own_references()
+    content = yaml.safe_load(file.read_text())
+    del content["stream_local"]["lumi"]["copy_worst"]
+    file.write_text(yaml.safe_dump(content))
+    ended = dry_run(suite, "--system=lumi", "-n", "stream_local")
+    assert ended.status == 1
+    assert "Metric copy_worst has no reference on lumi:gpu." in ended
+
+
+def test_inside_an_allocation_checks_are_steps_and_without_rccl_tests_theirs_are_not_there(suite):
+    suite.variables["SLURM_JOB_ID"] = "7"
+    ended = dry_run(suite, "--system=lumi", "-n", "stream_local", "-n", "rccl|affinity_site")
+    assert ended.status == 0, ended
+    assert "Ran 2/2 test case(s)" in ended
+    (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/stream_local/rfm_job.sh")
+    found = Script(file)
+    assert not found.sbatch
+    assert found.command.startswith("srun --nodes=1 --ntasks=1 --cpu-bind=none ")
+
+
+@pytest.mark.parametrize(
+    ("machine", "system"),
+    [
+        ("uan01", "lumi"),
+        ("uan04.lumi.csc.fi", "lumi"),
+        ("nid005000", "lumi"),
+        ("nid007977", "lumi"),
+        # LUMI-C has none of these devices.
+        ("nid001000", "local"),
+        ("login12.frontier.olcf.ornl.gov", "frontier"),
+        ("login12 frontier", "frontier"),
+        ("frontier00144", "frontier"),
+        ("uan01 dardel", "dardel"),
+        ("nid002792", "dardel"),
+        ("jrlogin03.jureca", "jureca"),
+        ("jrc0001 jurecadc", "jureca"),
+        ("login07.leonardo.local", "leonardo"),
+        ("lrdn0271.leonardo.local", "leonardo"),
+        ("login01", "local"),
+        ("my-laptop", "local"),
+    ],
+)
+def test_a_machine_is_known_by_its_name(machine, system):
+    # As ReFrame chooses: the first system of which a pattern matches from the start.
+    gathered = sites.gather(ROOT / "config" / "sites")["systems"]
+    patterns = ((one["name"], pattern) for one in gathered for pattern in one["hostnames"])
+    assert next(name for name, pattern in patterns if re.match(pattern, machine)) == system
