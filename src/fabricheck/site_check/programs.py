@@ -58,7 +58,7 @@ def _own(environment: Section, place: Place) -> Iterator[Finding]:
     lacks = [name for name in wanted if not _runs(folder / name)]
     if lacks:
         yield missing(
-            f"{folder} has no {' and no '.join(lacks)} that can be started: build with "
+            f"{folder} has no {', '.join(lacks)} that can be started: build with "
             f"'{extras['build_command']}'."
         )
     elif wanted:
