@@ -22,6 +22,7 @@ ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 STATUS = {3: "unsupported", 4: "runtime-error", 5: "wrong-data", 6: "time-limit", 7: "too-noisy"}
 FAULT = os.environ.get("FAKE_STREAM", "")
+RUNTIME = os.environ.get("FAKE_RUNTIME", "host")
 DEVICES = int(os.environ["FABRICHECK_HOST_DEVICES"])
 
 
@@ -132,12 +133,14 @@ def document(options, code):
     return {
         "schema": "fabricheck-result",
         "schema_version": 1,
-        "complete": FAULT != "incomplete",
+        "complete": FAULT not in ("incomplete", "exit-3"),
         "program": {
             "name": "stream",
             "version": "0.1.0",
-            "commit": "unknown",
-            "runtime": "cuda" if FAULT == "other-runtime" else "host",
+            "commit": os.environ.get("FAKE_COMMIT", "unknown"),
+            "runtime": "cuda"
+            if FAULT == "other-runtime"
+            else os.environ.get("FAKE_RUNTIME", "host"),
             "compiler": "none",
         },
         "clock": "measured",

@@ -11,7 +11,16 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck.cli import calibrate, coverage, fidelity, node, references, results, tools
+from fabricheck.cli import (
+    calibrate,
+    coverage,
+    fidelity,
+    node,
+    references,
+    results,
+    site_check,
+    tools,
+)
 from fabricheck.errors import FabricheckError, UsageError
 
 EXIT_CODES = (
@@ -78,6 +87,7 @@ fidelity.register(app)
 tools.register(app)
 calibrate.register(app)
 references.register(app)
+site_check.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -20,6 +20,7 @@ from fabricheck.results.folder import (
     read_entry,
 )
 from fabricheck.results.session import Session
+from fabricheck.software import record
 
 app = typer.Typer(
     help="List sessions, and show or validate what they measured.",
@@ -134,6 +135,8 @@ def choose(name: str) -> tuple[str, list[Entry]]:
         heading += f", {session.retried} retried"
     if session.skipped:
         heading += f", {session.skipped} skipped"
+    said = record.sentences(session.outputs, session.start, session.end)
+    heading = "\n".join([heading, *said])
     if name == "latest":
         _warn_about_newer(folder, session)
     return heading, folder.entries(session)

@@ -159,7 +159,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Session:
-    """One call of ReFrame. Times are seconds since the epoch."""
+    """One call of ReFrame. Times are seconds since the epoch.
+
+    ``outputs`` are the folders where the outputs of its checks may lie, in order.
+    """
 
     id: str
     uuid: str
@@ -169,6 +172,7 @@ class Session:
     end: float
     cases: tuple[Case, ...]
     data_version: str | None = None
+    outputs: tuple[Path, ...] = ()
 
     @property
     def date(self) -> datetime:
@@ -228,7 +232,16 @@ def read_report(path: Path, results: Path) -> Session:
         end=info["time_end_unix"],
         cases=tuple(_cases(report, results)),
         data_version=info.get("data_version"),
+        outputs=tuple(_outputs(info, results)),
     )
+
+
+def _outputs(info: dict[str, Any], results: Path) -> Iterator[Path]:
+    base = info.get("prefix_output")
+    if base:
+        yield Path(base)
+        # The results may have been moved; the last folder is the session's (timestamps).
+        yield results / "output" / Path(base).name
 
 
 def _cases(report: dict[str, Any], results: Path) -> Iterator[Case]:

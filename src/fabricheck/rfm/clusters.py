@@ -192,7 +192,12 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
         tests, collectives = "rccl-tests", os.environ.get(RCCL_TESTS, "")
     own = f"FABRICHECK_{runtime.upper()}"
     return {
-        "features": [*PROGRAMS, *([tests] if collectives else [])],
+        "features": [
+            *PROGRAMS,
+            *([tests] if collectives else []),
+            # Programs of another folder are not built by Spack.
+            *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
+        ],
         "extras": {
             "runtime": runtime,
             "programs": _folder(f"{own}_PROGRAMS", seen / "bin"),

@@ -12,6 +12,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import reframe
@@ -22,7 +23,9 @@ from reframe.core.schedulers import slurm as slurm_schedulers
 from reframe.frontend import ci, cli, executors, filters, loader
 from reframe.frontend.executors import policies
 
+from fabricheck.errors import FabricheckError
 from fabricheck.rfm import slurm, turns
+from fabricheck.software import record
 
 #: The options that choose test cases, with their values when not given.
 SELECTING: dict[str, tuple[Any, ...]] = {
@@ -38,6 +41,9 @@ SELECTING: dict[str, tuple[Any, ...]] = {
     "failed": (False, None),
     "restore_session": (None,),
 }
+
+#: The options of these that ask for a check by what it is; one that is restored was asked for.
+ASKING = ("names", "tags", "failed", "restore_session")
 
 _MARK = "_fabricheck_guard"
 
@@ -72,13 +78,14 @@ def _wrap(owner: Any, name: str, guard: Callable[..., Any]) -> None:
 
 
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
-    testcases = list(testcases)
     session = _Session()
+    testcases = session.asked_for(testcases)
     session.require(testcases)
     if session.option("dry_run"):
         _leave_no_result()
     else:
         _require_judgement(session)
+        _record_software(testcases)
     _one_at_a_time(runner, testcases)
     # How ranks are placed decides what everything after it measures.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
@@ -138,6 +145,17 @@ def _require_judgement(session: _Session) -> None:
             )
 
 
+def _record_software(testcases: Iterable[Any]) -> None:
+    system = runtime.runtime().system.name
+    used = [record.Used(system, case.environ.name, case.environ.extras) for case in testcases]
+    try:
+        said = record.write(Path(runtime.runtime().output_prefix), used)
+    except (FabricheckError, OSError) as error:
+        raise ReframeError(f"What the programs are built from is not recorded: {error}") from None
+    for sentence in said:
+        getlogger().info(sentence)
+
+
 def _one_at_a_time(runner: Any, testcases: Any) -> None:
     # max_jobs holds within one partition; local partitions share the node they measure.
     local = _local(testcases)
@@ -166,7 +184,9 @@ def _local(testcases: Iterable[Any], launched_by: Iterable[str] | None = None) -
 
 
 def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
-    _Session().require(testcases)
+    session = _Session()
+    testcases = session.asked_for(testcases)
+    session.require(testcases)
     return original(file, testcases, *args, **kwargs)
 
 
@@ -204,6 +224,17 @@ class _Session:
             for case in executors.generate_testcases(self._found)
             if not case.check.is_fixture()
         ]
+
+    def asked_for(self, testcases: Iterable[Any]) -> list[Any]:
+        """Return the cases without those that run only where a name or a tag chooses them."""
+        cases = list(testcases)
+        if any(self.option(name) for name in ASKING):
+            return cases
+        out = [case for case in cases if getattr(case.check, "only_if_asked_for", False)]
+        if out:
+            names = sorted({type(case.check).__name__ for case in out})
+            getlogger().info(f"Runs only if asked for by -n or -t: {', '.join(names)}.")
+        return [case for case in cases if case not in out]
 
     def require(self, testcases: Iterable[Any]) -> None:
         """Raise a sentence when a name is unknown, nothing is chosen, or an expected check lacks.

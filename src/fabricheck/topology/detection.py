@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fabricheck.errors import InvalidInputError, NotFoundError
@@ -34,15 +36,16 @@ class Detection:
     failed: tuple[str, ...]
 
 
-def detect() -> Detection:
+def detect(environ: Mapping[str, str] = os.environ) -> Detection:
     """Run every tool that exists and put together what they say.
 
+    :param environ: the variables that the tools see; its PATH says which exist.
     :raises NotFoundError: when none exists, naming them.
     :raises InvalidInputError: when none of those that exist said anything usable, or two
         contradict each other.
     """
     tools = list(dict.fromkeys(command[0] for command in COMMANDS))
-    missing = [tool for tool in tools if shutil.which(tool) is None]
+    missing = [tool for tool in tools if shutil.which(tool, path=environ.get("PATH")) is None]
     if len(missing) == len(tools):
         raise NotFoundError(f"This machine has none of the tools {', '.join(missing)}.")
     reports: list[Reported] = []
@@ -51,7 +54,7 @@ def detect() -> Detection:
         if command[0] in missing:
             continue
         try:
-            reports.append(parse_text(_output(command), " ".join(command), part=True))
+            reports.append(parse_text(_output(command, environ), " ".join(command), part=True))
         except InvalidInputError as error:
             failed.append(str(error))
     if not reports:
@@ -59,11 +62,16 @@ def detect() -> Detection:
     return Detection(usable(merge(reports)), tuple(missing), tuple(failed))
 
 
-def _output(command: tuple[str, ...]) -> str:
+def _output(command: tuple[str, ...], environ: Mapping[str, str]) -> str:
     name = " ".join(command)
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIME_LIMIT_S, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TIME_LIMIT_S,
+            check=False,
+            env=dict(environ),
         )
     except subprocess.TimeoutExpired:
         raise InvalidInputError(f"'{name}' did not end within {_TIME_LIMIT_S} s.") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from types import FrameType
 from typing import Any, Literal
 
 import fabricheck
+from fabricheck import checkout
 from fabricheck.errors import FabricheckError, NotFoundError
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
@@ -156,7 +156,7 @@ def _empty(question: Question) -> dict[str, Any]:
         "program": {
             "name": "topology",
             "version": fabricheck.__version__,
-            "commit": _commit(),
+            "commit": checkout.commit(),
             "runtime": question.runtime,
             "compiler": "none",
         },
@@ -206,17 +206,6 @@ def _devices(report: Reported) -> list[Device]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _commit() -> str:
-    """Return what git says of the checkout that this package runs from, as the programs do."""
-    folder = Path(__file__).resolve().parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return UNKNOWN
-    return said.stdout.strip() or UNKNOWN
 
 
 @contextmanager

@@ -1,0 +1,63 @@
+"""`fabricheck site-check`: what a site's partitions need, and what of it is missing here."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import output
+from fabricheck.cli.results import AsJson
+from fabricheck.errors import NotFoundError
+
+Where = Annotated[
+    bool | None,
+    typer.Option(
+        "--compute/--login",
+        help="What this node is; else a job around it, or devices, make it a compute node.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("site-check")(check)
+
+
+def check(
+    site: Annotated[str, typer.Argument(metavar="SITE[:PARTITION]", help="As in config/sites.")],
+    compute: Where = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is missing on this node before a site's checks can run.
+
+    Ends with 3 when something is missing.
+    """
+    from fabricheck import site_check  # reads ReFrame, which other commands do without
+
+    place = site_check.Place(stated=compute)
+    found = {one.name: list(site_check.check(one, place)) for one in site_check.choose(site)}
+    kind = "compute" if place.is_compute else "login"
+    if as_json:
+        output.write_json(
+            {
+                "node": platform.node(),
+                "kind": kind,
+                "partitions": {name: list(map(asdict, said)) for name, said in found.items()},
+            }
+        )
+    else:
+        for name, findings in found.items():
+            typer.echo(f"{name}, seen from {platform.node()}, taken for a {kind} node")
+            for finding in findings:
+                typer.echo(f"{finding.status:<8}  {finding.says}")
+            counts = Counter(finding.status for finding in findings)
+            typer.echo(
+                f"{name}: {counts['ok']} ok, {counts['missing']} missing, "
+                f"{counts['not seen']} not seen."
+            )
+    if any(finding.status == "missing" for said in found.values() for finding in said):
+        raise typer.Exit(NotFoundError.exit_code)

@@ -1,0 +1,358 @@
+"""The base of the check that builds the programs: it passes only with what they measured.
+
+Spack's environments are built by ``spack-env/install``, which takes the committed lock as it is and
+our package from the checkout. ReFrame's own Spack build system would concretize anew: of a lock it
+knows nothing. Without Spack it is CMake, in the stage folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import BuildError, PipelineError, SanityError
+
+import fabricheck
+from fabricheck import checkout
+from fabricheck.errors import FabricheckError
+from fabricheck.node import load as load_node
+from fabricheck.node.platform import platform_json
+from fabricheck.results.document import load
+from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import asked, launchers, plausible
+from fabricheck.rfm.base import MOST_SENTENCES, PLATFORM
+from fabricheck.rfm.binding import Wanted, misplaced
+from fabricheck.software import record
+
+#: The programs, as the features of an environment name them; the last three have several ranks.
+RANK_PROGRAMS = ("affinity", "pingpong", "mpi")
+PROGRAMS = ("stream", "memcpy", "managed", "p2p", *RANK_PROGRAMS)
+
+#: How CMake is told for which devices to build, by runtime, and what it calls their architecture.
+ARCHITECTURES = {"rocm": ("HIP", "gfx"), "cuda": ("CUDA", "sm_")}
+
+#: What shows a program no device, so that a build host with some is as good as one without.
+NO_DEVICES = {"HIP_VISIBLE_DEVICES": "-1", "CUDA_VISIBLE_DEVICES": ""}
+
+#: Jobs of a compilation at a time: a build host is shared.
+JOBS = 8
+
+#: A small copy: that it is right is what counts, not how fast.
+STREAM = ("--devices", "all", "--kernels", "copy", "--sizes", "1MiB", "--noise-limit", "10")
+
+#: Exit code of a program that finds no device.
+NO_DEVICE = 3
+
+_ERROR = re.compile(r"\berror\b|command not found|No such file", re.IGNORECASE)
+
+
+#: How ReFrame's script begins its own lines, which say the command again.
+_FROM_REFRAME = "-reframe:"
+
+
+class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-arg]
+    """Builds the programs of an environment and lets them measure a little.
+
+    Their documents are named by program, and not as results: nothing of them is a measurement.
+
+    without_devices: ``-S build.without_devices=yes`` on a host without devices: the programs have
+        to end with 3 and say so, and need no job.
+    """
+
+    without_devices = variable(bool, value=False)
+
+    only_if_asked_for = True
+    build_system: Any = "CustomBuild"
+    build_time_limit = "4h"
+    time_limit = "5m"
+    sourcesdir = None
+    valid_systems = ["+devices"]
+    valid_prog_environs = ["+stream"]
+    exclusive_access = True
+
+    @property
+    def runtime(self) -> str:
+        """The runtime of the environment."""
+        return str(self.current_environ.extras["runtime"])
+
+    @property
+    def by_spack(self) -> bool:
+        """Whether Spack builds, else CMake."""
+        return "spack" in self.current_environ.features
+
+    @property
+    def programs_folder(self) -> Path:
+        """Where the programs are after the build."""
+        if self.by_spack:
+            return Path(self.current_environ.extras["programs"])
+        return Path(self.stagedir) / "build" / "bin"
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks of ``affinity`` are started; 0 where there are none."""
+        has = "affinity" in self.current_environ.features
+        if self.without_devices or not has or "ranks" not in self.current_partition.features:
+            return 0
+        return self.device_count
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices of all kinds in the partition."""
+        return sum(device.num_devices for device in self.current_partition.devices)
+
+    @run_after("init")  # type: ignore[untyped-decorator]
+    def _stay_here_without_devices(self) -> None:
+        self.local = self.without_devices
+
+    @run_before("compile")  # type: ignore[untyped-decorator]
+    def _set_build(self) -> None:
+        commands = self._spack() if self.by_spack else self._cmake()
+        self.build_system.commands = [shlex.join(command) for command in commands]
+
+    def _spack(self) -> list[list[str]]:
+        name = self.current_environ.extras.get("spack_environment")
+        if not name:
+            raise PipelineError(
+                f"Environment {self.current_environ.name} has the feature spack, and states no "
+                "spack_environment in its extras."
+            )
+        if not record.is_inside(self.programs_folder, record.home(name)):
+            raise PipelineError(
+                f"The programs of the environment {self.current_environ.name} are those of "
+                f"{self.programs_folder}, which the Spack environment {name} does not build."
+            )
+        return [[str(checkout.ROOT / "spack-env" / "install"), name]]
+
+    def _cmake(self) -> list[list[str]]:
+        ranks = not set(RANK_PROGRAMS).isdisjoint(self.current_environ.features)
+        options = [
+            f"-DFABRICHECK_RUNTIME={self.runtime}",
+            f"-DFABRICHECK_MPI={'ON' if ranks else 'OFF'}",
+        ]
+        if self.runtime in ARCHITECTURES:
+            language, prefix = ARCHITECTURES[self.runtime]
+            found = {device.arch for device in self.current_partition.devices}
+            # CMake's word for sm_90 is 90, for gfx90a the same.
+            short = prefix if language == "CUDA" else ""
+            listed = ";".join(sorted(arch.removeprefix(short) for arch in found))
+            options.append(f"-DCMAKE_{language}_ARCHITECTURES={listed}")
+        return [
+            ["cmake", "-S", str(checkout.ROOT), "-B", "build", *options],
+            ["cmake", "--build", "build", "--parallel", str(JOBS)],
+        ]
+
+    def compile_wait(self) -> None:
+        """Wait for the build, and say which error came first where it failed.
+
+        :raises BuildError: with that sentence.
+        """
+        try:
+            super().compile_wait()
+        except BuildError:
+            raise BuildError(self._why_not_built()) from None
+
+    def _why_not_built(self) -> str:
+        job = self._build_job
+        lines = [
+            line.strip()
+            for name in (job.stderr, job.stdout)
+            for line in (Path(self.stagedir) / name).read_text(errors="replace").splitlines()
+            if line.strip() and not line.startswith(_FROM_REFRAME)
+        ]
+        errors = [number for number, line in enumerate(lines) if _ERROR.search(line)]
+        said = "it said nothing"
+        if lines:
+            number = errors[0] if errors else -1
+            # CMake says in which file in one line, and what in the next.
+            more = lines[number + 1 : number + 2] if lines[number].endswith(":") and errors else []
+            said = " ".join([lines[number], *more])
+        return (
+            f"The build of the runtime {self.runtime} by {'Spack' if self.by_spack else 'CMake'} "
+            f"ended with exit code {job.exitcode}: {said.rstrip('.')}. All it said is in "
+            f"{self.stagedir}, {job.stderr} and {job.stdout}."
+        )
+
+    @run_before("run")  # type: ignore[untyped-decorator]
+    def _set_run(self) -> None:
+        if self.without_devices and self.runtime not in ARCHITECTURES:
+            raise PipelineError(
+                f"The runtime {self.runtime} has devices on every machine: without_devices is for "
+                f"{' and '.join(ARCHITECTURES)}."
+            )
+        self._require_programs()
+        self._set_platform()
+        self._keep_lock()
+        launcher = self.job.launcher
+        self.num_tasks = self.num_tasks_per_node = max(self.ranks, 1)
+        self.job.num_tasks = self.num_tasks
+        self.job.launcher = getlauncher("local")()
+        documents = [f"{program}.json" for program, _ in self._started()]
+        self.keep_files = [*documents, *([record.FOLDER] if self.by_spack else [])]
+        if self.without_devices:
+            self.env_vars.update(NO_DEVICES)
+            self.executable = self._command("", *self._started()[0])
+            # A program that finds a device after all ends with 0, and its document says so.
+            self.executable_opts = ["||", "test", "$?", "-eq", str(NO_DEVICE)]
+            return
+        first, *others = self._started()
+        self.executable = self._command(launchers.line(self.job, launcher, 1), *first)
+        self.postrun_cmds = [
+            self._command(
+                launchers.line(self.job, self._rank_launcher(launcher), self.ranks),
+                program,
+                arguments,
+            )
+            for program, arguments in others
+        ]
+
+    def _started(self) -> list[tuple[str, Sequence[str]]]:
+        """Return the programs that are started, and the arguments of each."""
+        started: list[tuple[str, Sequence[str]]] = [("stream", STREAM)]
+        if self.ranks:
+            started.append(("affinity", ()))
+        return [
+            (name, (*arguments, "--time-limit", "60", "--output", f"{name}.json"))
+            for name, arguments in started
+        ]
+
+    def _command(self, launch: str, program: str, arguments: Sequence[str]) -> str:
+        command = shlex.join([str(self.programs_folder / program), *arguments])
+        return f"{launch} {command}".strip()
+
+    def _rank_launcher(self, launcher: Any) -> Any:
+        named = self.current_partition.extras.get("mpi_launcher")
+        chosen = getlauncher(named)() if named else launcher
+        if isinstance(chosen, launchers.SmpirunLauncher):
+            chosen.platform = str(self.programs_folder / launchers.NODE_PLUGIN)
+            chosen.hosts = [f"device{device}" for device in range(self.ranks)]
+        return chosen
+
+    def _require_programs(self) -> None:
+        if self.is_dry_run():
+            return
+        wanted = [name for name in PROGRAMS if name in self.current_environ.features]
+        lacks = [
+            name for name in wanted if not os.access(self.programs_folder / name, os.F_OK | os.X_OK)
+        ]
+        if lacks:
+            raise PipelineError(
+                f"The build of the runtime {self.runtime} ended well, and there is no "
+                f"{' and no '.join(lacks)} in {self.programs_folder}, which the environment "
+                f"{self.current_environ.name} has as a feature."
+            )
+
+    def _set_platform(self) -> None:
+        if self.runtime != "sim":
+            return
+        try:
+            platform = platform_json(load_node(self.current_partition.extras["node"]))
+        except FabricheckError as error:
+            raise PipelineError(str(error)) from None
+        (Path(self.stagedir) / PLATFORM).write_text(platform)
+        self.env_vars["FABRICHECK_NODE"] = PLATFORM
+
+    def _keep_lock(self) -> None:
+        if not self.by_spack or self.is_dry_run():
+            return
+        # The session's own record is of before the build.
+        system = self.current_system.name
+        used = record.Used(system, self.current_environ.name, self.current_environ.extras)
+        try:
+            said = record.write(Path(self.stagedir), [used])
+        except FabricheckError as error:
+            raise PipelineError(str(error)) from None
+        for sentence in said:
+            self.logger.info(f"{self.name}: {sentence}")
+
+    def check_sanity(self) -> None:
+        """Judge the exit code before ReFrame does, which would say the number only."""
+        if not self.is_dry_run() and (
+            self.job.exitcode != 0 or self.job.state in plausible.ENDED_FROM_OUTSIDE
+        ):
+            program, document = self._last_to_end()
+            raise SanityError(
+                plausible.exit_sentence(program, self.job.exitcode, document, self.job.state)
+            )
+        super().check_sanity()
+
+    def _last_to_end(self) -> tuple[str, ResultDocument | None]:
+        # The first program that fails ends the script.
+        program = ""
+        for program, _ in self._started():
+            try:
+                document = load(Path(self.stagedir) / f"{program}.json")
+            except FabricheckError:
+                return program, None
+            if document["outcome"]["exit_code"] != 0:
+                return program, document
+        return program, None
+
+    @sanity_function  # type: ignore[untyped-decorator]
+    def _judge(self) -> bool:
+        faults: list[str] = []
+        for program, arguments in self._started():
+            try:
+                document = load(Path(self.stagedir) / f"{program}.json")
+            except FabricheckError as error:
+                faults.append(f"{program} left no result to believe: {error}")
+                continue
+            faults += self._faults(document, program, arguments)
+        if faults:
+            more = len(faults) - MOST_SENTENCES
+            said = [*faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
+            raise SanityError("\n".join(said))
+        return True
+
+    def _faults(
+        self, document: ResultDocument, program: str, arguments: Sequence[str]
+    ) -> Iterator[str]:
+        told = document["program"]
+        node = document["host"]["hostname"]
+        if told["version"] != fabricheck.__version__:
+            yield (
+                f"{program} on node {node} is of version {told['version']}, and was built from "
+                f"version {fabricheck.__version__}."
+            )
+        if not checkout.has_sources_of(told["commit"]):
+            yield (
+                f"{program} on node {node} was built from the commit {told['commit']}, and the "
+                f"checkout is at {checkout.commit()}: their sources are not known to be the same. "
+                "Touch CMakeLists.txt and build again."
+            )
+        if self.without_devices:
+            yield from _found_devices(document, program, self.runtime)
+            return
+        yield from plausible.document_faults(document, program, self.runtime)
+        devices = self.current_partition.devices
+        architectures = [one.arch for one in devices for _ in range(one.num_devices)]
+        platform = Path(self.stagedir) / PLATFORM
+        simulated = json.loads(platform.read_text())["node"] if self.runtime == "sim" else None
+        wanted = asked.Asked(program, arguments, architectures, self.job.submit_time, simulated)
+        yield from asked.faults(document, wanted)
+        if program == "affinity":
+            yield from misplaced(document, Wanted(self.ranks))
+
+
+def _found_devices(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:
+    """Yield a sentence unless the program found no device, and is of the right runtime."""
+    told = document["program"]
+    node = document["host"]["hostname"]
+    if told["name"] != program or told["runtime"] != runtime:
+        yield (
+            f"The result on node {node} is of {told['name']} with the runtime {told['runtime']}, "
+            f"and the check started {program} of the runtime {runtime}."
+        )
+    outcome = document["outcome"]
+    if outcome["exit_code"] != NO_DEVICE or not outcome["message"]:
+        yield (
+            f"{program} on node {node} ended with {outcome['exit_code']} ({outcome['status']}), "
+            f"and without devices it has to end with {NO_DEVICE} and say why."
+        )

@@ -1,0 +1,102 @@
+"""A node as a tree of files and stand-ins of its tools, and a partition that it should fit."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from fabricheck.node import NodeModel, format_cores, load
+from fabricheck.site_check import Place, Target
+
+sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in ("topology", "software")]
+import topology_texts as texts
+
+NODE = load("mi250x")
+USABLE = frozenset(core for one in NODE.domains for core in one.cores if core not in one.reserved)
+
+
+class Tree:
+    """A folder with ``root`` (proc, sys, the site's software) and ``bin`` (the PATH)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "root"
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.root.mkdir()
+        bash = shutil.which("bash")
+        assert bash
+        (self.bin / "bash").symlink_to(bash)
+        self.environ = {"PATH": str(self.bin)}
+
+    def tool(self, name: str, body: str = "exit 0", folder: Path | None = None) -> Path:
+        """Put a stand-in of a command there."""
+        path = (folder or self.bin) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return path
+
+    def put(self, path: str, text: str = "") -> Path:
+        """Put a file of the system there."""
+        file = self.root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def place(self, compute: bool | None = None, cores: frozenset[int] = USABLE) -> Place:
+        """Return the place that the tree is."""
+        return Place(self.root, self.environ, cores, compute)
+
+    def devices(self, count: int = 8, version: int = 90010) -> None:
+        """Let the kernel's driver have so many AMD devices, behind the node's four processors."""
+        for index in range(4 + count):
+            properties = f"simd_count {440 * (index >= 4)}\ngfx_target_version {version}\n"
+            self.put(f"/sys/class/kfd/kfd/topology/nodes/{index}/properties", properties)
+
+    def rocm_smi(self, node: NodeModel = NODE) -> None:
+        """Let rocm-smi tell the links, domains and addresses of a node."""
+        told = {
+            "--showbus": texts.showbus(texts.PCI),
+            "--shownodesbw": texts.shownodesbw(node),
+            "--showtoponuma": texts.showtoponuma(node),
+            "--showtopo": texts.showtopo(node),
+        }
+        for option, text in told.items():
+            (self.bin / f"rocm-smi{option}.txt").write_text(text)
+        self.tool("rocm-smi", f'exec /bin/cat "{self.bin}/rocm-smi$1.txt"')
+
+    def host(self, balancing: int = 0, domains: int = 4) -> None:
+        """Let the system have the domains of the node model."""
+        self.put("/proc/sys/kernel/numa_balancing", f"{balancing}\n")
+        for domain in NODE.domains[:domains]:
+            folder = f"/sys/devices/system/node/node{domain.index}"
+            self.put(f"{folder}/cpulist", f"{format_cores(domain.cores)}\n")
+            self.put(f"{folder}/meminfo", f"Node {domain.index} MemTotal: 1024 kB\n")
+
+
+def target(environment: dict | None = None, **partition) -> Target:
+    """Return a partition of a site as LUMI-G, changed as said."""
+    about = {
+        "name": "gpu",
+        "scheduler": "slurm",
+        "launcher": "srun",
+        "environs": ["rocm"],
+        "access": [],
+        "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
+        "extras": {"node": "mi250x"},
+        **partition,
+    }
+    system = {"name": "lumi", "modules_system": "lmod"}
+    return Target(system, about, [environment or environment_of("/my/bin")])
+
+
+def environment_of(folder: Path | str, features: tuple[str, ...] = (), **extras) -> dict:
+    """Return an environment whose programs are in a folder."""
+    own = {"runtime": "rocm", "programs": str(folder), "build_command": "make it", **extras}
+    return {"name": "rocm", "features": list(features), "extras": own}
+
+
+def said(findings) -> list[tuple[str, str]]:
+    """Return findings as pairs."""
+    return [(one.status, one.says) for one in findings]

@@ -1,0 +1,156 @@
+"""What `site-check` finds of a compute node, and how it ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from site_trees import NODE, USABLE, Tree, environment_of, said, target, texts
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.errors import UsageError
+from fabricheck.node import load, node_directory
+from fabricheck.site_check import choose, node
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A compute node as the partition states it."""
+    tree = Tree(tmp_path)
+    tree.devices()
+    tree.rocm_smi()
+    tree.host()
+    return tree
+
+
+def lacks(tree, cores=USABLE, **partition):
+    found = said(node.check(target(**partition), tree.place(cores=cores)))
+    return [says for status, says in found if status == "missing"]
+
+
+def test_a_node_as_it_should_be(tree):
+    found = said(node.check(target(), tree.place()))
+    assert {status for status, _ in found} == {"ok"}
+    assert found[0][1] == "The node has 8 devices, as lumi:gpu states."
+    assert "(8 gfx90a)" in found[1][1]
+    assert found[2][1] == "This process may use all 56 cores that mi250x counts on."
+    more = said(node.check(target(), tree.place(cores=USABLE | {0, 8})))
+    assert more[2][1].endswith("of those that it reserves 0,8 may be used too.")
+
+
+def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
+    login = Tree(tmp_path)
+    found = said(node.check(target(), login.place()))
+    assert len(found) == 5
+    assert found[0] == ("not seen", "The number of devices: not seen on a login node.")
+    assert {status for status, _ in found} == {"not seen"}
+    # A job, or who runs it, says otherwise; then nothing is excused.
+    login.environ["SLURM_JOB_ID"] = "1"
+    assert "missing" in {status for status, _ in said(node.check(target(), login.place()))}
+    del login.environ["SLURM_JOB_ID"]
+    assert login.place(compute=True).is_compute
+    assert not Tree_with_devices(login).place(compute=False).is_compute
+
+
+def Tree_with_devices(tree):
+    tree.devices()
+    return tree
+
+
+def test_another_number_and_architecture_of_devices(tree):
+    stated = [{"type": "gpu", "arch": "gfx942", "num_devices": 4}]
+    found = lacks(tree, devices=stated, extras={})
+    assert found[0].startswith("The node shows 8 devices, and lumi:gpu states 4: ask for all")
+    assert found[1].startswith("The devices are 8 gfx90a, and lumi:gpu states gfx942: choose")
+
+
+def test_devices_are_counted_by_the_driver_where_no_tool_is(tree):
+    (tree.bin / "rocm-smi").unlink()
+    found = lacks(tree)
+    assert len(found) == 1
+    assert found[0].startswith("The devices' own tools tell nothing: This machine has none of")
+
+
+def test_cores_that_a_job_lacks(tree):
+    (sentence,) = lacks(tree, cores=USABLE - {9, 10, 11})
+    assert sentence.startswith("This process may not use the cores 9-11, which mi250x counts on")
+
+
+def test_numa_domains_and_balancing(tree):
+    tree.host(balancing=1)
+    (sentence,) = lacks(tree)
+    assert sentence.startswith("NUMA balancing is on on node")
+    tree.host(domains=0)
+    tree.put("/sys/devices/system/node/node2/cpulist", "0-3\n")
+    assert any(
+        one.startswith("NUMA domain 2: the cores 32-47 in mi250x, 0-3") for one in lacks(tree)
+    )
+
+
+def test_a_link_that_is_gone(tree):
+    tree.rocm_smi(load("mi250x", node_directory() / "overlays" / "link-0-6-gone.yaml"))
+    (sentence,) = lacks(tree)
+    assert sentence.startswith("Pair 0-6: ")
+
+
+def test_an_nvidia_node(tmp_path):
+    tree = Tree(tmp_path)
+    tree.put("/proc/driver/nvidia/gpus/0000:01:00.0/information")
+    model = load("a100-booster")
+    (tree.bin / "topo").write_text(texts.topo_m(model))
+    (tree.bin / "pci").write_text(texts.query([str(one.pci_address) for one in model.devices]))
+    tree.tool(
+        "nvidia-smi",
+        f'case "$1" in topo) exec /bin/cat "{tree.bin}/topo";;\n'
+        f'*pci.bus_id) exec /bin/cat "{tree.bin}/pci";;\n'
+        "*compute_cap) echo 8.0; echo 8.0; echo 8.0; echo 8.0;; esac",
+    )
+    environment = environment_of("/my/bin", runtime="cuda")
+    about = {"devices": [{"arch": "sm_80", "num_devices": 4}], "extras": {"node": model.name}}
+    assert tree.place().is_compute
+    place = tree.place(cores=frozenset(range(48)))
+    found = said(node.check(target(environment, **about), place))
+    assert found[0] == ("ok", "The node has 4 devices, as lumi:gpu states.")
+    assert found[1][1].endswith("as stated (4 sm_80).")
+    assert found[-1][0] == "ok"
+    assert found[-1][1].startswith("As in a100-booster: devices, links")
+    # Without its matrix only the driver counts them.
+    (tree.bin / "topo").unlink()
+    found = said(node.check(target(environment, **about), place))
+    assert found[0][1].startswith("The devices' own tools tell nothing: nvidia-smi --query-gpu")
+    assert [status for status, _ in found[1:3]] == ["ok", "ok"]
+
+
+def test_a_simulated_partition_has_no_node(tree):
+    environment = environment_of("/my/bin", runtime="sim")
+    assert not list(node.check(target(environment), tree.place()))
+
+
+def test_a_site_that_is_not_known():
+    with pytest.raises(UsageError, match=r"There is no site 'lumix'; there are .*local, lumi"):
+        choose("lumix")
+    with pytest.raises(UsageError, match=r"The site lumi has no partition 'cpu'; it has gpu\."):
+        choose("lumi:cpu")
+    (one,) = choose("local:sim-mi250x")
+    assert (one.name, one.devices) == ("local:sim-mi250x", len(NODE.devices))
+    assert [environment["name"] for environment in one.environments] == ["sim"]
+
+
+def test_how_the_command_ends(tmp_path, monkeypatch):
+    tree = Tree(tmp_path)
+    for name in ("stream", "memcpy"):
+        tree.tool(name, "echo '0.1.0 (abc, runtime host)'", tmp_path / "programs")
+    tree.tool("mpiexec")
+    monkeypatch.setenv("PATH", str(tree.bin))
+    monkeypatch.setenv("FABRICHECK_MPI", "OFF")
+    monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(tmp_path / "programs"))
+    good = CliRunner().invoke(app, ["site-check", "local:host"])
+    assert good.exit_code == 0, good.output
+    assert "local:host: 4 ok, 0 missing, 0 not seen." in good.output
+    (tmp_path / "programs" / "stream").unlink()
+    bad = CliRunner().invoke(app, ["site-check", "local:host", "--json", "--login"])
+    assert bad.exit_code == 3
+    answer = json.loads(bad.output)
+    assert answer["kind"] == "login"
+    assert [one["status"] for one in answer["partitions"]["local:host"]] == ["ok", "missing", "ok"]

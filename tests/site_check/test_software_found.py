@@ -1,0 +1,204 @@
+"""What `site-check` finds of modules, Spack, programs and commands, there and missing."""
+
+from __future__ import annotations
+
+import pytest
+from site_trees import Tree, environment_of, said, target
+
+from fabricheck.rfm import clusters
+from fabricheck.site_check import launching, modules, programs, spack
+
+import locks  # isort: skip
+
+MODULE = """() {
+  case "$1 $2" in
+    "load gone/1") echo "The following module is unknown: gone/1"; return 1;;
+    load*) loaded="$loaded $2";;
+    "-t list") echo "Currently Loaded Modulefiles:"; for m in $loaded; do echo "$m(default)"; done;;
+  esac
+}"""
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+def test_commands_of_scheduler_and_launcher(tree):
+    for name in ("sbatch", "squeue", "sacct", "scancel"):
+        tree.tool(name)
+    tree.environ["FABRICHECK_ACCOUNT"] = "project_1"
+    *found, srun, account = said(launching.check(target(), tree.place()))
+    assert {status for status, _ in found} == {"ok"}
+    assert srun[0] == "missing"
+    assert srun[1].startswith("There is no command srun on the PATH, and lumi:gpu starts programs")
+    assert account == ("ok", "Jobs have an account (FABRICHECK_ACCOUNT).")
+    inside = target(scheduler="local", extras={"mpi_launcher": "mpirun-openmpi"})
+    tree.tool("mpirun")
+    assert [status for status, _ in said(launching.check(inside, tree.place()))] == [
+        "missing",
+        "ok",
+    ]
+
+
+def test_jobs_without_an_account(tree):
+    sentence = "No account is stated for the jobs of lumi:gpu: export FABRICHECK_ACCOUNT=PROJECT."
+    assert said(launching.check(target(), tree.place()))[-1] == ("missing", sentence)
+    stated = target(access=["--account=a"])
+    assert said(launching.check(stated, tree.place()))[-1][0] == "ok"
+
+
+def test_modules_are_loaded_one_after_the_other(tree):
+    tree.environ["BASH_FUNC_module%%"] = MODULE
+    wanted = {**environment_of("/my/bin"), "modules": ["LUMI/24.03", {"name": "gone/1"}, "rocm"]}
+    found = said(modules.check(target(), wanted, tree.place()))
+    assert found == [
+        ("ok", "The module LUMI/24.03 can be loaded."),
+        (
+            "missing",
+            "The module gone/1 can not be loaded (The following module is unknown: gone/1): see "
+            "'module avail gone', and correct the version in the site file.",
+        ),
+        ("ok", "The module rocm can be loaded."),
+    ]
+
+
+def test_no_module_system(tree):
+    wanted = {**environment_of("/my/bin"), "modules": ["rocm"]}
+    ((status, says),) = said(modules.check(target(), wanted, tree.place()))
+    assert (status, says[:32]) == ("missing", "There is no command module here,")
+    tree.environ["LMOD_PKG"] = str(tree.root / "lmod")
+    tree.put("lmod/init/bash", f"module {MODULE}\n")
+    assert said(modules.check(target(), wanted, tree.place()))[0][0] == "ok"
+    none = target()
+    none.system["modules_system"] = "nomod"
+    ((status, says),) = said(modules.check(none, wanted, tree.place()))
+    assert (status, "no modules_system that could load them" in says) == ("missing", True)
+
+
+@pytest.fixture
+def lumi(tree, tmp_path, monkeypatch):
+    """The environment of the site, whose Spack environment is installed with all it needs."""
+    monkeypatch.setattr(clusters, "ROOT", tmp_path / "checkout")
+    view = clusters.view("lumi")
+    view.mkdir(parents=True)
+    (view.parent / "spack.lock").write_text(
+        locks.text().replace("/opt/cray/mpich", "/opt/cray/mpich/8.1.28/ofi/gnu/12.3")
+    )
+    tree.tool("stream", folder=view / "bin")
+    tree.tool("spack", "echo 0.23.1")
+    (tree.root / "opt/cray/mpich/8.1.28/ofi/gnu/12.3").mkdir(parents=True)
+    tree.put("opt/cray/mpich/8.1.28/gtl/lib/libmpi_gtl_hsa.so")
+    return environment_of(view / "bin", spack_environment="lumi")
+
+
+def test_all_of_spack_is_there(tree, lumi):
+    found = said(spack.check(lumi, tree.place()))
+    assert {status for status, _ in found} == {"ok"}
+    assert [says.split(" ")[0] for _, says in found] == ["Spack", "The", "The", "Cray"]
+    # What is installed needs no Spack any more.
+    (tree.bin / "spack").unlink()
+    assert {status for status, _ in said(spack.check(lumi, tree.place()))} == {"ok"}
+    assert not list(spack.check(environment_of("/my/bin"), tree.place()))
+
+
+def take_away(tree, name):
+    home = clusters.view("lumi").parent
+    if name == "spack":
+        (tree.bin / "spack").unlink()
+        (home / "view/bin/stream").unlink()
+    elif name == "old":
+        tree.tool("spack", "echo 0.20.3")
+    elif name == "broken":
+        tree.tool("spack", "echo no python; exit 1")
+    elif name == "lock":
+        (home / "spack.lock").unlink()
+    elif name == "format":
+        (home / "spack.lock").write_text(locks.text(9))
+    elif name == "view":
+        (home / "view/bin/stream").unlink()
+    elif name == "external":
+        (tree.root / "opt/cray/mpich/8.1.28/ofi/gnu/12.3").rmdir()
+    else:
+        (tree.root / "opt/cray/mpich/8.1.28/gtl/lib/libmpi_gtl_hsa.so").unlink()
+
+
+MISSING = {
+    "spack": "There is no spack on the PATH, and spack-env/install lumi needs it: get Spack 0.23.0",
+    "old": "Spack is of version 0.20, and the lock of lumi (format 5) needs 0.21 or newer.",
+    "broken": "'spack --version' does not tell a version, but: no python.",
+    "lock": "The Spack environment lumi has no lock: there is no",
+    "format": "The lock of the Spack environment lumi can not be used: ",
+    "view": "The Spack environment lumi is not installed, ",
+    "external": "The lock takes cray-mpich@8.1.28 from /opt/cray/mpich/8.1.28/ofi/gnu/12.3, and",
+    "gtl": "Cray MPICH has no libmpi_gtl_hsa.so in ",
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_spack_lacks_is_one_sentence(tree, lumi, name):
+    take_away(tree, name)
+    found = [says for status, says in said(spack.check(lumi, tree.place())) if status != "ok"]
+    assert found[0].startswith(MISSING[name])
+    # Without Spack's programs there are two.
+    assert len(found) == (2 if name == "spack" else 1)
+
+
+FEATURES = ("stream", "mpi", "osu", "rccl-tests")
+
+
+def own(tree, tmp_path, stream="0.1.0 (abc, runtime rocm)", osu="  -d --accelerator TYPE"):
+    folder = tmp_path / "programs"
+    tree.tool("stream", f"echo '{stream}'", folder)
+    tree.tool("mpi", "exit 1", folder)
+    tree.tool("all_reduce_perf", folder=folder)
+    tree.tool("osu_bw", f"echo 'Options:'; echo '{osu}'", folder / "osu/mpi/pt2pt")
+    extras = {"osu_folder": str(folder / "osu"), "rccl_folder": str(folder)}
+    return environment_of(folder, FEATURES, **extras)
+
+
+def test_all_programs_are_there(tree, tmp_path):
+    found = said(programs.check(own(tree, tmp_path), tree.place()))
+    assert {status for status, _ in found} == {"ok"}
+    assert [says.partition(" ")[0] for _, says in found] == ["The", "stream", "OSU", "The"]
+
+
+OTHERS = {
+    "0.1.0 (abc, runtime cuda)": "is of the runtime cuda, and the environment rocm of rocm.",
+    "0.0.9 (abc, runtime rocm)": "is of version 0.0.9, and this is 0.1.0: build with 'make it'.",
+    "stream: libamdhip64.so.6: no such library": "--version tells no version, but: stream: lib",
+}
+
+
+@pytest.mark.parametrize("stream", OTHERS)
+def test_a_program_of_another_kind(tree, tmp_path, stream):
+    found = said(programs.check(own(tree, tmp_path, stream), tree.place()))
+    assert found[1][0] == "missing"
+    assert OTHERS[stream] in found[1][1]
+
+
+def test_programs_that_are_not_there(tree, tmp_path):
+    environment = own(tree, tmp_path)
+    folder = tmp_path / "programs"
+    (folder / "mpi").chmod(0o644)
+    (folder / "all_reduce_perf").unlink()
+    (folder / "osu/mpi/pt2pt/osu_bw").unlink()
+    lacks = [one[1] for one in said(programs.check(environment, tree.place())) if one[0] != "ok"]
+    assert lacks[0] == f"{folder} has no mpi that can be started: build with 'make it'."
+    assert "osu_bw: build OSU Micro-Benchmarks, or name" in lacks[1]
+    assert "There is no all_reduce_perf in" in lacks[2]
+    del environment["extras"]["rccl_folder"]
+    last = said(programs.check(environment, tree.place()))[-1]
+    assert last[0] == "missing"
+    assert last[1].startswith("No folder of rccl-tests is stated, so their checks are not there")
+
+
+def test_osu_without_devices(tree, tmp_path):
+    found = said(programs.check(own(tree, tmp_path, osu="-m"), tree.place()))
+    assert found[2][0] == "missing"
+    assert "was built without devices (its help has no --accelerator)" in found[2][1]
+    environment = own(tree, tmp_path)
+    tree.tool("osu_bw", "exit 1", tmp_path / "programs/osu/mpi/pt2pt")
+    # It may start inside a job only.
+    assert said(programs.check(environment, tree.place()))[2][0] == "not seen"
+    assert said(programs.check(environment, tree.place(compute=True)))[2][0] == "missing"

@@ -1,0 +1,50 @@
+"""What is read of Spack's locks, and how one that can not be read is refused."""
+
+from __future__ import annotations
+
+import locks
+import pytest
+
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.software import lock
+
+LISTING = """\
+# lock format {format}, made by Spack 0.23.0 (commit b623f58)
+# asked for: 2
+fabricheck@0.1.0~cuda+rocm amdgpu_target=gfx90a build_type=Release /abcdefg
+osu-micro-benchmarks@7.4+rocm /ijklmno
+# what they need: 1
+cray-mpich@8.1.28+wrappers /qrstuvw [external: /opt/cray/mpich]
+"""
+
+
+@pytest.mark.parametrize("number", lock.FORMATS)
+def test_every_format_gives_the_same_concrete_specs(number):
+    found = lock.parse(locks.text(number), "spack.lock")
+    assert found.listing == LISTING.format(format=number)
+    assert [spec.prefix for spec in found.externals] == ["/opt/cray/mpich"]
+
+
+REFUSED = {
+    locks.text()[:200]: "x.lock: is no lock of Spack: the file: Invalid JSON",
+    "[]": "x.lock: is no lock of Spack: the file: ",
+    locks.text(8): "x.lock: has the lock format 8, and known are 5, 6, 7.",
+    locks.text(4): "x.lock: has the lock format 4, and known are 5, 6, 7.",
+    locks.text(5, roots=[]): "x.lock: is no lock of Spack: roots: ",
+    locks.text(5, concrete_specs={}): "x.lock: has no concrete spec of its root fabricheck+rocm.",
+    locks.text(5, concrete_specs={locks.OURS: {"name": "x"}}): "concrete_specs.abcdefgh",
+    locks.text(5, _meta={"file-type": "spec", "lockfile-version": 5}): "_meta.file-type: ",
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), REFUSED.items(), ids=range(len(REFUSED)))
+def test_what_is_no_lock_is_one_sentence(text, sentence):
+    with pytest.raises(InvalidInputError) as refused:
+        lock.parse(text, "x.lock")
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_lock_that_is_not_there(tmp_path):
+    with pytest.raises(NotFoundError, match="There is no lock"):
+        lock.read(tmp_path / "spack.lock")

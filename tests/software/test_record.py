@@ -1,0 +1,116 @@
+"""What is recorded of the software of a session's environments, and said of it later."""
+
+from __future__ import annotations
+
+import json
+
+import locks
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.rfm import clusters
+from fabricheck.software import record
+
+
+@pytest.fixture
+def view(tmp_path, monkeypatch):
+    """The view of the Spack environment `lumi`, beside its lock."""
+    monkeypatch.setattr(clusters, "ROOT", tmp_path)
+    folder = clusters.view("lumi")
+    (folder / "bin").mkdir(parents=True)
+    (folder.parent / "spack.lock").write_text(locks.text())
+    return folder
+
+
+def used(view, **extras):
+    osu = view / "libexec" / "osu-micro-benchmarks"
+    own = {"spack_environment": "lumi", "programs": str(view / "bin"), "osu_folder": str(osu)}
+    return record.Used("lumi", "rocm", {**own, **extras})
+
+
+def test_the_lock_and_its_specs_are_kept_once_for_each_environment(view, tmp_path):
+    said = record.write(tmp_path / "out", [used(view), used(view)])
+    assert said == [
+        "lumi rocm: the programs and the OSU Micro-Benchmarks are of the Spack environment lumi: "
+        "fabricheck@0.1.0/abcdefg, osu-micro-benchmarks@7.4/ijklmno (3 specs, 1 of them external, "
+        "in software/lumi.rocm.specs.txt)."
+    ]
+    kept = tmp_path / "out" / "software"
+    assert (kept / "lumi.rocm.spack.lock").read_text() == locks.text()
+    assert "[external: /opt/cray/mpich]" in (kept / "lumi.rocm.specs.txt").read_text()
+    (entry,) = json.loads((kept / "software.json").read_text())["environments"]
+    assert entry["spack_environment"] == "lumi"
+    assert entry["programs"] == str(view / "bin")
+    assert sorted(file.name for file in kept.iterdir()) == [*entry["files"], "software.json"]
+
+
+def test_a_view_that_is_named_by_a_link_is_of_the_environment(view, tmp_path):
+    (tmp_path / "link").symlink_to(view)
+    (sentence,) = record.tell(used(view, programs=str(tmp_path / "link" / "bin"))).says
+    assert sentence.startswith(
+        "lumi rocm: the programs and the OSU Micro-Benchmarks are of the Spack environment"
+    )
+
+
+def test_what_is_not_of_the_environment_is_said(view):
+    told = record.tell(used(view, programs="/my/bin", rccl_folder="/my/rccl"))
+    first, *rest = told.says
+    assert first.startswith(
+        "lumi rocm: the OSU Micro-Benchmarks are of the Spack environment lumi: "
+    )
+    assert rest == [
+        "lumi rocm: the programs of /my/bin are not of the Spack environment lumi.",
+        "lumi rocm: the collectives tests of /my/rccl are not of the Spack environment lumi.",
+    ]
+    told = record.tell(used(view, programs="/my/bin", osu_folder=""))
+    assert list(told.says) == rest[:1]
+    assert not told.files
+
+
+def test_programs_without_a_spack_environment():
+    extras = {"programs": "/my/bin", "osu_folder": "/my/osu"}
+    assert record.tell(record.Used("local", "host", extras)).says == [
+        "local host: the programs of /my/bin and the OSU Micro-Benchmarks of /my/osu are not of a "
+        "Spack environment."
+    ]
+
+
+def test_a_lock_that_can_not_be_read_is_a_sentence_and_kept(view):
+    (view.parent / "spack.lock").write_text(locks.text(9))
+    told = record.tell(used(view))
+    assert told.says[0].endswith("spack.lock: has the lock format 9, and known are 5, 6, 7.")
+    assert list(told.files) == ["lumi.rocm.spack.lock"]
+    (view.parent / "spack.lock").unlink()
+    told = record.tell(used(view))
+    assert "whose lock is not kept: There is no file" in told.says[0]
+    assert not told.files
+
+
+def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view):
+    other = locks.composed()
+    del other["concrete_specs"][locks.OURS]
+    other["roots"] = other["roots"][1:]
+    (view.parent / "spack.lock").write_text(json.dumps(other))
+    assert "the lock has no fabricheck, so it does not say" in record.tell(used(view)).says[0]
+
+
+def test_results_show_says_it_of_its_own_session_only(view, results_folder):
+    factories.session(results_folder, [factories.case()])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    record.write(results_folder / "output", [used(view)])
+    file = results_folder / "output" / "software" / "software.json"
+    kept = json.loads(file.read_text())
+    report = json.loads(next(results_folder.glob("reports/run-*.json")).read_text())
+    start = report["session_info"]["time_start_unix"]
+
+    def shown(written):
+        file.write_text(json.dumps({**kept, "written": written}))
+        return CliRunner().invoke(app, ["results", "show"]).output
+
+    assert "Micro-Benchmarks are of the Spack environment" in shown(start + 0.5)
+    assert "Spack environment" not in shown(start - 60)
+    file.write_text("{")
+    output = CliRunner().invoke(app, ["results", "show"]).output
+    assert "is no record of a session's software" in " ".join(output.split())
