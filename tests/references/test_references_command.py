@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from fabricheck import partitions
 from fabricheck.cli import app, output
 from fabricheck.cli import references as command
-from fabricheck.errors import InvalidInputError
+from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.references import at_hand, dry_run, listing
 from fabricheck.references.stated import OWN_FOLDER, PREFIX_VARIABLE, References
 
@@ -199,3 +199,28 @@ def test_a_real_dry_run_tells_what_reframe_will_use(monkeypatch, tmp_path):
     assert kinds["p2p_kernel", "write_quad_worst"] == "published"
     assert kinds["p2p_kernel", "read_quad_worst"] == "report only"
     assert len(kinds) > 300
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ("kth-bw-01", {"rocm": "5.7.0"}),  # its own words
+        ("lab-osubw-sdma1-01", {"rocm": "5.4"}),
+        ("lumirfm-rccl-1n", {"rocm": "6.2.1"}),  # a container
+        ("stas-h200-allreduce-max", {"cuda": "13.0"}),
+        ("paper-stream-local", {"rocm": "5.7.0"}),  # the setup of its source
+        ("jsc-copy", {"rocm": "5.2.0"}),
+        ("jsc-a100-copy", {"cuda": "11.5"}),  # the same setup, the other device
+        ("epicure-lumi-single-h2d", {}),  # the page states none
+        ("paper-ddr-bw", {}),  # theoretical
+    ],
+)
+def test_what_a_record_was_measured_with(record, expected):
+    assert References(OWN_FOLDER).data.versions(record) == expected
+
+
+def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
+    with pytest.raises(NotFoundError, match="The checks were not found"):
+        dry_run.ask("lumi", [])
+    with pytest.raises(InvalidInputError, match="dry run on lumi reached no check; it said: "):
+        dry_run.ask("lumi", [tmp_path])
