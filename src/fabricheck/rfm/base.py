@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 from fabricheck.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
+from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
 from fabricheck.results.model import Series
@@ -38,6 +40,17 @@ GRACE_S = 30
 
 #: Sentences in one failure; a scan on a bad device has hundreds of bad series.
 MOST_SENTENCES = 8
+
+
+def _part_of(name: str, count: int) -> NodeModel:
+    path = find(name)
+    return _read_part(path, path.stat().st_mtime_ns, count)
+
+
+@cache
+def _read_part(path: Path, changed_ns: int, count: int) -> NodeModel:
+    # A check asks for its node again and again; reading it took a fifth of a session.
+    return load_node(str(path)).part(count)
 
 
 class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
@@ -98,7 +111,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         """
         name = self.current_partition.extras.get("node")
         try:
-            return load_node(name).part(self.device_count) if name else None
+            return _part_of(name, self.device_count) if name else None
         except FabricheckError as error:
             raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
 
