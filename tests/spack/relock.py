@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from stand_ins import SPACK_ENV, STAND_INS, StandIn
+from site_stand_ins import SPACK_ENV, STAND_INS, StandIn
 
 HERE = Path(__file__).parent
 Nodes = dict[str, dict[str, Any]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from stand_ins import SPACK_ENV, STAND_INS
+from site_stand_ins import SPACK_ENV, STAND_INS
 
 # What Spack builds everywhere; gcc-runtime is a copy of the compiler's libraries.
 _OURS = {

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from relock import Trial, differences, pinned_commit, spack_commit
-from stand_ins import SPACK_ENV, STAND_INS
+from site_stand_ins import SPACK_ENV, STAND_INS
 
 pytestmark = [
     pytest.mark.slow,
