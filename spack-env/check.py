@@ -4,22 +4,39 @@
     present FOLDER       what the lock of an environment takes from this machine is on it
     kept OLD NEW         every package of one lock is in the other, unchanged
 
-Ends with 0, or says in a sentence what is wrong and ends with 3 (5 for `kept`).
+Ends with 0, or says in a sentence what is wrong and ends with 3 (5 where `kept` finds a change).
+`fabricheck site-check` takes functions of this file, too.
 """
 
 import json
 import os
 import sys
-from typing import Any, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 # The first release of Spack that reads a format of spack.lock, and writes it until the next.
 FORMATS = {4: (0, 17), 5: (0, 21), 6: (1, 0), 7: (1, 2)}
 
 
+class BrokenLock(Exception):
+    """A file is no lock of Spack: a sentence that names it."""
+
+
 def read(path: str) -> dict:
-    """The content of a spack.lock."""
-    with open(path, encoding="utf-8") as stream:
-        return json.load(stream)
+    """The content of a spack.lock, which has all that is asked of it here, or BrokenLock."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            lock = json.load(stream)
+        # All that is asked later is asked here once: what lacks is a fault of this file.
+        unusable(lock, (0, 0), "")
+        changed(lock, {"concrete_specs": {}})
+        compilers(lock), list(externals(lock))
+    except OSError as error:
+        raise BrokenLock(f"{path} can not be read: {error.strerror}") from None
+    except KeyError as error:
+        raise BrokenLock(f"{path} is no lock of Spack, or a broken one: no {error} in it") from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise BrokenLock(f"{path} is no lock of Spack, or a broken one: {error}") from None
+    return lock
 
 
 def unusable(lock: dict, running: Tuple[int, int], commit: str) -> Optional[str]:
@@ -55,14 +72,28 @@ def externals(lock: dict) -> Iterator[Tuple[str, Optional[str], Any]]:
 
 
 def compilers(lock: dict) -> Set[str]:
-    """name@version of each compiler in a lock of Spack 0.x (in later ones they are packages)."""
+    """name@version of each compiler in a lock of Spack 0.x, and of all that may be one in later
+    ones, where they are externals like others."""
     found = [spec.get("compiler") for spec in lock["concrete_specs"].values()]
-    return {f"{compiler['name']}@{compiler['version']}" for compiler in found if compiler}
+    old = {f"{compiler['name']}@{compiler['version']}" for compiler in found if compiler}
+    return old or {name for name, _, _ in externals(lock)}
 
 
-def compiler_paths(packages: dict, wanted: Set[str]) -> Iterator[Tuple[str, str]]:
+def packages(folder: str, load: Callable[[Any], dict]) -> dict:
+    """The section `packages` of an environment and its includes; `load` reads a stream of YAML."""
+    found = {}
+    with open(os.path.join(folder, "spack.yaml"), encoding="utf-8") as stream:
+        environment = load(stream)["spack"]
+    for path in environment.get("include", []):
+        with open(os.path.join(folder, path), encoding="utf-8") as stream:
+            found.update(load(stream).get("packages", {}))
+    found.update(environment.get("packages", {}))
+    return found
+
+
+def compiler_paths(described: dict, wanted: Set[str]) -> Iterator[Tuple[str, str]]:
     """(name@version, path) of the compilers `wanted` which a section `packages` describes."""
-    for name, package in packages.items():
+    for name, package in described.items():
         for external in package.get("externals", []):
             identity = external["spec"].split()[0].replace("@=", "@")
             paths = external.get("extra_attributes", {}).get("compilers", {})
@@ -71,12 +102,12 @@ def compiler_paths(packages: dict, wanted: Set[str]) -> Iterator[Tuple[str, str]
                     yield identity, path
 
 
-def absent(lock: dict, packages: dict) -> Iterator[str]:
+def absent(lock: dict, described: dict) -> Iterator[str]:
     """What a lock takes from this machine and is not there: sentences."""
     for name, prefix, _ in sorted(externals(lock), key=str):
         if prefix and not os.path.isdir(prefix):
             yield f"{name} should be in {prefix}, which does not exist on this machine"
-    for name, path in compiler_paths(packages, compilers(lock)):
+    for name, path in compiler_paths(described, compilers(lock)):
         if not os.access(path, os.X_OK):
             yield f"the compiler {name} should be {path}, which is no program on this machine"
 
@@ -88,8 +119,8 @@ def changed(old: dict, new: dict) -> List[str]:
     return sorted(f"{specs[key]['name']}@{specs[key]['version']}/{key[:7]}" for key in gone)
 
 
-def main(arguments: List[str]) -> int:
-    """Exit code, after the sentences on standard error."""
+def asked(arguments: List[str]) -> Tuple[int, List[str]]:
+    """The exit code of faults, and what is wrong: sentences."""
     code, faults = 3, []
     if arguments[0] == "usable":
         import spack
@@ -101,19 +132,22 @@ def main(arguments: List[str]) -> int:
         import spack.util.spack_yaml
 
         folder = arguments[1]
-        packages = {}
-        with open(os.path.join(folder, "spack.yaml"), encoding="utf-8") as stream:
-            environment = spack.util.spack_yaml.load(stream)["spack"]
-        packages.update(environment.get("packages", {}))
-        for path in environment.get("include", []):
-            with open(os.path.join(folder, path), encoding="utf-8") as stream:
-                packages.update(spack.util.spack_yaml.load(stream).get("packages", {}))
-        faults = list(absent(read(os.path.join(folder, "spack.lock")), packages))
+        described = packages(folder, spack.util.spack_yaml.load)
+        faults = list(absent(read(os.path.join(folder, "spack.lock")), described))
     else:
         code = 5
         gone = changed(read(arguments[1]), read(arguments[2]))
         if gone:
             faults = [f"with our package Spack would change what is locked: {', '.join(gone)}"]
+    return code, faults
+
+
+def main(arguments: List[str]) -> int:
+    """Exit code, after the sentences on standard error."""
+    try:
+        code, faults = asked(arguments)
+    except BrokenLock as error:
+        code, faults = 3, [str(error)]
     for fault in faults:
         print(f"spack-env/install: {fault}", file=sys.stderr)
     return code if faults else 0

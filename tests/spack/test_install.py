@@ -83,17 +83,18 @@ def checkout(tmp_path):
 
 @pytest.fixture
 def install(checkout, tmp_path):
-    """Run `install` with arguments; version of Spack (None: no Spack) and its faults by name."""
+    """Run `install` with arguments; version of Spack (None: none, or the one of the run before)
+    and its faults by name."""
 
     def run(*arguments, version="0.23.0.dev0", **faults):
         tools = tmp_path / "tools"
         modules = tmp_path / "modules" / "spack" / "util"
         modules.mkdir(parents=True, exist_ok=True)
-        (modules.parent / "__init__.py").write_text(f"spack_version = {version!r}\n")
         (modules / "__init__.py").touch()
         (modules / "spack_yaml.py").write_text("from json import load\n")
         tools.mkdir(exist_ok=True)
         if version:
+            (modules.parent / "__init__.py").write_text(f"spack_version = {version!r}\n")
             first = json.loads((checkout / "spack-env" / "site" / "spack.lock").read_text())
             text = SPACK.format(
                 python=sys.executable,
@@ -196,6 +197,41 @@ def test_a_spack_that_cannot_use_the_lock(install, checkout, version, number, se
     ended = install("site", version=version)
     assert ended.returncode == (3 if sentence else 0)
     assert (sentence or "") in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"_meta": {"lockfile-version": 5}, "concrete_sp', "Unterminated string starting at"),
+        ("{}", "no '_meta' in it"),
+        ('{"_meta": {"lockfile-version": 5}}', "no 'concrete_specs' in it"),
+        ("[]", "list indices must be"),
+        ('{"_meta": {"lockfile-version": 5}, "concrete_specs": []}', "list"),
+    ],
+)
+def test_a_broken_lock_is_named(install, checkout, text, reason):
+    install("--new-lock", "--no-build", "site")  # writes the stand-in of Spack, from the whole lock
+    lock = checkout / "spack-env" / "site" / "spack.lock"
+    lock.write_text(text)
+    ended = install("site", version=None)
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    assert f"{lock} is no lock of Spack, or a broken one: " in ended.stderr
+    assert reason in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["spack.lock", "spack-commit", "fabricheck.specs"])
+def test_a_file_that_the_environment_lacks(install, checkout, name):
+    install("--new-lock", "--no-build", "site")
+    site = checkout / "spack-env" / "site"
+    (site / name).unlink()
+    ended = install("site", version=None)
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines() == [
+        f"spack-env/install: {site} has no {name}: take it again from the repository"
+    ]
+    # A new lock needs no old one.
+    again = install("--new-lock", "--no-build", "site", version=None)
+    assert again.returncode == (0 if name == "spack.lock" else 3)
 
 
 def test_an_external_that_is_not_on_this_machine(install, tmp_path):
