@@ -46,11 +46,16 @@ def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     assert found[0] == ("not seen", "The number of devices: not seen on a login node.")
     assert {status for status, _ in found} == {"not seen"}
     # A job, or who runs it, says otherwise; then nothing is excused.
+    assert login.place().because.startswith("because SLURM_JOB_ID is not set and no driver has")
     login.environ["SLURM_JOB_ID"] = "1"
+    assert login.place().because == "because SLURM_JOB_ID is set; --login says otherwise"
     assert "missing" in {status for status, _ in said(node.check(target(), login.place()))}
     del login.environ["SLURM_JOB_ID"]
     assert login.place(compute=True).is_compute
-    assert not Tree_with_devices(login).place(compute=False).is_compute
+    there = Tree_with_devices(login)
+    assert there.place().because == "because a driver has devices; --login says otherwise"
+    assert not there.place(compute=False).is_compute
+    assert there.place(compute=False).because == "as --login says"
 
 
 def Tree_with_devices(tree):
@@ -148,9 +153,12 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     good = CliRunner().invoke(app, ["site-check", "local:host"])
     assert good.exit_code == 0, good.output
     assert "local:host: 4 ok, 0 missing, 0 not seen." in good.output
+    stray = CliRunner().invoke(app, ["site-check", "local:host"], env={"SLURM_JOB_ID": "1"})
+    head = stray.output.splitlines()[0]
+    assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login says otherwise)")
     (tmp_path / "programs" / "stream").unlink()
     bad = CliRunner().invoke(app, ["site-check", "local:host", "--json", "--login"])
     assert bad.exit_code == 3
     answer = json.loads(bad.output)
-    assert answer["kind"] == "login"
+    assert (answer["kind"], answer["because"]) == ("login", "as --login says")
     assert [one["status"] for one in answer["partitions"]["local:host"]] == ["ok", "missing", "ok"]

@@ -46,12 +46,14 @@ def check(
             {
                 "node": platform.node(),
                 "kind": kind,
+                "because": place.because,
                 "partitions": {name: list(map(asdict, said)) for name, said in found.items()},
             }
         )
     else:
         for name, findings in found.items():
-            typer.echo(f"{name}, seen from {platform.node()}, taken for a {kind} node")
+            seen = f"{name}, seen from {platform.node()}"
+            typer.echo(f"{seen}, taken for a {kind} node ({place.because})")
             for finding in findings:
                 typer.echo(f"{finding.status:<8}  {finding.says}")
             counts = Counter(finding.status for finding in findings)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from fabricheck.rfm.clusters import ALLOCATION
+
 Status = Literal["ok", "missing", "not seen"]
 
 _TIME_LIMIT_S = 60
@@ -70,10 +72,24 @@ class Place:
     @property
     def is_compute(self) -> bool:
         """Whether devices can be expected: as stated, inside a job, or where a driver has some."""
+        return self._judged[0]
+
+    @property
+    def because(self) -> str:
+        """Why this is taken for a compute node, or for none, and what says otherwise."""
+        return self._judged[1]
+
+    @property
+    def _judged(self) -> tuple[bool, str]:
         if self.stated is not None:
-            return self.stated
-        in_job = "SLURM_JOB_ID" in self.environ
-        return in_job or bool(self.amd_devices) or bool(self.nvidia_devices)
+            return self.stated, f"as --{'compute' if self.stated else 'login'} says"
+        if ALLOCATION in self.environ:
+            return True, f"because {ALLOCATION} is set; --login says otherwise"
+        if self.amd_devices or self.nvidia_devices:
+            return True, "because a driver has devices; --login says otherwise"
+        return False, (
+            f"because {ALLOCATION} is not set and no driver has devices; --compute says otherwise"
+        )
 
     @property
     def amd_devices(self) -> list[str]:
