@@ -2,8 +2,6 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 
-import os
-
 from spack.package import *
 
 try:  # from Spack 1.0 on the build systems are part of Spack's own package repository
@@ -23,7 +21,7 @@ class Fabricheck(CMakePackage, CudaPackage, ROCmPackage):
     # The sources have no public address yet: the environments of the checkout build them from the
     # checkout, by their develop section, and an archive would have to be made by hand. A release
     # gets homepage, git, and its version tag and commit, in place of these lines.
-    url = f"file://{os.getcwd()}/fabricheck-0.1.0.tar.gz"
+    url = "fabricheck-0.1.0.tar.gz"
     manual_download = True
     download_instr = "fabricheck is built from its checkout, by `spack develop`."
 
