@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from site_trees import Tree, environment_of, said, target
 
@@ -82,9 +84,27 @@ def lumi(tree, tmp_path, monkeypatch):
     monkeypatch.setattr(clusters, "ROOT", tmp_path / "checkout")
     view = clusters.view("lumi")
     view.mkdir(parents=True)
-    (view.parent / "spack.lock").write_text(
-        locks.text().replace("/opt/cray/mpich", "/opt/cray/mpich/8.1.28/ofi/gnu/12.3")
-    )
+    composed = locks.composed()
+    specs = composed["concrete_specs"]
+    specs[locks.MPI]["external"]["path"] = "/opt/cray/mpich/8.1.28/ofi/gnu/12.3"
+    for name in ("gmake", "numactl"):
+        specs[name] = {
+            **specs[locks.MPI],
+            "name": name,
+            "version": "1",
+            "external": {"path": "/usr"},
+        }
+    (view.parent / "spack.lock").write_text(json.dumps(composed))
+    paths = {"c": "/usr/bin/gcc-12", "cxx": "/usr/bin/g++-12"}
+    gcc = {"spec": "gcc@=12.2.0 languages=c,c++", "extra_attributes": {"compilers": paths}}
+    for file, content in {
+        "spack.yaml": {"spack": {"include": ["../common/gcc.yaml"]}},
+        "../common/gcc.yaml": {"packages": {"gcc": {"externals": [gcc]}}},
+    }.items():
+        (view.parent / file).parent.mkdir(exist_ok=True)
+        (view.parent / file).write_text(json.dumps(content))
+    for name in ("gcc-12", "g++-12", "make"):
+        tree.tool(name, folder=tree.root / "usr/bin")
     tree.tool("stream", folder=view / "bin")
     tree.tool("spack", "echo 0.23.1")
     (tree.root / "opt/cray/mpich/8.1.28/ofi/gnu/12.3").mkdir(parents=True)
@@ -95,18 +115,39 @@ def lumi(tree, tmp_path, monkeypatch):
 def test_all_of_spack_is_there(tree, lumi):
     found = said(spack.check(lumi, tree.place()))
     assert {status for status, _ in found} == {"ok"}
-    assert [says.split(" ")[0] for _, says in found] == ["Spack", "The", "The", "Cray"]
-    # What is installed needs no Spack any more.
+    assert [says.split(" ")[0] for _, says in found] == ["Spack", "The", "The", "The", "Cray"]
+    # What is installed needs no Spack and no compiler any more.
+    (tree.root / "usr/bin/gcc-12").unlink()
+    (tree.root / "usr/bin/make").unlink()
     (tree.bin / "spack").unlink()
     assert {status for status, _ in said(spack.check(lumi, tree.place()))} == {"ok"}
     assert not list(spack.check(environment_of("/my/bin"), tree.place()))
 
 
+def test_what_builds_is_there(tree, lumi):
+    (clusters.view("lumi") / "bin/stream").unlink()
+    found = said(spack.check(lumi, tree.place()))
+    assert found[1][1].startswith("The Spack environment lumi is not installed")
+    assert found[2:4] == [
+        (
+            "ok",
+            "The folders of all 3 externals of the lock are there, and the programs of gmake. "
+            "Not looked for inside / or /usr: numactl.",
+        ),
+        ("ok", "The compilers of the lock are there: /usr/bin/gcc-12, /usr/bin/g++-12."),
+    ]
+
+
+#: What is needed only until all is built.
+TO_BUILD = ("spack", "program", "compiler", "no compiler", "no include", "yaml")
+
+
 def take_away(tree, name):
     home = clusters.view("lumi").parent
+    if name in TO_BUILD:
+        (home / "view/bin/stream").unlink()
     if name == "spack":
         (tree.bin / "spack").unlink()
-        (home / "view/bin/stream").unlink()
     elif name == "old":
         tree.tool("spack", "echo 0.20.3")
     elif name == "broken":
@@ -119,6 +160,16 @@ def take_away(tree, name):
         (home / "view/bin/stream").unlink()
     elif name == "external":
         (tree.root / "opt/cray/mpich/8.1.28/ofi/gnu/12.3").rmdir()
+    elif name == "program":
+        (tree.root / "usr/bin/make").chmod(0o644)
+    elif name == "compiler":
+        (tree.root / "usr/bin/g++-12").unlink()
+    elif name == "no compiler":
+        (home / "../common/gcc.yaml").write_text("packages: {}")
+    elif name == "no include":
+        (home / "../common/gcc.yaml").unlink()
+    elif name == "yaml":
+        (home / "spack.yaml").write_text("spack: [")
     else:
         (tree.root / "opt/cray/mpich/8.1.28/gtl/lib/libmpi_gtl_hsa.so").unlink()
 
@@ -131,6 +182,13 @@ MISSING = {
     "format": "The lock of the Spack environment lumi can not be used: ",
     "view": "The Spack environment lumi is not installed, ",
     "external": "The lock takes cray-mpich@8.1.28 from /opt/cray/mpich/8.1.28/ofi/gnu/12.3, and",
+    "program": "The lock takes gmake@1 from /usr, and there is no program /usr/bin/gmake or "
+    "/usr/bin/make: install it, or the site has",
+    "compiler": "The lock takes the compiler gcc@12.2.0 from /usr/bin/g++-12, and there is no such "
+    "program: install it, or",
+    **dict.fromkeys(
+        ("no compiler", "no include", "yaml"), "Where the compilers of the lock are is not known: "
+    ),
     "gtl": "Cray MPICH has no libmpi_gtl_hsa.so in ",
 }
 
@@ -139,9 +197,9 @@ MISSING = {
 def test_what_spack_lacks_is_one_sentence(tree, lumi, name):
     take_away(tree, name)
     found = [says for status, says in said(spack.check(lumi, tree.place())) if status != "ok"]
-    assert found[0].startswith(MISSING[name])
+    assert sum(one.startswith(MISSING[name]) for one in found) == 1
     # Without Spack's programs there are two.
-    assert len(found) == (2 if name == "spack" else 1)
+    assert len(found) == (2 if name in TO_BUILD else 1)
 
 
 FEATURES = ("stream", "mpi", "osu", "rccl-tests")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.rfm import clusters
+from fabricheck.site_check import externals
 from fabricheck.site_check.place import Finding, Place, missing, ok
 from fabricheck.site_check.target import Section
 from fabricheck.software import lock, record
@@ -27,14 +28,15 @@ def check(environment: Section, place: Place) -> Iterator[Finding]:
         return
     home = record.home(name)
     installed = record.is_inside(Path(extras["programs"]), home) and _has_programs(extras)
-    found = _read(name)
-    known = found if isinstance(found, lock.Lock) else None
-    yield from _spack(place, name, known, installed)
-    if isinstance(found, str):
-        yield missing(found)
+    read = _read(name)
+    if isinstance(read, str):
+        yield from _spack(place, name, None, installed)
+        yield missing(read)
         return
+    path, found = read
+    yield from _spack(place, name, found, installed)
     yield _installed(extras, name, installed)
-    yield from _externals(place, found)
+    yield from externals.check(place, path, found, installed)
     yield from _gtl(place, found, str(extras["runtime"]))
 
 
@@ -42,13 +44,13 @@ def _has_programs(extras: Section) -> bool:
     return (Path(extras["programs"]) / "stream").exists()
 
 
-def _read(name: str) -> lock.Lock | str:
+def _read(name: str) -> tuple[Path, lock.Lock] | str:
     """Return the lock of what is installed, else the committed one, or what is wrong with it."""
     committed = clusters.ROOT / "spack-env" / name / "spack.lock"
     for path in (record.home(name) / "spack.lock", committed):
         if path.is_file():
             try:
-                return lock.read(path)
+                return path, lock.read(path)
             except FabricheckError as error:
                 return f"The lock of the Spack environment {name} can not be used: {error}"
     return f"The Spack environment {name} has no lock: there is no {committed}."
@@ -93,17 +95,6 @@ def _installed(extras: Section, name: str, installed: bool) -> Finding:
         f"The Spack environment {name} is not installed, {folder} has no programs: "
         f"spack-env/install {name}."
     )
-
-
-def _externals(place: Place, found: lock.Lock) -> Iterator[Finding]:
-    lacks = [spec for spec in found.externals if not place.at(spec.prefix or "").is_dir()]
-    for spec in lacks:
-        yield missing(
-            f"The lock takes {spec.name}@{spec.version} from {spec.prefix}, and there is no such "
-            "folder: the site has other software now, see its page for a new lock."
-        )
-    if not lacks:
-        yield ok(f"The folders of all {len(found.externals)} externals of the lock are there.")
 
 
 def _gtl(place: Place, found: lock.Lock, runtime: str) -> Iterator[Finding]:
