@@ -199,6 +199,21 @@ def test_a_spack_that_cannot_use_the_lock(install, checkout, version, number, se
     assert (sentence or "") in ended.stderr
 
 
+def test_a_compiler_that_is_a_package_of_the_lock(install, checkout, tmp_path):
+    def as_spack_1_locks(lock):
+        lock["_meta"]["lockfile-version"] = 6
+        del lock["concrete_specs"]["abc"]["compiler"]
+        external = {"path": str(tmp_path), "module": None}
+        lock["concrete_specs"]["ghi"] = {"name": "gcc", "version": "12.3", "external": external}
+
+    edit(checkout, as_spack_1_locks)
+    assert install("--no-build", "site", version="1.1.0").returncode == 0
+    (tmp_path / "opt" / "gcc").unlink()
+    ended = install("--no-build", "site", version="1.1.0")
+    assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
+    assert f"the compiler gcc@12.3 should be {tmp_path}/opt/gcc, which is no" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
