@@ -46,7 +46,7 @@ site_configuration = {
     "environments": [
         {
             "name": "rocm",
-            "target_systems": ["jureca:mi250"],
+            "target_systems": ["jureca"],
             # The software of these nodes is a tree of its own [jobs]; ROCm is /opt/rocm [page].
             "modules": ["Architecture/jureca_mi200", "Stages/2022", "GCC/11.2.0"],
             "env_vars": [
@@ -59,7 +59,7 @@ site_configuration = {
         },
         {
             "name": "cuda",
-            "target_systems": ["jureca:a100"],
+            "target_systems": ["jureca"],
             # Open MPI and UCX are JSC's; the last two let them take buffers of devices [jobs].
             "modules": [
                 "Stages/2025",
