@@ -22,7 +22,10 @@ site_configuration = {
             "descr": "JURECA-DC and its evaluation platform",
             # [jobs] jrlogin03, and jrc0001 for a compute node, which is assumed; SYSTEMNAME is
             # jurecadc [eb].
-            "hostnames": [r"jrlogin\d+", r"jrc\d+", r"\S+ jureca"],
+            "hostnames": [
+                r"(jrlogin|jrc)\d+(\.jureca\S*)?(\s|$)",
+                r"\S+ (.*\s)?jureca(dc)?(\s|$)",
+            ],
             "modules_system": "lmod",
             "partitions": clusters.of_this_job(
                 {

@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.rfm import sites
-
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -311,32 +309,3 @@ def test_the_site_of_the_page_is_one(suite):
     found = Script(job)
     assert found.sbatch >= JOB | {"--partition=gpu", "--gpus-per-node=8"}
     assert found.command.startswith("srun --nodes=1 --ntasks=8 --cpus-per-task=7 --gpus-per-task=1")
-
-
-@pytest.mark.parametrize(
-    ("machine", "system"),
-    [
-        ("uan01", "lumi"),
-        ("uan04.lumi.csc.fi", "lumi"),
-        ("nid005000", "lumi"),
-        ("nid007977", "lumi"),
-        # LUMI-C has none of these devices.
-        ("nid001000", "local"),
-        ("login12.frontier.olcf.ornl.gov", "frontier"),
-        ("login12 frontier", "frontier"),
-        ("frontier00144", "frontier"),
-        ("uan01 dardel", "dardel"),
-        ("nid002792", "dardel"),
-        ("jrlogin03.jureca", "jureca"),
-        ("jrc0001 jurecadc", "jureca"),
-        ("login07.leonardo.local", "leonardo"),
-        ("lrdn0271.leonardo.local", "leonardo"),
-        ("login01", "local"),
-        ("my-laptop", "local"),
-    ],
-)
-def test_a_machine_is_known_by_its_name(machine, system):
-    # As ReFrame chooses: the first system of which a pattern matches from the start.
-    gathered = sites.gather(ROOT / "config" / "sites")["systems"]
-    patterns = ((one["name"], pattern) for one in gathered for pattern in one["hostnames"])
-    assert next(name for name, pattern in patterns if re.match(pattern, machine)) == system
