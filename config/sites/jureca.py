@@ -5,12 +5,10 @@ mi250); [eb] easybuilders/JSC at github.com, OpenMPI-settings and UCX-settings; 
 scripts for the Slurm partitions dc-mi200 and dc-gpu.
 """
 
-import os
-
-from fabricheck.rfm import clusters
+from fabricheck.rfm import clusters, variables
 
 # The versions of [page], or the newer pair UCX 1.14 and Open MPI 5: jureca-mi250-ompi5.
-MI250 = os.environ.get("FABRICHECK_JURECA_MI250") or "jureca-mi250"
+MI250 = variables.one_of("FABRICHECK_JURECA_MI250", ("jureca-mi250", "jureca-mi250-ompi5"))
 
 # Slurm is psslurm of ParaStation there, and starts Open MPI by its PMIx [jobs].
 PMIX = ["SLURM_MPI_TYPE", "pspmix"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import clusters, this_machine
+from fabricheck.rfm import clusters, sites, this_machine, variables
 
 INSIDE = {"SLURM_JOB_ID": "7"}
 
@@ -36,6 +38,42 @@ def test_who_asks_and_where_is_said_by_variables():
         "--reservation=night",
         "--qos=debug",
     ]
+
+
+@pytest.mark.parametrize("variable", [*clusters.ASKED, "FABRICHECK_QUEUE"])
+def test_white_space_is_no_account_and_no_part_of_one(variable):
+    assert clusters.reached("gpu", environment={variable: " "})["access"] == ["--partition=gpu"]
+    padded = clusters.reached("gpu", environment={variable: " a "})["access"]
+    assert padded[-1].endswith("=a")
+    with pytest.raises(ConfigError, match=f"^{variable}='a b' has white space in it.$"):
+        clusters.reached("gpu", environment={variable: "a b"})
+
+
+def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
+    both = ("jureca-mi250", "jureca-mi250-ompi5")
+    monkeypatch.delenv("FABRICHECK_JURECA_MI250", raising=False)
+    assert variables.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250"
+    monkeypatch.setenv("FABRICHECK_JURECA_MI250", "jureca-mi250-ompi5")
+    assert variables.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250-ompi5"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("FABRICHECK_NVIDIA_NODE", "h2000", "h2000: There is no node model 'h2000'"),
+        ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: that node has devices of amd."),
+        (
+            "FABRICHECK_JURECA_MI250",
+            "typo",
+            "typo is none of jureca-mi250, jureca-mi250-ompi5.",
+        ),
+    ],
+)
+def test_a_site_names_the_variable_that_is_wrong(monkeypatch, variable, value, sentence):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError) as error:
+        sites.gather(clusters.ROOT / "config" / "sites")
+    assert re.search(rf"^Site file \S+: {variable}={re.escape(sentence)}", str(error.value))
 
 
 def test_inside_an_allocation_each_check_is_a_step():

@@ -95,6 +95,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     steps = _local(testcases, launched_by={slurm.STEP_LAUNCHER})
     here = _local(testcases).keys() - steps.keys()
     if not session.option("dry_run"):
+        used = {case.partition.fullname: case.partition for case in testcases}
+        slurm.require_nodes_of_one_kind(used.values())
         slurm.require_allocation(sorted(steps))
     alone = here and not session.option("dry_run")
     with turns.of_this_node(getlogger().info) if alone else contextlib.nullcontext():
