@@ -149,10 +149,11 @@ def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
         [partition("mi250", "mi250")],
         [partition("day", "mi250"), partition("night", "mi250")],
         [partition(name, name, queue=name, scheduler="slurm") for name in ("mi250", "a100")],
+        [partition("known", "mi250"), partition("not-known", None)],
         # Partitions of this machine that need no allocation, as local's.
         [partition(name, name, launcher="local") for name in ("host", "sim")],
     ],
-    ids=["one", "alike", "two queues", "no steps"],
+    ids=["one", "alike", "two queues", "no model", "no steps"],
 )
 def test_nodes_of_one_kind_are_taken(two):
     slurm.require_nodes_of_one_kind(two)

@@ -107,13 +107,14 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     """
     found: dict[str, dict[str, str]] = {}
     for one in partitions:
-        if one.launcher_type.registered_name != STEP_LAUNCHER:
+        node = one.extras.get("node")
+        if node is None or one.launcher_type.registered_name != STEP_LAUNCHER:
             continue
         where = "the allocation around this session"
         if one.scheduler.registered_name != "local":
             queues = [option for option in one.access if option.startswith("--partition=")]
             where = f"the nodes of {queues[-1]}" if queues else f"the nodes of {one.fullname}"
-        found.setdefault(where, {})[one.fullname] = str(one.extras.get("node"))
+        found.setdefault(where, {})[one.fullname] = node
     for where, nodes in found.items():
         if len(set(nodes.values())) > 1:
             raise ReframeError(
