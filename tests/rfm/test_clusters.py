@@ -106,10 +106,12 @@ def test_a_partition_is_what_its_node_model_is(monkeypatch):
         amd["extras"]["expected_checks"]
     )
     assert "rccl_scan" not in amd["extras"]["expected_checks"]
+    assert amd["extras"]["lacks"] == {clusters.RCCL_TESTS: list(clusters.COLLECTIVE_CHECKS)}
     assert (amd["extras"]["references"], amd["extras"]["noise_limit"]) == ("lumi", 0.2)
     nvidia = clusters.node("h200", references="nvidia")
     assert not {"sdma", "xnack", "several_domains"} & set(nvidia["features"])
     assert "rccl_scan" in nvidia["extras"]["expected_checks"]
+    assert "lacks" not in nvidia["extras"]
     assert "affinity_site" not in nvidia["extras"]["expected_checks"]
 
 

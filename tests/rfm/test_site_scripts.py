@@ -289,6 +289,10 @@ def test_inside_an_allocation_checks_are_steps_and_without_rccl_tests_theirs_are
     ended = dry_run(suite, "--system=lumi", "-n", "stream_local", "-n", "rccl|affinity_site")
     assert ended.status == 0, ended
     assert "Ran 2/2 test case(s)" in ended
+    assert (
+        "Partition lumi:gpu has no rccl_collectives, rccl_scaling, rccl_scan: FABRICHECK_RCCL_TESTS "
+        "is not set."
+    ) in ended
     (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/stream_local/rfm_job.sh")
     found = Script(file)
     assert not found.sbatch

@@ -154,6 +154,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     """
     model = _model(name)
     amd = model.vendor == "amd"
+    collectives = not amd or bool(os.environ.get(RCCL_TESTS))
     several = len(model.domains) > 1
     placed = [one for one in PLACEMENTS if one in model.placements()]
     return {
@@ -168,12 +169,13 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
                 *CHECKS,
                 *(["memcpy_numa"] if several else []),
                 *(AMD_CHECKS if amd else []),
-                *(COLLECTIVE_CHECKS if not amd or os.environ.get(RCCL_TESTS) else []),
+                *(COLLECTIVE_CHECKS if collectives else []),
                 *(f"pingpong_{one}" for one in placed),
                 *(["affinity_site"] if "site_binding" in extras else []),
             ],
             "node": name,
             "references": references,
+            **({} if collectives else {"lacks": {RCCL_TESTS: list(COLLECTIVE_CHECKS)}}),
             **SIZES,
             **extras,
         },
