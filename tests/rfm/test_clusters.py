@@ -141,6 +141,23 @@ def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     assert "rccl-tests" in found["features"]
 
 
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("build/spack/local/view/bin", "local"),
+        ("build/spack/local/view-sim/bin", "local"),
+        ("build/spack/local2/view/bin", None),
+        ("build/host/bin", None),
+    ],
+)
+def test_local_names_its_spack_environment_only_for_programs_of_it(monkeypatch, folder, expected):
+    monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(clusters.ROOT / folder))
+    monkeypatch.setenv("FABRICHECK_SIM_PROGRAMS", str(clusters.ROOT / folder))
+    environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    stated = {one["name"]: one["extras"].get("spack_environment") for one in environments}
+    assert (stated["host"], stated["sim"]) == (expected, expected)
+
+
 def test_a_machine_is_called_as_the_site_calls_it(monkeypatch):
     monkeypatch.setattr(this_machine.socket, "gethostname", lambda: "uan01")
     for name in this_machine.NAMED_BY:

@@ -290,8 +290,8 @@ def test_inside_an_allocation_checks_are_steps_and_without_rccl_tests_theirs_are
     assert ended.status == 0, ended
     assert "Ran 2/2 test case(s)" in ended
     assert (
-        "Partition lumi:gpu has no rccl_collectives, rccl_scaling, rccl_scan: FABRICHECK_RCCL_TESTS "
-        "is not set."
+        "Partition lumi:gpu has no rccl_collectives, rccl_scaling, rccl_scan: "
+        "FABRICHECK_RCCL_TESTS is not set."
     ) in ended
     (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/stream_local/rfm_job.sh")
     found = Script(file)

@@ -215,6 +215,15 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     }
 
 
+def of_spack(programs: str, environment: str) -> dict[str, str]:
+    """Return the extra that names a Spack environment; empty unless the programs are of it.
+
+    :param programs: their folder, by whatever link it is named.
+    """
+    inside = Path(programs).resolve().is_relative_to(view(environment).parent.resolve())
+    return {"spack_environment": environment} if inside else {}
+
+
 def view(environment: str) -> Path:
     """Return the folder in which a Spack environment shows what it installed."""
     return ROOT / "build" / "spack" / environment / "view"
