@@ -12,8 +12,13 @@ site_configuration = {
             "name": "dardel",
             "descr": "Dardel",
             # GPU nodes in [pages] and [course]: nid002792, nid002860. A login node calls itself
-            # uan01 [course], as LUMI's do: it is known by SNIC_RESOURCE, which is assumed.
-            "hostnames": [r"nid002[78]\d\d", r"\S+ dardel$", r"\S+\.pdc\.kth\.se"],
+            # uan01 [course], as LUMI's do: it is known by SNIC_RESOURCE, which is assumed. Other
+            # machines have such nodes too, and what they call themselves excludes them.
+            "hostnames": [
+                r"nid002[78]\d\d$",
+                r"\S+\.pdc\.kth\.se(\s|$)",
+                r"\S+ (.*\s)?dardel(\s|$)",
+            ],
             "modules_system": "lmod",
             "partitions": [
                 {

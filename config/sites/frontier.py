@@ -13,7 +13,11 @@ site_configuration = {
             "descr": "Frontier",
             # "Connecting" and "Slurm": login12.frontier, frontier00144. A login node that says no
             # more than login12 is known by LMOD_SYSTEM_NAME, which is assumed.
-            "hostnames": [r"login\d+\S*[. ]frontier", r"frontier\d+", r"\S+ frontier$"],
+            "hostnames": [
+                r"login\d+\.frontier(\.olcf\.ornl\.gov)?(\s|$)",
+                r"frontier\d{5}(\.\S+)?(\s|$)",
+                r"\S+ (.*\s)?frontier(\s|$)",
+            ],
             "modules_system": "lmod",
             "partitions": [
                 {

@@ -5,12 +5,10 @@ mi250); [eb] easybuilders/JSC at github.com, OpenMPI-settings and UCX-settings; 
 scripts for the Slurm partitions dc-mi200 and dc-gpu.
 """
 
-import os
-
-from fabricheck.rfm import clusters
+from fabricheck.rfm import clusters, variables
 
 # The versions of [page], or the newer pair UCX 1.14 and Open MPI 5: jureca-mi250-ompi5.
-MI250 = os.environ.get("FABRICHECK_JURECA_MI250") or "jureca-mi250"
+MI250 = variables.one_of("FABRICHECK_JURECA_MI250", ("jureca-mi250", "jureca-mi250-ompi5"))
 
 # Slurm is psslurm of ParaStation there, and starts Open MPI by its PMIx [jobs].
 PMIX = ["SLURM_MPI_TYPE", "pspmix"]
@@ -22,7 +20,10 @@ site_configuration = {
             "descr": "JURECA-DC and its evaluation platform",
             # [jobs] jrlogin03, and jrc0001 for a compute node, which is assumed; SYSTEMNAME is
             # jurecadc [eb].
-            "hostnames": [r"jrlogin\d+", r"jrc\d+", r"\S+ jureca"],
+            "hostnames": [
+                r"(jrlogin|jrc)\d+(\.jureca\S*)?(\s|$)",
+                r"\S+ (.*\s)?jureca(dc)?(\s|$)",
+            ],
             "modules_system": "lmod",
             "partitions": clusters.of_this_job(
                 {
@@ -46,7 +47,7 @@ site_configuration = {
     "environments": [
         {
             "name": "rocm",
-            "target_systems": ["jureca:mi250"],
+            "target_systems": ["jureca"],
             # The software of these nodes is a tree of its own [jobs]; ROCm is /opt/rocm [page].
             "modules": ["Architecture/jureca_mi200", "Stages/2022", "GCC/11.2.0"],
             "env_vars": [
@@ -59,7 +60,7 @@ site_configuration = {
         },
         {
             "name": "cuda",
-            "target_systems": ["jureca:a100"],
+            "target_systems": ["jureca"],
             # Open MPI and UCX are JSC's; the last two let them take buffers of devices [jobs].
             "modules": [
                 "Stages/2025",

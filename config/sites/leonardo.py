@@ -12,7 +12,10 @@ site_configuration = {
             "name": "leonardo",
             "descr": "Leonardo Booster",
             # [jobs] lrdn0271.leonardo.local; login01 to 07 of leonardo [guide].
-            "hostnames": [r"login\d+\S*\.leonardo", r"lrdn\d+"],
+            "hostnames": [
+                r"login\d+(-ext)?\.leonardo(\.local|\.cineca\.it)?(\s|$)",
+                r"lrdn\d{4}(\.leonardo\S*)?(\s|$)",
+            ],
             "modules_system": "envmod",
             "partitions": [
                 {

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fabricheck.rfm import host
+from fabricheck.rfm import clusters, host
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,6 +27,9 @@ SIM_RANK_CHECKS = [
     "mpi_collectives",
     "mpi_data",
 ]
+
+HOST_PROGRAMS = os.environ.get("FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin"))
+SIM_PROGRAMS = os.environ.get("FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin"))
 
 # Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks), built with MPICH and with smpicc.
 HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
@@ -161,11 +164,10 @@ site_configuration = {
             "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
             "extras": {
                 "runtime": "host",
-                "programs": os.environ.get(
-                    "FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin")
-                ),
+                "programs": HOST_PROGRAMS,
                 "osu_folder": HOST_OSU,
                 "build_command": "make build",
+                **clusters.of_spack(HOST_PROGRAMS, "local"),
             },
         },
         {
@@ -182,11 +184,10 @@ site_configuration = {
             ],
             "extras": {
                 "runtime": "sim",
-                "programs": os.environ.get(
-                    "FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin")
-                ),
+                "programs": SIM_PROGRAMS,
                 "osu_folder": SIM_OSU,
                 "build_command": "make build",
+                **clusters.of_spack(SIM_PROGRAMS, "local"),
             },
         },
     ],

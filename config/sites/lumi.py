@@ -12,8 +12,11 @@ site_configuration = {
         {
             "name": "lumi",
             "descr": "LUMI-G",
-            # Login nodes, and those of LUMI-G, 5000 to 7977 [stack]. Dardel's are called alike.
-            "hostnames": [r"(ln|uan)\d+", r"nid00[5-7]\d{3}"],
+            # Login nodes, and those of LUMI-G, 5000 to 7977 [stack]. Others' are called alike: what
+            # such a machine calls itself must then be lumi.
+            "hostnames": [
+                r"((ln|uan)\d+|nid00[5-7]\d{3})(\.lumi(\.csc\.fi)?)?( (.*\s)?(?i:lumi)(\s.*)?)?$"
+            ],
             "modules_system": "lmod",
             "partitions": [
                 {

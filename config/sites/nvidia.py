@@ -1,11 +1,9 @@
 """A plain machine with NVIDIA GPUs, without a batch system: --system=nvidia."""
 
-import os
-
-from fabricheck.rfm import clusters
+from fabricheck.rfm import clusters, variables
 
 # Which GPUs they are, a name cannot tell: the node model does, h200 unless another is named.
-NODE = os.environ.get("FABRICHECK_NVIDIA_NODE") or "h200"
+NODE = variables.node_model("FABRICHECK_NVIDIA_NODE", default="h200", vendor="nvidia")
 
 site_configuration = {
     "systems": [

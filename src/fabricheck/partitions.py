@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results.session import EXPERIMENT
 
 SITES = Path(__file__).resolve().parents[2] / "config" / "sites"
@@ -83,14 +84,28 @@ def read_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]] | None:
 
     A site file is Python and may need its machine, so a broken one is not this command's error.
     """
+    try:
+        return require_sites(folder)
+    except FabricheckError:
+        return None
+
+
+def require_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]]:
+    """Return what the site files say, as ReFrame's settings gather it.
+
+    :raises NotFoundError: without the folder, as outside of the repository.
+    :raises InvalidInputError: when a site file can not be read, with its name and why.
+    """
     from reframe.core.exceptions import ConfigError
 
     from fabricheck.rfm import sites
 
+    if not folder.is_dir():
+        raise NotFoundError(f"There is no folder of sites {folder}: run this in the repository.")
     try:
         return sites.gather(folder)
-    except ConfigError:
-        return None
+    except ConfigError as error:
+        raise InvalidInputError(str(error)) from None
 
 
 def read_checks(trees: Sequence[ast.Module]) -> list[Check]:

@@ -190,6 +190,13 @@ def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
     assert "cut short" in run("results", "show", path, code=INVALID).stderr
 
 
+def test_show_of_a_session_that_measures_nothing_says_what_ran(results_folder):
+    factories.session(results_folder, [factories.case("build", tags=["build"])])
+    assert run("results", "show", code=NOTHING).stderr.splitlines() == [
+        "fabricheck: Session run-0 has no result document: it ran build @local:host (pass)."
+    ]
+
+
 def test_show_shows_the_rest_beside_a_corrupt_document(one_session):
     cases = [factories.case(), factories.case("broken"), factories.case("lost", result="fail")]
     factories.session(one_session, cases)

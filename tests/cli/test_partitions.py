@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import factories
 from fabricheck import coverage, partitions
 from fabricheck.cli import app
+from fabricheck.errors import InvalidInputError, NotFoundError
 
 SITES = {
     "systems": [
@@ -69,6 +70,18 @@ def test_site_files_that_can_not_be_read(tmp_path):
     assert partitions.read_sites(tmp_path) is None
     (tmp_path / "site.py").write_text("raise OSError('no such machine')")
     assert partitions.read_sites(tmp_path) is None
+
+
+def test_why_a_site_file_can_not_be_read_is_said_once(tmp_path):
+    with pytest.raises(NotFoundError, match="run this in the repository"):
+        partitions.require_sites(tmp_path / "none")
+    (tmp_path / "bad.py").write_text("x = [")
+    with pytest.raises(InvalidInputError) as error:
+        partitions.require_sites(tmp_path)
+    assert str(error.value) == (
+        f"Site file {tmp_path}/bad.py can not be read: SyntaxError: '[' was never closed "
+        "(bad.py, line 1)."
+    )
 
 
 def test_the_suites_own_checks_and_sites(monkeypatch):

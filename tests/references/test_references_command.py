@@ -57,7 +57,7 @@ def checks(monkeypatch):
 
     monkeypatch.setattr(dry_run, "ask", asked)
     monkeypatch.setattr(command, "_partitions", chosen)
-    monkeypatch.setattr(partitions, "read_sites", lambda: sites)
+    monkeypatch.setattr(partitions, "require_sites", lambda: sites)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
     return found
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import clusters, this_machine
+from fabricheck.rfm import clusters, sites, this_machine, variables
 
 INSIDE = {"SLURM_JOB_ID": "7"}
 
@@ -38,6 +40,42 @@ def test_who_asks_and_where_is_said_by_variables():
     ]
 
 
+@pytest.mark.parametrize("variable", [*clusters.ASKED, "FABRICHECK_QUEUE"])
+def test_white_space_is_no_account_and_no_part_of_one(variable):
+    assert clusters.reached("gpu", environment={variable: " "})["access"] == ["--partition=gpu"]
+    padded = clusters.reached("gpu", environment={variable: " a "})["access"]
+    assert padded[-1].endswith("=a")
+    with pytest.raises(ConfigError, match=f"^{variable}='a b' has white space in it.$"):
+        clusters.reached("gpu", environment={variable: "a b"})
+
+
+def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
+    both = ("jureca-mi250", "jureca-mi250-ompi5")
+    monkeypatch.delenv("FABRICHECK_JURECA_MI250", raising=False)
+    assert variables.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250"
+    monkeypatch.setenv("FABRICHECK_JURECA_MI250", "jureca-mi250-ompi5")
+    assert variables.one_of("FABRICHECK_JURECA_MI250", both) == "jureca-mi250-ompi5"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("FABRICHECK_NVIDIA_NODE", "h2000", "h2000: There is no node model 'h2000'"),
+        ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: that node has devices of amd."),
+        (
+            "FABRICHECK_JURECA_MI250",
+            "typo",
+            "typo is none of jureca-mi250, jureca-mi250-ompi5.",
+        ),
+    ],
+)
+def test_a_site_names_the_variable_that_is_wrong(monkeypatch, variable, value, sentence):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError) as error:
+        sites.gather(clusters.ROOT / "config" / "sites")
+    assert re.search(rf"^Site file \S+: {variable}={re.escape(sentence)}", str(error.value))
+
+
 def test_inside_an_allocation_each_check_is_a_step():
     found = clusters.reached("gpu", environment=INSIDE)
     assert (found["scheduler"], found["launcher"], found["max_jobs"]) == ("local", "srun", 1)
@@ -68,10 +106,12 @@ def test_a_partition_is_what_its_node_model_is(monkeypatch):
         amd["extras"]["expected_checks"]
     )
     assert "rccl_scan" not in amd["extras"]["expected_checks"]
+    assert amd["extras"]["lacks"] == {clusters.RCCL_TESTS: list(clusters.COLLECTIVE_CHECKS)}
     assert (amd["extras"]["references"], amd["extras"]["noise_limit"]) == ("lumi", 0.2)
     nvidia = clusters.node("h200", references="nvidia")
     assert not {"sdma", "xnack", "several_domains"} & set(nvidia["features"])
     assert "rccl_scan" in nvidia["extras"]["expected_checks"]
+    assert "lacks" not in nvidia["extras"]
     assert "affinity_site" not in nvidia["extras"]["expected_checks"]
 
 
@@ -99,6 +139,23 @@ def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     folders = [found["extras"][key] for key in ("programs", "osu_folder", "rccl_folder")]
     assert folders == ["/opt/ROCM_PROGRAMS", "/opt/ROCM_OSU", "/opt/RCCL_TESTS"]
     assert "rccl-tests" in found["features"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("build/spack/local/view/bin", "local"),
+        ("build/spack/local/view-sim/bin", "local"),
+        ("build/spack/local2/view/bin", None),
+        ("build/host/bin", None),
+    ],
+)
+def test_local_names_its_spack_environment_only_for_programs_of_it(monkeypatch, folder, expected):
+    monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(clusters.ROOT / folder))
+    monkeypatch.setenv("FABRICHECK_SIM_PROGRAMS", str(clusters.ROOT / folder))
+    environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    stated = {one["name"]: one["extras"].get("spack_environment") for one in environments}
+    assert (stated["host"], stated["sim"]) == (expected, expected)
 
 
 def test_a_machine_is_called_as_the_site_calls_it(monkeypatch):

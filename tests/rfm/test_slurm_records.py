@@ -106,3 +106,54 @@ def test_other_surroundings_are_refused(controller, monkeypatch, job, said, sent
         slurm.require_allocation(["lumi:gpu"])
     # Partitions that do not start programs by srun need none.
     slurm.require_allocation([])
+
+
+def test_a_job_number_left_over_is_one_line_and_what_to_do(controller, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    controller("Invalid job id specified\nslurm_load_jobs error: see man scontrol", 1)
+    with pytest.raises(ReframeError) as error:
+        slurm.require_allocation(["lumi:gpu"])
+    assert str(error.value) == (
+        "Slurm does not know the allocation 12: Invalid job id specified. Where this session is in "
+        "none, the variable is left over: unset SLURM_JOB_ID."
+    )
+
+
+def partition(name, node, queue="q", scheduler="local", launcher="srun"):
+    return SimpleNamespace(
+        fullname=f"jureca:{name}",
+        extras={"node": node},
+        access=["--nodes=1", f"--partition={queue}"],
+        scheduler=SimpleNamespace(registered_name=scheduler),
+        launcher_type=SimpleNamespace(registered_name=launcher),
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "where"),
+    [("local", "the allocation around this session"), ("slurm", "the nodes of --partition=q")],
+)
+def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
+    two = [partition(name, name, scheduler=scheduler) for name in ("mi250", "a100")]
+    with pytest.raises(ReframeError) as error:
+        slurm.require_nodes_of_one_kind(two)
+    assert str(error.value) == (
+        "The partitions jureca:mi250, jureca:a100 have different nodes (mi250, a100), and all of "
+        f"them would run on {where}: choose one of them, as by --system=jureca:mi250."
+    )
+
+
+@pytest.mark.parametrize(
+    "two",
+    [
+        [partition("mi250", "mi250")],
+        [partition("day", "mi250"), partition("night", "mi250")],
+        [partition(name, name, queue=name, scheduler="slurm") for name in ("mi250", "a100")],
+        [partition("known", "mi250"), partition("not-known", None)],
+        # Partitions of this machine that need no allocation, as local's.
+        [partition(name, name, launcher="local") for name in ("host", "sim")],
+    ],
+    ids=["one", "alike", "two queues", "no model", "no steps"],
+)
+def test_nodes_of_one_kind_are_taken(two):
+    slurm.require_nodes_of_one_kind(two)

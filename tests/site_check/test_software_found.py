@@ -45,7 +45,9 @@ def test_commands_of_scheduler_and_launcher(tree):
 
 def test_jobs_without_an_account(tree):
     sentence = "No account is stated for the jobs of lumi:gpu: export FABRICHECK_ACCOUNT=PROJECT."
-    assert said(launching.check(target(), tree.place()))[-1] == ("missing", sentence)
+    for empty in ({}, {"FABRICHECK_ACCOUNT": " "}):
+        tree.environ |= empty
+        assert said(launching.check(target(), tree.place()))[-1] == ("missing", sentence)
     stated = target(access=["--account=a"])
     assert said(launching.check(stated, tree.place()))[-1][0] == "ok"
 

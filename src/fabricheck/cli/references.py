@@ -15,7 +15,7 @@ from fabricheck.calibration.files import REDUCED
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.coverage import checks_folders
-from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.errors import UsageError
 from fabricheck.references import at_hand, dry_run
 from fabricheck.references.listing import MISSING, REPORT_ONLY, Row, Source, rows
 from fabricheck.references.stated import References, folder
@@ -38,11 +38,7 @@ def references(
     The metrics are those of a dry run of all checks that the system's environments can run, and so
     is what ReFrame will use. Ends with 9 where a metric has no reference.
     """
-    sites = partitions.read_sites()
-    if sites is None:
-        raise NotFoundError(
-            "The sites were not found, or can not be read: run this in the repository."
-        )
+    sites = partitions.require_sites()
     chosen = _partitions(sites, system)
     found = References(folder())
     told = dry_run.ask(system, checks_folders())

@@ -181,7 +181,15 @@ def show_results(
     if problems:
         raise typer.Exit(max(problem.exit_code for problem in problems))
     if not entries:
-        raise NotFoundError(f"There is no result document in {what}.")
+        raise NotFoundError(_no_documents(what))
+
+
+def _no_documents(what: str) -> str:
+    if what == UNREPORTED or Path(what).is_dir():
+        return f"There is no result document in {what}."
+    session = ResultsFolder.default().session(what)
+    ran = ", ".join(f"{case.name} @{case.where} ({case.outcome})" for case in session.cases)
+    return f"Session {session.id} has no result document: it ran {ran or 'no check'}."
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from reframe.core.exceptions import ConfigError
 
 from fabricheck.errors import FabricheckError
 from fabricheck.node import NodeModel, load
+from fabricheck.rfm.variables import word
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -107,15 +108,17 @@ def reached(
     :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another.
     :param options: the other options of a job: devices, constraints.
     :param environment: that of the session; by default that of this process.
+    :raises ConfigError: when one of the variables holds more than one word.
     """
     found = os.environ if environment is None else environment
-    asked = [option.format(found[name]) for name, option in ASKED.items() if found.get(name)]
-    access = [f"--partition={found.get('FABRICHECK_QUEUE') or queue}", *options, *asked]
+    words = {name: word(name, found) for name in ASKED}
+    asked = [option.format(words[name]) for name, option in ASKED.items() if words[name]]
+    access = [f"--partition={word('FABRICHECK_QUEUE', found) or queue}", *options, *asked]
     if found.get(ALLOCATION):
         return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
     return {
         # Without accounting: squeue.
-        "scheduler": found.get("FABRICHECK_SCHEDULER") or "slurm",
+        "scheduler": word("FABRICHECK_SCHEDULER", found) or "slurm",
         "launcher": "srun",
         "max_jobs": 4,
         "access": access,
@@ -129,7 +132,8 @@ def of_this_job(
 ) -> list[dict[str, Any]]:
     """Return the partitions of a system: inside an allocation those that its nodes are of.
 
-    All of them where nothing tells: on a login node, and in a queue that none of them names.
+    All of them where nothing tells: on a login node, and in a queue that none of them names. There
+    a session of all is refused when it starts (`slurm.require_nodes_of_one_kind`).
 
     :param partitions: each with what `reached` returns.
     :param environment: as in `reached`.
@@ -150,6 +154,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     """
     model = _model(name)
     amd = model.vendor == "amd"
+    collectives = not amd or bool(os.environ.get(RCCL_TESTS))
     several = len(model.domains) > 1
     placed = [one for one in PLACEMENTS if one in model.placements()]
     return {
@@ -164,12 +169,13 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
                 *CHECKS,
                 *(["memcpy_numa"] if several else []),
                 *(AMD_CHECKS if amd else []),
-                *(COLLECTIVE_CHECKS if not amd or os.environ.get(RCCL_TESTS) else []),
+                *(COLLECTIVE_CHECKS if collectives else []),
                 *(f"pingpong_{one}" for one in placed),
                 *(["affinity_site"] if "site_binding" in extras else []),
             ],
             "node": name,
             "references": references,
+            **({} if collectives else {"lacks": {RCCL_TESTS: list(COLLECTIVE_CHECKS)}}),
             **SIZES,
             **extras,
         },
@@ -207,6 +213,15 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "spack_environment": spack_environment,
         },
     }
+
+
+def of_spack(programs: str, environment: str) -> dict[str, str]:
+    """Return the extra that names a Spack environment; empty unless the programs are of it.
+
+    :param programs: their folder, by whatever link it is named.
+    """
+    inside = Path(programs).resolve().is_relative_to(view(environment).parent.resolve())
+    return {"spack_environment": environment} if inside else {}
 
 
 def view(environment: str) -> Path:

@@ -81,6 +81,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     session = _Session()
     testcases = session.asked_for(testcases)
     session.require(testcases)
+    for sentence in _lacks(_partitions()):
+        getlogger().info(sentence)
     if session.option("dry_run"):
         _leave_no_result()
     else:
@@ -95,6 +97,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     steps = _local(testcases, launched_by={slurm.STEP_LAUNCHER})
     here = _local(testcases).keys() - steps.keys()
     if not session.option("dry_run"):
+        used = {case.partition.fullname: case.partition for case in testcases}
+        slurm.require_nodes_of_one_kind(used.values())
         slurm.require_allocation(sorted(steps))
     alone = here and not session.option("dry_run")
     with turns.of_this_node(getlogger().info) if alone else contextlib.nullcontext():
@@ -351,6 +355,14 @@ def _whole_partitions() -> list[Any]:
 
 def _expected(partition: Any) -> list[str]:
     return list(partition.extras["expected_checks"])
+
+
+def _lacks(partitions: Iterable[Any]) -> list[str]:
+    return [
+        f"Partition {one.fullname} has no {', '.join(checks)}: {variable} is not set."
+        for one in partitions
+        for variable, checks in one.extras.get("lacks", {}).items()
+    ]
 
 
 def _classes(testcases: Iterable[Any], partition: Any) -> set[str]:

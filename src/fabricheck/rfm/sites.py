@@ -43,9 +43,10 @@ def _read(file: Path) -> dict[str, list[dict[str, Any]]]:
     except ConfigError as error:
         raise ConfigError(f"Site file {file}: {error}") from None
     except Exception as error:
+        # Without its cause, which ReFrame would say again.
         raise ConfigError(
             f"Site file {file} can not be read: {type(error).__name__}: {error}."
-        ) from error
+        ) from None
     if not isinstance(site, dict) or not all(isinstance(part, list) for part in site.values()):
         raise ConfigError(f"Site file {file} assigns no site_configuration made of lists.")
     wrong = site_schema.fault(site)

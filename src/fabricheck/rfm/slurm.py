@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reframe.core.exceptions import JobError, ReframeError
@@ -29,7 +29,7 @@ PATIENCE_S = 120
 def record(job: str) -> Mapping[str, str]:
     """Return what the controller says of a job, by its own words (``JobState``, ``ExitCode``).
 
-    :raises LookupError: when it can not be asked or no longer knows the job, with its words.
+    :raises LookupError: when it can not be asked or no longer knows the job, with its first line.
     """
     try:
         asked = subprocess.run(
@@ -42,7 +42,9 @@ def record(job: str) -> Mapping[str, str]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LookupError(str(error)) from None
     if asked.returncode != 0:
-        raise LookupError(asked.stderr.strip() or f"scontrol ended with {asked.returncode}")
+        # The first line is the reason, and what follows advice for who gave the option.
+        said = asked.stderr.strip().splitlines() or [f"scontrol ended with {asked.returncode}"]
+        raise LookupError(said[0].strip())
     pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", asked.stdout)
     # The first of each: a path or a comment further on may hold anything.
     return dict(reversed(pairs))
@@ -86,9 +88,37 @@ def require_allocation(partitions: Sequence[str]) -> None:
     try:
         shared = record(job)["OverSubscribe"]
     except LookupError as error:
-        raise ReframeError(f"Slurm does not know the allocation {job}: {error}.") from None
+        raise ReframeError(
+            f"Slurm does not know the allocation {job}: {error}. Where this session is in none, "
+            "the variable is left over: unset SLURM_JOB_ID."
+        ) from None
     if shared != "NO":
         raise ReframeError(
             f"The allocation {job} may share its node (OverSubscribe={shared}), and partition "
             f"{named} measures it: add --exclusive to salloc or sbatch."
         )
+
+
+def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
+    """Raise a sentence when partitions of different node models would have the same nodes.
+
+    :param partitions: those of ReFrame that a session runs on.
+    :raises ReframeError: when that is the allocation around the session, or one queue.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for one in partitions:
+        node = one.extras.get("node")
+        if node is None or one.launcher_type.registered_name != STEP_LAUNCHER:
+            continue
+        where = "the allocation around this session"
+        if one.scheduler.registered_name != "local":
+            queues = [option for option in one.access if option.startswith("--partition=")]
+            where = f"the nodes of {queues[-1]}" if queues else f"the nodes of {one.fullname}"
+        found.setdefault(where, {})[one.fullname] = node
+    for where, nodes in found.items():
+        if len(set(nodes.values())) > 1:
+            raise ReframeError(
+                f"The partitions {', '.join(nodes)} have different nodes "
+                f"({', '.join(nodes.values())}), and all of them would run on {where}: choose one "
+                f"of them, as by --system={next(iter(nodes))}."
+            )

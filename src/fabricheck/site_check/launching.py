@@ -47,7 +47,7 @@ def _account(target: Target, place: Place) -> Finding:
     option = ASKED[ACCOUNT].split("=")[0]
     access = [str(one) for one in target.partition.get("access", [])]
     stated = [one for one in access if one.startswith((f"{option}=", "-A"))]
-    found = [name for name in (ACCOUNT, *_OWN) if place.environ.get(name)]
+    found = [name for name in (ACCOUNT, *_OWN) if place.environ.get(name, "").strip()]
     if stated or found:
         return ok(f"Jobs have an account ({', '.join(stated or found)}).")
     return missing(f"No account is stated for the jobs of {target.name}: export {ACCOUNT}=PROJECT.")

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reframe.core.exceptions import ConfigError
-
-from fabricheck.errors import InvalidInputError, UsageError
-from fabricheck.partitions import SITES
-from fabricheck.rfm import sites
+from fabricheck.errors import UsageError
+from fabricheck.partitions import SITES, require_sites
 
 Section = Mapping[str, Any]
 
@@ -53,12 +50,10 @@ def choose(name: str, folder: Path = SITES) -> list[Target]:
     """Return the partitions that ``system`` or ``system:partition`` names.
 
     :raises UsageError: when there is no such system or partition, with those that there are.
+    :raises NotFoundError: when there is no such folder.
     :raises InvalidInputError: when a site file can not be read.
     """
-    try:
-        gathered = sites.gather(folder)
-    except ConfigError as error:
-        raise InvalidInputError(str(error)) from None
+    gathered = require_sites(folder)
     wanted, _, part = name.partition(":")
     systems = {system["name"]: system for system in gathered["systems"]}
     if wanted not in systems:
