@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -135,19 +134,44 @@ def test_another_major_version_is_said(checks, monkeypatch):
         assert (other in said) is expected
 
 
+def lock(**changed) -> dict:
+    specs = {"a": {"name": "cmake", "version": "3"}, "b": {"name": "hip", "version": "6.2.4"}}
+    return {
+        "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6},
+        "roots": [{"hash": "b", "spec": "hip"}],
+        "concrete_specs": specs | changed,
+    }
+
+
 def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
     environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
     installed, committed = tmp_path / "build", tmp_path / "spack-env"
     assert at_hand.version(environment, (installed, committed)) is None
     (committed / "lumi").mkdir(parents=True)
-    lock = {"concrete_specs": {"a": {"name": "cmake", "version": "3"},
-                               "b": {"name": "hip", "version": "6.2.4"}}}  # fmt: skip
-    (committed / "lumi" / "spack.lock").write_text(json.dumps(lock))
+    (committed / "lumi" / "spack.lock").write_text(json.dumps(lock()))
     assert at_hand.version(environment, (installed, committed)) == "6.2.4"
     assert at_hand.version({"extras": {"runtime": "rocm"}}, (committed,)) is None
-    shutil.copytree(committed, installed)
-    (installed / "lumi" / "spack.lock").write_text("{")
-    with pytest.raises(InvalidInputError, match=r"spack\.lock: is no lock of Spack"):
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        json.dumps(lock(b={"name": "hip"})),
+        json.dumps(lock(b=["hip", "6.2.4"])),
+        json.dumps(lock() | {"concrete_specs": None}),
+    ],
+    ids=["cut", "a list", "no version", "a list as spec", "no specs"],
+)
+def test_a_broken_lock_is_one_sentence(tmp_path, text):
+    """Also where the lock that is committed is whole: what was installed counts first."""
+    environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
+    installed, committed = tmp_path / "build", tmp_path / "spack-env"
+    for folder, content in ((installed, text), (committed, json.dumps(lock()))):
+        (folder / "lumi").mkdir(parents=True)
+        (folder / "lumi" / "spack.lock").write_text(content)
+    with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is no lock of Spack[^\n]*$"):
         at_hand.version(environment, (installed, committed))
 
 
@@ -222,5 +246,29 @@ def test_what_a_record_was_measured_with(record, expected):
 def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
     with pytest.raises(NotFoundError, match="The checks were not found"):
         dry_run.ask("lumi", [])
-    with pytest.raises(InvalidInputError, match="dry run on lumi reached no check; it said: "):
+    with pytest.raises(
+        InvalidInputError, match=r"dry run on lumi reached no check.*holds no check"
+    ):
+        dry_run.ask("lumi", [tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("hello\nrun: error: no such file\nLog file: x", "run: error: no such file"),
+        ("FAILED 2\n  * Reason: pipeline hook\n  * Reason: b\nend", "Reason: pipeline hook"),
+        ("[ReFrame]\n\x1b[31mERROR: stopped: why\x1b[0m\nLog file: x", "stopped: why"),
+        ("one\nthe last", "the last"),
+        ("", "nothing"),
+    ],
+)
+def test_of_what_reframe_said_the_first_reason_is_shown(said, expected):
+    assert dry_run.reason(said) == expected
+
+
+def test_an_error_of_the_settings_is_shown(tmp_path, monkeypatch):
+    broken = tmp_path / "settings.py"
+    broken.write_text("site_configuration = 1 / 0\n")
+    monkeypatch.setenv("RFM_CONFIG_FILES", str(broken))
+    with pytest.raises(InvalidInputError, match=r"ended with exit code 1.*division by zero"):
         dry_run.ask("lumi", [tmp_path])
