@@ -15,6 +15,7 @@ from fabricheck.calibration import changes, record, rule
 from fabricheck.calibration.gathering import gather
 from fabricheck.calibration.transfer import independent
 from fabricheck.errors import InvalidInputError
+from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.stated import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import References, requires
@@ -22,8 +23,13 @@ from fabricheck.rfm.references import faults
 from repeated_sessions import several
 
 #: Whose own measurements the data set has, by set; values of other machines are named as such.
-OWN = {"lumi": "lumi-g", "frontier": "frontier", "dardel": "dardel", "leonardo": "leonardo-booster",
-       "jureca-mi250": "jureca-mi250", "jureca-a100": "jureca-a100", "nvidia": None}  # fmt: skip
+OWN = {partition["extras"]["references"]: MACHINES.get(f"{system['name']}:{partition['name']}")
+       for system in partitions.read_sites()["systems"] for partition in system["partitions"]
+       if "references" in partition["extras"]}  # fmt: skip
+
+#: Where a tolerance is wider than by the rule of docs/references.md; x-bounds has the reasons.
+WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2,
+         ("pingpong.yaml", "leonardo"): 0.15}  # fmt: skip
 
 
 @functools.cache
@@ -91,6 +97,8 @@ CHANGES = {
     "a value": ("p2p.yaml", "write_quad_worst: [148,", "write_quad_worst: [158,", "158"),
     "a record": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumirfm-commscope-dual]", "76.0"),
     "no record": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumirfm-quad]", "no record lumirfm"),
+    "a limit": ("p2p.yaml", "write_dual: {kind: derived", "write_dual: {kind: published",
+                "acceptance limit of lumi-g"),
     "secondary": ("p2p.yaml", "[lumirfm-commscope-quad]", "[lumi-train-p2p-150]", "is secondary"),
     "unit": ("stream.yaml", "[paper-stream-local]", "[paper-numa-nonlocal]", "is in ratio"),
     "unit of a metric": ("stream.yaml", "copy_worst: [1400, -0.05, null, GB/s]",
@@ -99,7 +107,7 @@ CHANGES = {
     "class": ("p2p.yaml", "class: quad, map: mi250,", "class: switch18, map: mi250,", "switch18"),
     "map": ("p2p.yaml", "class: dual, map: mi250,", "class: dual, map: mi250x,", "gives 39."),
     "efficiency": ("p2p.yaml", "efficiency: 0.8,", "efficiency: 0.9,", "gives 90.0"),
-    "no reason": ("p2p.yaml", ", why: engines both ways reached", ", system: x", "its reason"),
+    "no reason": ("p2p.yaml", ', why: "engines both ways reached', ', system: "x', "its reason"),
     "assumed peak": ("p2p.yaml", "peak: pair, map: h200, class: switch18, times: 1",
                      "peak: host_link, map: a100-jureca, times: 1", "is assumed"),
     "no origin": ("stream.yaml", "    copy: {kind: published, records: [jsc-copy]",
@@ -175,6 +183,23 @@ def test_what_was_published_of_another_machine_says_so():
     assert OWN["frontier"] not in {stated().data.record(name)["system"] for name in names}
 
 
+def test_a_node_is_not_failed_by_what_its_model_assumes():
+    """Where links are another machine's, or domains are assumed, differences are report only."""
+    seen = set()
+    for key, names in nodes_of_sets().items():
+        if OWN.get(key) is None:
+            continue
+        (name,) = names
+        node = load(name)
+        known = OWN[key] in node.systems and all(
+            node.facts[fact].kind in ("published", "measured") for fact in ("links", "domains")
+        )
+        (entry,) = stated().entries("node_topology", key).values()
+        assert requires(entry) == known, key
+        seen.add(known)
+    assert seen == {True, False}
+
+
 def test_a_peak_is_followed_to_the_node_model():
     origin = Origin.model_validate(
         {"kind": "derived", "peak": "memory", "map": "h200", "efficiency": 0.5, "why": "a half"}
@@ -197,6 +222,48 @@ def test_a_peak_is_followed_to_the_node_model():
 def test_an_origin_that_lacks_something_is_a_sentence(text, expected):
     with pytest.raises(InvalidInputError, match=f"p2p.yaml: .*{expected}"):
         read(text, "p2p.yaml")
+
+
+def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
+    """Return the tolerance that docs/references.md has for a limit of a site."""
+    records = [stated().data.record(name) for name in record_names(origin)]
+    if unit == "us":
+        return 0.2
+    if any(one["kind"] == "theoretical" for one in records):
+        return 0.25
+    of_mpi = any("mpi" in one["conditions"] for one in records)
+    if of_mpi and origin.system != OWN[key] and check.startswith(("mpi_", "osu_")):
+        return 0.2
+    if any(one.get("qualifier") == "approx" for one in records):
+        return 0.15
+    return 0.05 if origin.kind == "published" and origin.system == OWN[key] else 0.1
+
+
+def outside_of_the_rule(found: References) -> dict[tuple[str, str, str], str]:
+    wrong = {}
+    for check, key, metric, (_, lower, upper, unit) in found.all_entries():
+        if key not in OWN or (lower, upper) == (None, None):
+            continue
+        origin = found.origin(check, key, metric)
+        if origin.by_definition or origin.kind == "calibration":
+            continue
+        part = upper if unit == "us" else -lower
+        rule_of = WIDER.get((found.file_of[check], key), by_rule(origin, check, key, unit))
+        if part != rule_of or (lower if unit == "us" else upper) is not None:
+            wrong[check, key, metric] = f"{lower} .. {upper} instead of {rule_of}"
+    return wrong
+
+
+def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
+    assert {"lumi", "dardel", "jureca-mi250", "nvidia"} <= OWN.keys()
+    assert outside_of_the_rule(stated()) == {}
+    found = References(copied)
+    own = found.files["managed.yaml"]["managed_zero_copy"]
+    own["lumi"] = own["lumi"] | {"read_worst": [25.5, -0.05, None, "GB/s"]}
+    own["dardel"] = own["dardel"] | {"read_worst": [25.5, -0.2, None, "GB/s"]}
+    assert outside_of_the_rule(found).keys() == {
+        ("managed_zero_copy", key, "read_worst") for key in ("lumi", "dardel")
+    }
 
 
 def test_bounds_have_their_reason():

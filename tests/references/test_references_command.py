@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from fabricheck.references.stated import OWN_FOLDER, PREFIX_VARIABLE, References
 
 GPU = "lumi:gpu"
 STREAM = {
-    "copy_worst": {"unit": "GB/s", "entry": [1400, -0.05, None, "GB/s"]},
-    "copy_median": {"unit": "GB/s", "entry": [1400, -0.05, None, "GB/s"]},
+    "copy_worst": {"unit": "GB/s", "entry": [1400, -0.15, None, "GB/s"]},
+    "copy_median": {"unit": "GB/s", "entry": [1400, -0.15, None, "GB/s"]},
 }
 SCAN = {"triad_worst_block": {"unit": "GB/s", "entry": [0, None, None, "GB/s"]}}
 SUM = {"copy_all_sum": {"unit": "GB/s", "entry": [204.8, -0.25, None, "GB/s"]}}
@@ -77,10 +76,41 @@ def text(code: int = 0) -> str:
 def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_with(checks):
     checks.append(told("stream_local", STREAM))
     said = text()
-    assert "copy_* [1400, -0.05, null, GB/s] published paper-stream-local [1]" in said
+    assert "copy_* [1400, -0.15, null, GB/s] published elsewhere paper-stream-local [1]" in said
     assert "[1] Schieffer et al." in said
-    assert "(of dardel, measured with ROCm 5.7.0): V.B l.237" in said
-    assert "2 metrics: 2 have a limit (2 published, 0 derived, 0 calibrated), 0 are report" in said
+    assert "(of dardel (inferred), measured with ROCm 5.7.0): V.B l.237" in said
+    assert (
+        "2 metrics: 2 have a limit (0 published, 2 published elsewhere, 0 derived, 0 calibrated)"
+        in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("partition", "kind"),
+    [
+        ("lumi:gpu", "published"),
+        ("frontier:gpu", listing.ELSEWHERE),
+        ("north:gpu", listing.ELSEWHERE),
+    ],
+)
+def test_published_is_told_apart_by_the_machine_that_was_measured(partition, kind):
+    """A site without measurements of its own has none by using LUMI's set."""
+    entry = (25.2833, -0.05 if partition == GPU else -0.1, None, "GB/s")
+    found = told("memcpy_near", {"h2d_pageable_near_worst": {"unit": "GB/s", "entry": entry}},
+                 partition)  # fmt: skip
+    sets = {"lumi:gpu": "lumi", "frontier:gpu": "frontier", "north:gpu": "frontier"}
+    (row,) = listing.rows([found], References(OWN_FOLDER), sets)
+    assert (row.kind, row.sources[0].system) == (kind, "lumi-g")
+
+
+def test_acceptance_limits_are_no_measurements(checks):
+    entry = References(OWN_FOLDER).entries("p2p_kernel", "lumi")["write_quad_worst"]
+    checks.append(told("p2p_kernel", {"write_quad_worst": {"unit": "GB/s", "entry": entry}}))
+    said = text()
+    assert (
+        "derived lumirfm-commscope-quad (LUMI accepts its nodes by it; the number is Pears" in said
+    )
+    assert "(acceptance limit of lumi-g, versions not stated): checks/" in said
 
 
 def test_derived_values_say_of_what(checks):
@@ -100,7 +130,10 @@ def test_report_only_and_calibrated_values_are_told_apart(checks):
     assert "Report only: triad_worst_block" in said
     assert "calibration median of 5 sessions [1]" in said
     assert "[1] calibrations/h200-x2.yaml (of h200:x2, measured with CUDA 13.0): 5 sessions" in said
-    assert "1 have a limit (0 published, 0 derived, 1 calibrated), 1 are report only" in said
+    assert (
+        "1 have a limit (0 published, 0 published elsewhere, 0 derived, 1 calibrated), 1 are"
+        in said
+    )
 
 
 def test_a_metric_without_a_reference_is_named_and_ends_with_9(checks):
@@ -135,19 +168,44 @@ def test_another_major_version_is_said(checks, monkeypatch):
         assert (other in said) is expected
 
 
+def lock(**changed) -> dict:
+    specs = {"a": {"name": "cmake", "version": "3"}, "b": {"name": "hip", "version": "6.2.4"}}
+    return {
+        "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6},
+        "roots": [{"hash": "b", "spec": "hip"}],
+        "concrete_specs": specs | changed,
+    }
+
+
 def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
     environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
     installed, committed = tmp_path / "build", tmp_path / "spack-env"
     assert at_hand.version(environment, (installed, committed)) is None
     (committed / "lumi").mkdir(parents=True)
-    lock = {"concrete_specs": {"a": {"name": "cmake", "version": "3"},
-                               "b": {"name": "hip", "version": "6.2.4"}}}  # fmt: skip
-    (committed / "lumi" / "spack.lock").write_text(json.dumps(lock))
+    (committed / "lumi" / "spack.lock").write_text(json.dumps(lock()))
     assert at_hand.version(environment, (installed, committed)) == "6.2.4"
     assert at_hand.version({"extras": {"runtime": "rocm"}}, (committed,)) is None
-    shutil.copytree(committed, installed)
-    (installed / "lumi" / "spack.lock").write_text("{")
-    with pytest.raises(InvalidInputError, match=r"spack\.lock: is no lock of Spack"):
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        json.dumps(lock(b={"name": "hip"})),
+        json.dumps(lock(b=["hip", "6.2.4"])),
+        json.dumps(lock() | {"concrete_specs": None}),
+    ],
+    ids=["cut", "a list", "no version", "a list as spec", "no specs"],
+)
+def test_a_broken_lock_is_one_sentence(tmp_path, text):
+    """Also where the lock that is committed is whole: what was installed counts first."""
+    environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
+    installed, committed = tmp_path / "build", tmp_path / "spack-env"
+    for folder, content in ((installed, text), (committed, json.dumps(lock()))):
+        (folder / "lumi").mkdir(parents=True)
+        (folder / "lumi" / "spack.lock").write_text(content)
+    with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is no lock of Spack[^\n]*$"):
         at_hand.version(environment, (installed, committed))
 
 
@@ -196,7 +254,7 @@ def test_a_real_dry_run_tells_what_reframe_will_use(monkeypatch, tmp_path):
     found = json.loads(result.stdout)["references"]
     assert {row["partition"] for row in found} == {GPU}
     kinds = {(row["check"], row["metric"]): row["kind"] for row in found}
-    assert kinds["p2p_kernel", "write_quad_worst"] == "published"
+    assert kinds["p2p_kernel", "write_quad_worst"] == "derived"
     assert kinds["p2p_kernel", "read_quad_worst"] == "report only"
     assert len(kinds) > 300
 
@@ -222,5 +280,29 @@ def test_what_a_record_was_measured_with(record, expected):
 def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
     with pytest.raises(NotFoundError, match="The checks were not found"):
         dry_run.ask("lumi", [])
-    with pytest.raises(InvalidInputError, match="dry run on lumi reached no check; it said: "):
+    with pytest.raises(
+        InvalidInputError, match=r"dry run on lumi reached no check.*holds no check"
+    ):
+        dry_run.ask("lumi", [tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("hello\nrun: error: no such file\nLog file: x", "run: error: no such file"),
+        ("FAILED 2\n  * Reason: pipeline hook\n  * Reason: b\nend", "Reason: pipeline hook"),
+        ("[ReFrame]\n\x1b[31mERROR: stopped: why\x1b[0m\nLog file: x", "stopped: why"),
+        ("one\nthe last", "the last"),
+        ("", "nothing"),
+    ],
+)
+def test_of_what_reframe_said_the_first_reason_is_shown(said, expected):
+    assert dry_run.reason(said) == expected
+
+
+def test_an_error_of_the_settings_is_shown(tmp_path, monkeypatch):
+    broken = tmp_path / "settings.py"
+    broken.write_text("site_configuration = 1 / 0\n")
+    monkeypatch.setenv("RFM_CONFIG_FILES", str(broken))
+    with pytest.raises(InvalidInputError, match=r"ended with exit code 1.*division by zero"):
         dry_run.ask("lumi", [tmp_path])

@@ -17,7 +17,7 @@ from fabricheck.cli.results import AsJson
 from fabricheck.coverage import checks_folders
 from fabricheck.errors import UsageError
 from fabricheck.references import at_hand, dry_run
-from fabricheck.references.listing import MISSING, REPORT_ONLY, Row, Source, rows
+from fabricheck.references.listing import ELSEWHERE, MISSING, REPORT_ONLY, Row, Source, rows
 from fabricheck.references.stated import References, folder
 
 #: The exit code where a check has no reference of a metric, or told nothing of itself.
@@ -152,14 +152,16 @@ def _print_sources(console: Any, numbers: Mapping[Any, int], shown: Sequence[Row
         first = here[0]
         versions = ", ".join(f"{WORDS[name]} {version}" for name, version in first.versions)
         known = f", measured with {versions}" if versions else ", versions not stated"
-        of = f" (of {first.system}{known})" if first.system else ""
+        inferred = " (inferred)" if first.inferred else ""
+        whose = "acceptance limit of" if first.limit else "of"
+        of = f" ({whose} {first.system}{inferred}{known})" if first.system else ""
         places = "; ".join(dict.fromkeys(one.where for one in here))
         console.print(output.plain(f"[{number}] {first.title}{of}: {places}"))
 
 
 def _document(source: Source) -> tuple[Any, ...]:
     """Return what one line of the sources is for: all places in a document with equal versions."""
-    return (source.title, source.system, source.versions)
+    return (source.title, source.system, source.versions, source.inferred, source.limit)
 
 
 def _print_versions(console: Any, name: str, known: Mapping[str, str], own: Sequence[Row]) -> None:
@@ -181,7 +183,8 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
     kinds = Counter(row.kind for row in shown)
     gating = sum(count for kind, count in kinds.items() if kind not in (REPORT_ONLY, MISSING))
     each = ", ".join(f"{kinds[kind]} {word}" for kind, word in (
-        ("published", "published"), ("derived", "derived"), ("calibration", "calibrated")
+        ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
+        ("calibration", "calibrated"),
     ))  # fmt: skip
     console.print(
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "

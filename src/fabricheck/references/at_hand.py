@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricheck.errors import InvalidInputError
+from fabricheck.errors import NotFoundError
+from fabricheck.software import lock
 
 #: The environments of Spack, and where their working copies are.
 FOLDERS = tuple(Path(__file__).resolve().parents[3] / name for name in ("build/spack", "spack-env"))
@@ -21,19 +21,17 @@ def version(environment: Mapping[str, Any], folders: tuple[Path, ...] = FOLDERS)
 
     :param environment: a ReFrame environment of a site file.
     :returns: ``None`` where no lock is there, or the environment is not one of Spack's.
-    :raises InvalidInputError: when a lock can not be read.
+    :raises InvalidInputError: when a lock is broken, or is of an unknown format.
     """
     extras = environment.get("extras", {})
     name, package = extras.get("spack_environment"), PACKAGES.get(extras.get("runtime", ""))
     for folder in folders if name and package else ():
         path = folder / str(name) / "spack.lock"
         try:
-            specs = json.loads(path.read_text(encoding="utf-8"))["concrete_specs"].values()
-        except FileNotFoundError:
+            specs = lock.read(path).specs
+        except NotFoundError:
             continue
-        except (OSError, ValueError, KeyError, AttributeError) as error:
-            raise InvalidInputError(f"{path}: is no lock of Spack ({error}).") from None
-        found = [str(one["version"]) for one in specs if one.get("name") == package]
+        found = [one.version for one in specs if one.name == package]
         if found:
             return found[0]
     return None

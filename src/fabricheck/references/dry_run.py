@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,10 @@ SETTINGS = Path(__file__).resolve().parents[3] / "config" / "settings.py"
 
 #: A dry run takes seconds; this is for a machine that does something else.
 LIMIT_S = 300
+
+#: How ReFrame marks why a session stopped, or why a check failed; it also writes colours.
+_REASON = re.compile(r"^\W*(?:ERROR: |(?=\S*: error: |Reason: ))(.+)$", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
     :param system: as ReFrame's option: a system, or ``system:partition``.
     :param checks: the folders of checks.
     :raises NotFoundError: when there are no checks.
-    :raises InvalidInputError: when no check told anything, with the last that ReFrame said.
+    :raises InvalidInputError: when no check told anything, with why ReFrame says so.
     """
     if not checks:
         raise NotFoundError("The checks were not found: run this in the repository.")
@@ -64,8 +69,16 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
             ) from None
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     if not lines:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+        ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
+        said = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(
-            f"ReFrame's dry run on {system} reached no check; it said: {said[-1]}"
+            f"ReFrame's dry run on {system} reached no check{ended}; it said: {said}"
         )
     return [Told(**json.loads(line)) for line in lines]
+
+
+def reason(said: str) -> str:
+    """Return the first reason in what ReFrame said, else its last line."""
+    plain = _COLOUR.sub("", said).strip()
+    found = _REASON.search(plain)
+    return found[1].strip() if found else (plain.splitlines() or ["nothing"])[-1]

@@ -10,31 +10,40 @@ from typing import Any
 from fabricheck.calibration import record as calibrations
 from fabricheck.errors import InvalidInputError
 from fabricheck.references.dry_run import Told
+from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
+from fabricheck.references.published import ACCEPTANCE
 from fabricheck.references.stated import References, requires
 
 REPORT_ONLY = "report only"
 MISSING = "none"
+
+#: Published, and measured on another machine than the partition's.
+ELSEWHERE = "published elsewhere"
 
 
 @dataclass(frozen=True)
 class Source:
     """A place that values are from: a document, a node model, or a record of a calibration.
 
-    versions: of ROCm or CUDA, as far as they are known. system: the machine of the values.
+    versions: of ROCm or CUDA, as far as they are known. system: the machine of the values;
+    inferred: the document does not name it. limit: the values are those with which that site
+    accepts its nodes, and no measurement.
     """
 
     title: str
     where: str
     system: str | None = None
     versions: tuple[tuple[str, str], ...] = ()
+    inferred: bool = False
+    limit: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
     """One metric of a check: its reference, of which kind that is, how it came about, and whence.
 
-    kind: published, derived, calibration, report only, or none.
+    kind: published, published elsewhere, derived, calibration, report only, or none.
     """
 
     check: str
@@ -69,6 +78,9 @@ def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]
                     f"{found.folder} has {entries.get(metric)}."
                 )
             kind, how, sources = _of(found, one.check, key, metric, entry)
+            machine = MACHINES.get(one.partition)
+            if kind == "published" and any(source.system != machine for source in sources):
+                kind = ELSEWHERE
             yield Row(*place, tuple(entry), kind, how, tuple(sources))
 
 
@@ -122,6 +134,8 @@ def _document(found: References, name: str) -> Source:
         record["source"].get("where", ""),
         record["system"],
         tuple(found.data.versions(name).items()),
+        bool(record.get("system_inferred")),
+        record.get("role") == ACCEPTANCE,
     )
 
 

@@ -13,7 +13,7 @@ from fabricheck.errors import InvalidInputError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.schema import Quantity
-from fabricheck.references.published import Published
+from fabricheck.references.published import ACCEPTANCE, Published
 
 Statistic = Literal["value", "median", "mean", "least"]
 
@@ -122,7 +122,8 @@ def follow(origin: Origin, data: Published) -> tuple[float, str]:
     """Compute a value from its origin; return it with its unit, GB/s, us or percent.
 
     :raises InvalidInputError: for a missing or secondary record, records of several units or of
-        another system than stated, and a peak that is assumed or rests on a secondary record.
+        another system than stated, an acceptance limit that is said to be published, and a peak
+        that is assumed or rests on a secondary record.
     """
     value, unit = _of_records(origin, data) if origin.records else (1.0, "part")
     if origin.peak is not None:
@@ -140,6 +141,10 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
         system = data.record(name)["system"]
         if system != origin.system:
             raise InvalidInputError(f"Record {name} is of {system}, not of {origin.system}.")
+        if origin.kind == "published" and data.record(name).get("role") == ACCEPTANCE:
+            raise InvalidInputError(
+                f"Record {name} is an acceptance limit of {system}, and no published measurement."
+            )
     units = {unit for _, unit in values}
     if len(units) > 1:
         raise InvalidInputError(f"Records {', '.join(names)} are of several units.")

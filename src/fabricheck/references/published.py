@@ -18,6 +18,9 @@ FILE = "published_values.yaml"
 UNITS = {"GB/s": ("GB/s", 1.0), "TB/s": ("GB/s", 1e3), "MB/s": ("GB/s", 1e-3), "us": ("us", 1.0),
          "percent": ("percent", 1.0)}  # fmt: skip
 
+#: The role of records that a site accepts its nodes with: no measurement of that site.
+ACCEPTANCE = "site_acceptance_reference"
+
 #: libyaml reads the data set in a fifth of a second, PyYAML alone in eight.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
