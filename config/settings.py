@@ -9,7 +9,7 @@ from pathlib import Path
 from reframe.core import logging as reframe_logging
 from reframe.core import settings as builtin
 
-from fabricheck.rfm import folder, guard, launchers, references, sites
+from fabricheck.rfm import folder, guard, launchers, sites, speed
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = folder.results(default=ROOT / "results")
@@ -30,7 +30,7 @@ logging.raiseExceptions = False
 
 guard.install()
 launchers.register()
-references.read_fast()
+speed.improve()
 
 for _name in ("logs", "reports"):
     (RESULTS / _name).mkdir(exist_ok=True)

@@ -98,7 +98,7 @@ def test_more_devices_by_the_variable(suite):
 def test_list(suite):
     outcome = suite("-L")
     assert outcome.status == 0
-    assert "Found 5 check(s)" in outcome
+    assert "Found 6 check(s)" in outcome
     assert "STREAM on the memory of each device alone (E1)" in outcome
     assert not suite.log.exists()
 
@@ -229,4 +229,4 @@ def test_the_suite_s_own_checks_are_the_default(suite):
     suite.checks = None
     outcome = suite("-L")
     assert outcome.status == 0
-    assert "Found 5 check(s)" in outcome
+    assert "Found 6 check(s)" in outcome

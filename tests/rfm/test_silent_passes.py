@@ -168,7 +168,12 @@ def test_a_lost_file(suite):
         (checks / name / f"{name}.py").unlink()
     outcome = suite("-r")
     assert outcome.status == 1
+    # The one that is left has to be asked for.
+    assert "Runs only if asked for by -n or -t: build." in outcome
     assert "Nothing to run: no test case is there" in outcome
+    (checks / "build" / "build.py").unlink()
+    outcome = suite("-r")
+    assert outcome.status == 1
     assert f"none of the checks in {checks}" in outcome
 
 
@@ -177,7 +182,7 @@ def test_a_name_that_does_not_exist(suite, action):
     outcome = suite(action, "-n", "stream_lokal")
     assert outcome.status == 1
     sentence = (
-        "-n stream_lokal names no check of system local: there are memcpy_near, "
+        "-n stream_lokal names no check of system local: there are build, memcpy_near, "
         "memcpy_scan, stream_concurrent, stream_local, stream_scan."
     )
     assert sentence in outcome
@@ -188,7 +193,7 @@ def test_a_choice_that_does_not_exist(suite, action):
     for choice, sentence in (
         (("-n", "typo"), "-n typo names no check of system local: there are"),
         (("-p", "nosuch"), "-p nosuch names no environment of system local: there are host."),
-        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 5, and chosen"),
+        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 6, and chosen"),
     ):
         outcome = suite(action, *choice)
         assert outcome.status == 1
@@ -209,7 +214,7 @@ def test_a_name_that_does_not_exist_beside_one_that_does(suite):
 def test_a_tag_that_does_not_exist(suite):
     outcome = suite("-r", "-t", "smok_")
     assert outcome.status == 1
-    assert "Nothing to run: no test case is there; system local has 5, and chosen were" in outcome
+    assert "Nothing to run: no test case is there; system local has 6, and chosen were" in outcome
     assert "tags=['smok_']" in outcome
 
 
@@ -229,6 +234,7 @@ def test_no_check_for_this_system(suite):
     checks = suite.own_checks()
     for name in ("stream", "memcpy"):
         edit(checks / name / f"{name}.py", '"+devices', '"+no_such_feature')
+    (checks / "build" / "build.py").unlink()
     outcome = suite("-r")
     assert outcome.status == 1
     assert "is for system local" in outcome

@@ -10,18 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import yaml
-
-
-def read_fast() -> None:
-    """Let ReFrame's ``yaml.safe_load`` use libyaml, where PyYAML was built with it.
-
-    ReFrame reads a reference file anew for each of its checks, which would take longer than all
-    else that a session does before its first check.
-    """
-    yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
-
-
 #: The units in which a smaller value is the better one; a fault shows above the reference.
 SMALLER_IS_BETTER = ("us", "count")
 
