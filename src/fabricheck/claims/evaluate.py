@@ -1,0 +1,28 @@
+"""Every claim against every partition of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fabricheck.claims.model import NOT_TESTABLE, Claim, Finding, NotTestable, Verdict
+from fabricheck.node import NodeModel
+from fabricheck.observed import Observed
+
+
+def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
+    """Yield a verdict for each claim."""
+    for claim in claims:
+        try:
+            finding = claim.judge(observed)
+        except NotTestable as lacking:
+            finding = Finding(NOT_TESTABLE, str(lacking))
+        fitted = tuple(_fitted(claim, observed.node)) if observed.simulated else ()
+        yield Verdict(claim, observed.where, observed.kind, finding, fitted)
+
+
+def _fitted(claim: Claim, node: NodeModel | None) -> Iterator[str]:
+    """Yield the keys that a claim rests on and that were fitted to published values."""
+    for key in claim.rests_on:
+        fact = node.facts.get(key) if node else None
+        if fact is not None and fact.kind == "fitted":
+            yield key

@@ -1,0 +1,138 @@
+"""The results of one partition together, and the node model that they are of."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fabricheck import partitions
+from fabricheck.errors import FabricheckError
+from fabricheck.node import NodeModel
+from fabricheck.node import load as load_node
+from fabricheck.observed.point import Point, chosen
+from fabricheck.results.folder import Entry
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.session import Case, Session
+
+#: How a part of a node is named in a document: "h200 (2 of 8 devices)".
+_PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What a session has of one partition.
+
+    where: ``system:partition``; empty for documents outside of any session.
+    cases: its cases, those without a document too. entries: their documents, or what is wrong.
+    node: the healthy node model of the partition; None where it has none, or it can not be read.
+    """
+
+    where: str
+    cases: tuple[Case, ...]
+    entries: tuple[Entry, ...]
+    node: NodeModel | None
+
+    @cached_property
+    def documents(self) -> tuple[ResultDocument, ...]:
+        """The documents that can be read."""
+        return tuple(entry.document for entry in self.entries if entry.document is not None)
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """All series whose data was right, of runs without a fault made on purpose."""
+        every = (
+            Point(entry.case.name if entry.case else "", entry.document, series)
+            for entry in self.entries
+            if entry.document is not None
+            for series in entry.document["series"]
+        )
+        return tuple(point for point in every if point.right)
+
+    def select(self, **fields: Any) -> list[Point]:
+        """Return the points with these values of their properties (`fabricheck.observed.point`)."""
+        return chosen(self.points, **fields)
+
+    @property
+    def runtimes(self) -> frozenset[str]:
+        """The runtimes of its documents: rocm, cuda, host or sim."""
+        return frozenset(document["program"]["runtime"] for document in self.documents)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its results are of a simulated node."""
+        return any(document["clock"] == "simulated" for document in self.documents)
+
+    @property
+    def kind(self) -> str:
+        """What its numbers are: ``simulated`` or ``measured``."""
+        return "simulated" if self.simulated else "measured"
+
+    @property
+    def overlay(self) -> str | None:
+        """What changed the simulated node, by name; None for a healthy one."""
+        for document in self.documents:
+            node = document.get("node")
+            if node and node["overlay"]:
+                return node["overlay"]["name"]
+        return None
+
+
+def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]:
+    """Return the partitions of a session in the order of its cases.
+
+    :param session: None for documents outside of one.
+    :param entries: its documents, as `ResultsFolder.entries` gives them.
+    """
+    cases = list(session.cases) if session else [entry.case for entry in entries if entry.case]
+    names = dict.fromkeys(case.where for case in cases)
+    if any(entry.case is None for entry in entries):
+        names[""] = None
+    found = []
+    for where in names:
+        own = tuple(one for one in entries if (one.case.where if one.case else "") == where)
+        documents = [one.document for one in own if one.document is not None]
+        here = tuple(case for case in cases if case.where == where)
+        found.append(Observed(where, here, own, node_of(where, documents)))
+    return found
+
+
+def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:
+    """Return the healthy node model that documents are of: they name it, else the site does."""
+    for document in documents:
+        simulated = document.get("node")
+        if simulated:
+            return _node(simulated["name"])
+        if document["program"]["name"] == "topology" and "node" in document["options"]:
+            return _node(str(document["options"]["node"]))
+    site = _partitions().get(where, {})
+    name = site.get("extras", {}).get("node")
+    devices: dict[str, Any] = next(iter(site.get("devices", [])), {})
+    return None if name is None else _node(str(name), devices.get("num_devices"))
+
+
+@functools.cache
+def _node(stated: str, count: int | None = None) -> NodeModel | None:
+    part = _PART.fullmatch(stated)
+    if part:
+        stated, count = part["name"], int(part["count"])
+    try:
+        node = load_node(stated)
+        return node if count is None or count == len(node.devices) else node.part(count)
+    except FabricheckError:
+        # A model of another version of the suite: what needs it says that there is none.
+        return None
+
+
+@functools.cache
+def _partitions() -> dict[str, dict[str, Any]]:
+    """Return what the sites say of each partition, by its name."""
+    sites = partitions.read_sites() or {}
+    return {
+        f"{system['name']}:{one['name']}": one
+        for system in sites.get("systems", [])
+        for one in system.get("partitions", [])
+    }

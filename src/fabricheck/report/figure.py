@@ -1,0 +1,71 @@
+"""A figure of the report: a drawing as SVG, what it shows in words, and its data."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+#: Greatest width of a figure in pixels: the page shows one beside the other on a desktop, and one
+#: below the other on a phone, without making its text smaller.
+WIDTH = 350
+
+#: Colours that are told apart by people who do not see all of them (Okabe and Ito, 2008), and are
+#: always doubled by a shape, a dash or a text.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+
+#: What a value is, by its mark: points of what was published are never those of this session.
+SHAPES: Mapping[str, str] = {
+    "measured": "circle",
+    "simulated": "square",
+    "published": "diamond",
+    "derived": "cross",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure.
+
+    id: its name in links and files. title: what it shows, shortly. kind: measured or simulated.
+    says: what is seen in it, in sentences, for those who do not see it. rows: its data, as a table
+    of one dictionary a row with the same keys each. svg: the drawing.
+    """
+
+    id: str
+    title: str
+    kind: str
+    says: str
+    rows: Sequence[Mapping[str, Any]]
+    svg: str
+
+    @property
+    def csv(self) -> str:
+        """The data as CSV with a head, lines ended by a line feed."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(self.rows[0]) if self.rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+
+def drawn(chart: alt.TopLevelMixin) -> str:
+    """Return a chart as SVG, in the style of the report."""
+    themed = chart.to_dict() | {"config": CONFIG}
+    return str(vl_convert.vegalite_to_svg(themed))
+
+
+#: The style of all charts.
+CONFIG: Mapping[str, Any] = {
+    "font": "Liberation Sans, Arial, sans-serif",
+    "axis": {"labelFontSize": 11, "titleFontSize": 11, "gridColor": "#e5e5e5"},
+    "legend": {"labelFontSize": 11, "titleFontSize": 11, "orient": "bottom", "columns": 2},
+    "header": {"labelFontSize": 11, "titleFontSize": 11},
+    "range": {"category": list(PALETTE)},
+    "view": {"stroke": "#999999"},
+}

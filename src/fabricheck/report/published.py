@@ -1,0 +1,54 @@
+"""Published values beside those of a session: of the same kind of node only, each with its place."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fabricheck.errors import FabricheckError
+from fabricheck.node import NodeModel
+from fabricheck.references.published import FILE, UNITS, published
+from fabricheck.references.stated import folder
+
+
+@dataclass(frozen=True)
+class Value:
+    """A published value, in ``unit``: GB/s (1e9 bytes per second), us or percent.
+
+    kind: published, or secondary where its document cites another one. place: document and place
+    in it. system: the machine of the value.
+    """
+
+    record: str
+    value: float
+    unit: str
+    kind: str
+    system: str
+    place: str
+
+
+def beside(node: NodeModel | None, *patterns: str) -> Iterator[Value]:
+    """Yield the records that fit a pattern and are of a machine with such nodes.
+
+    Nothing where the node model is none, names no machines, or the data set can not be read: what
+    the page shows of it is an addition.
+
+    :param patterns: ids of records, with ``*`` and ``?`` as of files.
+    """
+    if node is None:
+        return
+    try:
+        data = published(folder() / FILE)
+    except FabricheckError:
+        return
+    for name, record in data.records.items():
+        fits = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        stated = record.get("unit_si", record.get("unit"))
+        if not fits or record["system"] not in node.systems or stated not in UNITS:
+            continue
+        value, unit = data.value(name)
+        source = record["source"]
+        kind = "secondary" if record.get("secondary") else "published"
+        place = f"{source['title']}, {source.get('where', '')}".rstrip(", ")
+        yield Value(name, value, unit, kind, record["system"], place)
