@@ -1,4 +1,4 @@
-"""Published values beside those of a session: of the same kind of node only, each with its place."""
+"""Published values beside those of a session: each with its place, and of such nodes only."""
 
 from __future__ import annotations
 
