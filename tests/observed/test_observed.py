@@ -1,0 +1,123 @@
+"""What a session has of each partition."""
+
+from pathlib import Path
+
+import pytest
+
+import factories
+from fabricheck.observed import observe
+from fabricheck.observed.partition import node_of
+from fabricheck.observed.point import chosen, curve, largest
+from fabricheck.results.folder import Entry, ResultsFolder, find_documents, read_entry
+
+RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+
+def observed(*documents):
+    entries = [Entry(None, None, document, None) for document in documents]
+    (found,) = observe(None, entries)
+    return found
+
+
+def topology(node):
+    program = factories.document()["program"] | {"name": "topology"}
+    return factories.document(program=program, series=[], options={"node": node})
+
+
+def test_a_recorded_session_is_one_partition_with_its_part_of_the_node():
+    folder = ResultsFolder(RECORDED)
+    session = folder.latest()
+    (found,) = observe(session, folder.entries(session))
+    assert (found.where, found.kind, found.runtimes) == ("h200:x2", "measured", {"cuda"})
+    assert found.node is not None
+    assert (found.node.name, len(found.node.devices)) == ("h200 (2 of 8 devices)", 2)
+    assert len(found.cases) == 27
+    writes = found.select(check="p2p_kernel", operation="write")
+    assert {point.pair for point in writes} == {(0, 1), (1, 0)}
+    assert all(point.median > 300 and point.interval for point in writes)
+
+
+def test_the_partitions_of_a_session_are_told_apart(results_folder):
+    cases = [factories.case(), factories.case("other", partition="sim-mi250x")]
+    factories.session(results_folder, cases)
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    simulated = factories.simulated_document()
+    factories.write(factories.case_folder(results_folder, "other") / "result.json", simulated)
+    folder = ResultsFolder(results_folder)
+    host, sim = observe(folder.latest(), folder.entries(folder.latest()))
+    assert (host.where, host.kind, host.node) == ("local:host", "measured", None)
+    assert (sim.where, sim.kind, len(sim.points)) == ("local:sim-mi250x", "simulated", 1)
+    assert sim.node is not None and sim.node.name == "mi250x"
+
+
+def test_a_case_without_a_document_stays_a_case(results_folder):
+    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    folder = ResultsFolder(results_folder)
+    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    assert (len(found.cases), found.documents, found.points) == (1, (), ())
+    assert found.entries[0].problem is not None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        factories.document(series=[factories.series(verification=factories.mismatched())]),
+        factories.document(faults_injected=["flip-bit:4096:3"]),
+    ],
+)
+def test_wrong_data_and_faults_made_on_purpose_are_no_points(wrong):
+    assert observed(wrong).points == ()
+    assert observed(wrong, factories.document()).points[0].median == 10.05
+
+
+def test_the_host_end_of_a_copy_tells_memory_and_domain():
+    series = [
+        factories.host_copy("d2h", device=3, domain=2, memory="host-pageable"),
+        *factories.pair_series()[:1],
+    ]
+    back, peer = observed(factories.document(series=series)).points
+    assert (back.memory, back.domain, back.device, back.pair) == ("host-pageable", 2, 3, None)
+    assert (peer.memory, peer.domain, peer.pair) == (None, None, (0, 1))
+
+
+def test_engines_are_off_only_where_the_environment_says_so():
+    on, off, unset = (
+        observed(factories.document(environment=environment)).points[0].engines
+        for environment in ({"HSA_ENABLE_SDMA": "1"}, {"HSA_ENABLE_SDMA": "0"}, {})
+    )
+    assert (on, off, unset) == (True, False, True)
+
+
+def test_points_are_chosen_by_value_or_by_set_and_ordered_by_size():
+    sizes = [4096, 1024, 4096, 2048]
+    series = [
+        factories.series([float(index)], bytes=size, block_size=64 * (1 + index % 2))
+        for index, size in enumerate(sizes, 1)
+    ]
+    points = observed(factories.document(series=series)).points
+    assert [point.bytes for point in curve(points)] == [1024, 2048, 4096]
+    assert [point.median for point in chosen(points, bytes={4096}, block=64 * 2)] == [1.0, 3.0]
+    assert {
+        block: (point.bytes, point.median)
+        for block, point in largest(points, lambda point: point.block).items()
+    } == {128: (4096, 1.0), 64: (2048, 4.0)}
+
+
+def test_the_node_is_that_of_the_documents_before_that_of_the_site():
+    assert node_of("local:host", []) is None
+    assert node_of("h200:x4", []) is not None and len(node_of("h200:x4", []).devices) == 4
+    stated = node_of("h200:x4", [topology("h200 (2 of 8 devices)")])
+    assert stated is not None and len(stated.devices) == 2
+    overlaid = factories.simulated_document()
+    assert node_of("h200:x4", [overlaid]).name == "mi250x"
+
+
+def test_a_node_model_that_is_not_there_any_more_is_none():
+    assert node_of("", [topology("a-node-of-another-version")]) is None
+    assert node_of("", [topology("h200 (9 of 8 devices)")]) is None
+
+
+def test_the_documents_of_a_folder_need_no_session():
+    documents = find_documents(RECORDED)[:2]
+    (found,) = observe(None, [read_entry(path) for path in documents])
+    assert found.where == "" and len(found.documents) == 2
