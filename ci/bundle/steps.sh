@@ -53,14 +53,16 @@ prepare_tools() {
 }
 
 # The packages of the lock for the target's Python. Left out: mpich, because its mpiexec starts no
-# ranks of Open MPI, and polars (half the bundle), with which ReFrame searches earlier sessions.
+# ranks of Open MPI, and what would be larger than all the rest: polars, with which ReFrame searches
+# earlier sessions, and altair and vl-convert, which draw the report's figures.
 python_packages() {
   say "Python packages for Python $target_python"
   local platforms=() minor
+  local left_out='mpich|polars|polars-runtime-32|altair|narwhals|vl-convert-python|setuptools'
   for minor in 17 24 26 27 28; do
     platforms+=(--platform "manylinux_2_${minor}_x86_64")
   done
-  awk '/^[a-z0-9]/ { kept = $0 !~ /^(mpich|polars|polars-runtime-32|setuptools)==/ } kept' \
+  awk -v left_out="^($left_out)==" '/^[a-z0-9]/ { kept = $0 !~ left_out } kept' \
     requirements.lock > "$work/site.txt"
   quietly site "$venv/bin/python" -m pip install -q --disable-pip-version-check --retries 5 \
     --timeout 60 --no-deps --only-binary=:all: --require-hashes --no-compile \
