@@ -150,7 +150,7 @@ def test_texts_that_are_no_document(text, said):
     assert said in refused(text)
 
 
-@pytest.mark.parametrize("version", [None, "1", True, 0])
+@pytest.mark.parametrize("version", [None, "1", True, 1.5])
 def test_no_version(version):
     sentence = refused(factories.document(schema_version=version))
     assert "$.schema_version: has no schema version" in sentence

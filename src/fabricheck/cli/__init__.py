@@ -22,6 +22,7 @@ from fabricheck.cli import (
     tools,
 )
 from fabricheck.errors import FabricheckError, UsageError
+from fabricheck.results.text import printable
 
 EXIT_CODES = (
     "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "
@@ -69,7 +70,7 @@ class OneSentenceGroup(TyperGroup):
 
 
 def _say(sentence: str) -> None:
-    print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"fabricheck: {printable(' '.join(sentence.split()))}", file=sys.stderr)
 
 
 app = typer.Typer(

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fabricheck.results.text import printable
+
 #: Columns of a table when the output is no terminal.
 PIPED_WIDTH = 100
 
@@ -31,8 +33,8 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def plain(text: str) -> Text:
-    """Return text that is shown as it is: a name with brackets is no markup."""
-    return Text(text)
+    """Return text that is shown as it is: no markup, and nothing that controls a terminal."""
+    return Text(printable(text))
 
 
 def write_json(value: Any) -> None:

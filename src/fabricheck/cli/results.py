@@ -20,6 +20,7 @@ from fabricheck.results.folder import (
     read_entry,
 )
 from fabricheck.results.session import Session
+from fabricheck.results.text import printable
 from fabricheck.software import record
 
 app = typer.Typer(
@@ -27,6 +28,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=False,
 )
+
+#: What is said of a session that was killed.
+NO_REPORT = "which no readable run report names: it was killed, or still runs"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
@@ -39,7 +43,7 @@ def list_sessions(
     """List the sessions, latest first."""
     folder = ResultsFolder.default()
     rows = [_session_row(folder, session) for session in folder.sessions[:limit]]
-    left = len(folder.unreported())
+    left = len(folder.unreported_paths())
     if as_json:
         output.write_json(
             {
@@ -75,12 +79,11 @@ def list_sessions(
     if folder.problems:
         raise typer.Exit(InvalidInputError.exit_code)
     if not rows and not left:
-        raise NotFoundError(f"There is no session in {folder.path}: run `make run` first.")
+        raise folder.no_session()
 
 
 def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
-    entries = folder.entries(session)
-    clocks = sorted({entry.document["clock"] for entry in entries if entry.document})
+    clocks = folder.clocks(session)
     return {
         "session": session.id,
         "uuid": session.uuid,
@@ -91,14 +94,18 @@ def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
         "failed": session.failed,
         "skipped": session.skipped,
         "retried": session.retried,
-        "clock": clocks or ["-"],
-        "documents": sum(entry.document is not None for entry in entries),
+        "clock": sorted(set(clocks)) or ["-"],
+        "documents": len(clocks),
     }
 
 
-def _warn_about(folder: ResultsFolder, left: int) -> None:
+def _warn_of_reports(folder: ResultsFolder) -> None:
     for problem in folder.problems:
         _warn(str(problem))
+
+
+def _warn_about(folder: ResultsFolder, left: int) -> None:
+    _warn_of_reports(folder)
     if left:
         _warn(
             f"{left} result document(s) belong to no session, as a killed one leaves them: see "
@@ -107,7 +114,7 @@ def _warn_about(folder: ResultsFolder, left: int) -> None:
 
 
 def _warn(sentence: str) -> None:
-    print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"fabricheck: {printable(' '.join(sentence.split()))}", file=sys.stderr)
 
 
 def choose(name: str) -> tuple[str, list[Entry]]:
@@ -125,8 +132,15 @@ def choose(name: str) -> tuple[str, list[Entry]]:
         return f"Document {name}", [entry]
     folder = ResultsFolder.default()
     if name == UNREPORTED:
-        return f"Documents of no session in {folder.path}", folder.unreported()
-    session = folder.session(name)
+        return _all_unreported(folder)
+    try:
+        session = folder.session(name)
+    except NotFoundError:
+        for one in folder.killed():
+            if one.name == name:
+                _warn_of_reports(folder)
+                return f"Session {name}, {NO_REPORT}", one.entries()
+        raise
     heading = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
@@ -142,12 +156,20 @@ def choose(name: str) -> tuple[str, list[Entry]]:
     return heading, folder.entries(session)
 
 
+def _all_unreported(folder: ResultsFolder) -> tuple[str, list[Entry]]:
+    _warn_of_reports(folder)
+    sessions = folder.killed()
+    heading = [f"Documents of no session in {folder.path}"]
+    for one in sessions:
+        if one.name != UNREPORTED:
+            heading.append(
+                f"  {len(one.paths)} of {one.name}; alone: `fabricheck results show {one.name}`"
+            )
+    return "\n".join(heading), [entry for one in sessions for entry in one.entries()]
+
+
 def _warn_about_newer(folder: ResultsFolder, session: Session) -> None:
-    newer = [
-        entry
-        for entry in folder.unreported()
-        if entry.path is not None and entry.path.stat().st_mtime > session.end
-    ]
+    newer = folder.newer_than(session)
     if newer:
         _warn(
             f"{len(newer)} result document(s) are newer than session {session.id} and belong to "
@@ -161,7 +183,8 @@ def show_results(
         str,
         typer.Argument(
             metavar="[SESSION|FILE|latest]",
-            help="A session's id, a document, a folder of documents, or 'unreported'.",
+            help="A session's id, a killed session's folder, a document, a folder of documents, or "
+            "'unreported'.",
         ),
     ] = "latest",
     show_all: Annotated[
@@ -267,7 +290,7 @@ def validate(
         )
     else:
         for _, says in verdicts:
-            typer.echo(says)
+            typer.echo(printable(says))
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
     code = max(code for code, _ in verdicts)

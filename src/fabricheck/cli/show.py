@@ -9,6 +9,7 @@ from fabricheck.cli import output, pairs
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import rank_lines
 from fabricheck.results.model import Place, ResultDocument, Series
+from fabricheck.results.text import printable
 
 #: Up to so many series that differ only in size and block are shown without being asked for.
 SHORT_SCAN = 3
@@ -23,7 +24,7 @@ _NUMERIC = ("Size", "Block", "Median", "95 % interval", "n")
 def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
     """Write the tables of all documents to standard output."""
     console = output.console()
-    console.print(heading)
+    console.print(printable(heading))
     hidden = 0
     in_matrices = False
     for entry in entries:
@@ -31,7 +32,7 @@ def show(heading: str, entries: Sequence[Entry], show_all: bool) -> None:
             continue
         console.print()
         for line in _about(entry, entry.document):
-            console.print(line)
+            console.print(printable(line))
         for (experiment, unit, counted, movement), series in _by_unit(
             entry.document["series"]
         ).items():

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.results.document import load
-from fabricheck.results.model import ResultDocument
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.results import killed
+from fabricheck.results.document import read_head
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
+
+__all__ = ["UNREPORTED", "Entry", "Killed", "ResultsFolder", "find_documents", "read_entry"]
 
 #: The environment variable that names the results folder.
 FOLDER_VARIABLE = "FABRICHECK_RESULTS"
-
-#: Name by which the documents that no report knows are shown, as of a killed session.
-UNREPORTED = "unreported"
 
 #: Seconds by which a document may lie outside its session: rounding of times on the same host,
 #: clocks that differ on another one.
@@ -25,17 +25,8 @@ _SLACK_SAME_HOST = 2.0
 _SLACK_OTHER_HOST = 60.0
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A document, or the sentence that says why there is none.
-
-    ``case`` is the check that it belongs to; None for a document outside any session.
-    """
-
-    case: Case | None
-    path: Path | None
-    document: ResultDocument | None
-    problem: FabricheckError | None
+#: A file, whatever path leads to it: its device and its number there.
+_Identity = tuple[int, int]
 
 
 class ResultsFolder:
@@ -89,8 +80,17 @@ class ResultsFolder:
             if not self.sessions or written > self.sessions[0].report.stat().st_mtime:
                 raise problem
         if not self.sessions:
-            raise NotFoundError(f"There is no session in {self.path}: run `make run` first.")
+            raise self.no_session()
         return self.sessions[0]
+
+    def no_session(self) -> NotFoundError:
+        """Return what to say where there is no session that came to its end."""
+        sentence = f"There is no session in {self.path}: run `make run` first"
+        left = [one.name for one in self.killed()]
+        if left:
+            shown = f"`fabricheck results show {left[0]}`"
+            sentence += f"; what one left that was killed, or still runs: {shown}"
+        return NotFoundError(f"{sentence}.")
 
     def session(self, name: str) -> Session:
         """Return a session by ``latest``, its id (``run-3`` or ``3``), or a part of its UUID.
@@ -133,76 +133,127 @@ class ResultsFolder:
                 if case.experiments and not case.skipped:
                     yield Entry(case, None, None, NotFoundError(_no_document(case)))
                 continue
-            if path.resolve() in later:
+            overwriting = later.get(_identity(path))
+            if overwriting is not None:
                 problem = NotFoundError(
-                    f"{case.name} @{case.where}: {path} was overwritten by session "
-                    f"{later[path.resolve()]}."
+                    f"{case.name} @{case.where}: {path} was overwritten by session {overwriting}."
                 )
                 yield Entry(case, path, None, problem)
                 continue
             entry = read_entry(path, case)
-            if entry.document is not None and not _within(session, entry.document):
-                problem = NotFoundError(
-                    f"{case.name} @{case.where}: {path} is of "
-                    f"{entry.document['started']}, thus of another session than {session.id}."
-                )
-                entry = Entry(case, path, None, problem)
+            if entry.document is not None:
+                started, hostname = entry.document["started"], entry.document["host"]["hostname"]
+                if not _within(session, started, hostname):
+                    problem = NotFoundError(
+                        f"{case.name} @{case.where}: {path} is of {started}, thus of another "
+                        f"session than {session.id}."
+                    )
+                    entry = Entry(case, path, None, problem)
             yield entry
 
-    def _claimed_after(self, session: Session) -> dict[Path, str]:
+    def clocks(self, session: Session) -> list[str]:
+        """Return ``measured`` or ``simulated`` for each document of a session.
+
+        Documents are not checked: of 20 sessions that would take half a minute.
+        """
+        later = self._claimed_after(session)
+        paths = [case.document_path for case in session.cases]
+        heads = [
+            read_head(path) for path in paths if path is not None and _identity(path) not in later
+        ]
+        return [
+            head.clock
+            for head in heads
+            if head is not None and _within(session, head.started, head.host.hostname)
+        ]
+
+    def _claimed_after(self, session: Session) -> dict[_Identity | None, str]:
         """Return the documents of later sessions: ReFrame uses the same folders again."""
-        claimed: dict[Path, str] = {}
+        claimed: dict[_Identity | None, str] = {}
         for other in self.sessions:
             if other.start > session.start:
                 for case in other.cases:
-                    for path in _documents(case):
-                        claimed.setdefault(path, other.id)
+                    for attempt in (*case.earlier, case):
+                        path = attempt.document_path
+                        if path is not None:
+                            claimed.setdefault(_identity(path), other.id)
         return claimed
 
     def unreported(self) -> list[Entry]:
         """Return the documents that belong to no report, as a killed session leaves them."""
-        claims: dict[Path, list[Session]] = {}
+        return [
+            read_entry(path, killed.case_of(path, self.path)) for path in self.unreported_paths()
+        ]
+
+    def unreported_paths(self) -> list[Path]:
+        """Return where the documents lie that belong to no report; they may be invalid."""
+        claims: dict[_Identity, list[Session]] = {}
         for session in self.sessions:
             for case in session.cases:
-                for path in _documents(case):
-                    claims.setdefault(path, []).append(session)
+                for attempt in (*case.earlier, case):
+                    for file in _documents(attempt):
+                        claims.setdefault(file, []).append(session)
         result = []
         for path in find_documents(self.path):
-            owners = claims.get(path.resolve(), [])
-            if owners and path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
-                continue
-            entry = read_entry(path)
-            if entry.document is None and owners:
-                continue
-            if entry.document is not None and any(
-                _within(owner, entry.document) for owner in owners
-            ):
-                continue
-            result.append(entry)
+            identity = _identity(path)
+            owners = claims.get(identity, []) if identity else []
+            if not (owners and _belongs_to_one(path, owners)):
+                result.append(path)
         return result
+
+    def killed(self) -> list[Killed]:
+        """Return the sessions without a report, the last one by name first.
+
+        They were killed, or still run.
+        """
+        return killed.by_session(self.unreported_paths(), self.path)
+
+    def newer_than(self, session: Session) -> list[Path]:
+        """Return the documents of no report that were written after the end of a session."""
+        return [path for path in self.unreported_paths() if path.lstat().st_mtime > session.end]
 
 
 def find_documents(folder: Path) -> list[Path]:
     """Return the documents under a folder, partial ones where there is no other, sorted."""
-    whole = set(folder.rglob(DOCUMENT_NAME))
-    partial = {
-        path for path in folder.rglob(PARTIAL_NAME) if path.with_name(DOCUMENT_NAME) not in whole
-    }
-    return sorted(whole | partial)
+    found = []
+    for root, _, files in os.walk(folder):
+        for name in (DOCUMENT_NAME, PARTIAL_NAME):
+            if name in files:
+                found.append(Path(root, name))
+                break
+    return sorted(found)
 
 
-def read_entry(path: Path, case: Case | None = None) -> Entry:
-    """Load one document; what is wrong with it becomes the entry's problem."""
+def _identity(path: Path) -> _Identity | None:
+    """Return which file a path leads to; None where it leads to none."""
     try:
-        return Entry(case, path, load(path), None)
-    except FabricheckError as problem:
-        return Entry(case, path, None, problem)
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
-def _documents(case: Case) -> list[Path]:
-    """Return the documents of all attempts: one that a later attempt replaced has its session."""
-    paths = [attempt.document_path for attempt in (*case.earlier, case)]
-    return [path.resolve() for path in paths if path is not None]
+def _documents(attempt: Case) -> Iterator[_Identity]:
+    """Return all documents of an attempt: one may lie in the output and in the stage folder."""
+    for folder in attempt.folders:
+        for name in (DOCUMENT_NAME, PARTIAL_NAME):
+            identity = _identity(folder / name)
+            if identity is not None:
+                yield identity
+
+
+def _belongs_to_one(path: Path, owners: list[Session]) -> bool:
+    """Return whether a document is of one of the sessions that claim it, the latest one first."""
+    if path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
+        return True
+    # A copy has new times of modification; the times inside the documents decide.
+    head = read_head(path)
+    if head is not None and any(
+        _within(owner, head.started, head.host.hostname) for owner in owners
+    ):
+        return True
+    # What is wrong with an invalid document, the session tells that claims it.
+    return read_entry(path).document is None
 
 
 def _no_document(case: Case) -> str:
@@ -210,8 +261,10 @@ def _no_document(case: Case) -> str:
     return f"{case.name} @{case.where} ({case.result}) left no result document{reason.rstrip('.')}."
 
 
-def _within(session: Session, document: ResultDocument) -> bool:
-    same_host = document["host"]["hostname"] == session.hostname
-    slack = _SLACK_SAME_HOST if same_host else _SLACK_OTHER_HOST
-    started = datetime.fromisoformat(document["started"].replace("Z", "+00:00")).timestamp()
-    return session.start - slack <= started <= session.end + slack
+def _within(session: Session, started: str, hostname: str) -> bool:
+    slack = _SLACK_SAME_HOST if hostname == session.hostname else _SLACK_OTHER_HOST
+    try:
+        at = datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
+        return False
+    return session.start - slack <= at <= session.end + slack

@@ -1,24 +1,21 @@
 """Sessions: what ReFrame's run reports say was run, where, and with what result.
 
-Read is the report format of ReFrame 4.10 (data version 4.2), and of it only what is used here.
+What is read of a report, and in which form, is in `run_report`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import jsonschema
-
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.results.text import read_text, refuse_lone_surrogates
+from fabricheck.results import run_report
+from fabricheck.results.run_report import RunReport, SessionInfo, TestCase
+from fabricheck.results.text import printable
 
 #: File that a program writes, and the name that it has until the program ends.
 DOCUMENT_NAME = "result.json"
@@ -30,67 +27,6 @@ PASSED = frozenset({"pass", "xfail"})
 SKIPPED = frozenset({"skip"})
 
 EXPERIMENT = re.compile(r"E([1-9]|1[0-5])")
-
-#: Latest time that every calendar can write, in seconds since the epoch: 31 December 9998.
-_LATEST = 253370764799
-
-_CASE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["environ", "partition", "system", "display_name", "result", "tags"],
-    "properties": {
-        "environ": {"type": "string"},
-        "partition": {"type": "string"},
-        "system": {"type": "string"},
-        "display_name": {"type": "string"},
-        "unique_name": {"type": "string"},
-        "result": {"type": "string"},
-        "tags": {"type": "array", "items": {"type": "string"}},
-        "fail_reason": {"type": ["string", "null"]},
-        "fail_phase": {"type": ["string", "null"]},
-        # By system:partition:metric the value, its reference and limits, the unit and the result.
-        "perfvalues": {
-            "type": ["object", "null"],
-            "additionalProperties": {
-                "type": "array",
-                "minItems": 6,
-                "prefixItems": [
-                    {"type": ["number", "null"]},
-                    *[{"type": ["number", "null"]}] * 3,
-                    {"type": ["string", "null"]},
-                ],
-            },
-        },
-        "outputdir": {"type": ["string", "null"]},
-        "stagedir": {"type": ["string", "null"]},
-    },
-}
-_REPORT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["session_info", "runs"],
-    "properties": {
-        "session_info": {
-            "type": "object",
-            "required": ["uuid", "hostname", "time_start_unix", "time_end_unix"],
-            "properties": {
-                "uuid": {"type": "string"},
-                "data_version": {"type": "string"},
-                "hostname": {"type": "string"},
-                "time_start_unix": {"type": "number", "minimum": 0, "maximum": _LATEST},
-                "time_end_unix": {"type": "number", "minimum": 0, "maximum": _LATEST},
-                "prefix_output": {"type": "string"},
-                "prefix_stage": {"type": "string"},
-            },
-        },
-        "runs": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["testcases"],
-                "properties": {"testcases": {"type": "array", "items": _CASE_SCHEMA}},
-            },
-        },
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -208,89 +144,80 @@ def read_report(path: Path, results: Path) -> Session:
         its present place.
     :raises InvalidInputError: when the report can not be read or has another form.
     """
-    try:
-        # NaN becomes a text, and the schema names the place where it should be a number.
-        report = json.loads(read_text(path), parse_constant=str)
-        refuse_lone_surrogates(report)
-    except NotFoundError as error:
-        raise InvalidInputError(str(error)) from None
-    except (ValueError, RecursionError):
-        raise InvalidInputError(f"{path}: is not a whole run report of ReFrame.") from None
-    errors = jsonschema.Draft202012Validator(_REPORT_SCHEMA).iter_errors(report)
-    first = next(iter(errors), None)
-    if first is not None:
-        raise InvalidInputError(
-            f"{path}: {first.json_path}: is not what a run report of ReFrame 4.10 has there."
-        )
-    info = report["session_info"]
+    report = run_report.read(path)
+    info = report.session_info
     return Session(
         id=path.stem,
-        uuid=info["uuid"],
+        uuid=info.uuid,
         report=path,
-        hostname=info["hostname"],
-        start=info["time_start_unix"],
-        end=info["time_end_unix"],
+        hostname=printable(info.hostname),
+        start=info.time_start_unix,
+        end=info.time_end_unix,
         cases=tuple(_cases(report, results)),
-        data_version=info.get("data_version"),
-        outputs=tuple(_outputs(info, results)),
+        data_version=info.data_version,
+        outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
     )
 
 
-def _outputs(info: dict[str, Any], results: Path) -> Iterator[Path]:
-    base = info.get("prefix_output")
-    if base:
-        yield Path(base)
-        # The results may have been moved; the last folder is the session's (timestamps).
-        yield results / "output" / Path(base).name
-
-
-def _cases(report: dict[str, Any], results: Path) -> Iterator[Case]:
+def _cases(report: RunReport, results: Path) -> Iterator[Case]:
     attempts: dict[tuple[str | int, ...], list[Case]] = {}
-    for run in report["runs"]:
+    for run in report.runs:
         # An attempt is a run of ReFrame; what has the same name twice in one run are two cases.
         in_this_run: Counter[tuple[str, ...]] = Counter()
-        for entry in run["testcases"]:
-            unique = entry.get("unique_name") or entry["display_name"]
-            who = (unique, *(entry[name] for name in ("system", "partition", "environ")))
+        for entry in run.testcases:
+            unique = entry.unique_name or entry.display_name
+            who = (unique, entry.system, entry.partition, entry.environ)
             in_this_run[who] += 1
-            case = _case(entry, report["session_info"], results)
+            case = _case(entry, report.session_info, results)
             attempts.setdefault((*who, in_this_run[who]), []).append(case)
     for *earlier, last in attempts.values():
-        yield dataclasses.replace(last, earlier=tuple(earlier))
+        yield dataclasses.replace(last, earlier=tuple(earlier)) if earlier else last
 
 
-def _case(entry: dict[str, Any], info: dict[str, Any], results: Path) -> Case:
+def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
     return Case(
-        name=entry["display_name"],
-        system=entry["system"],
-        partition=entry["partition"],
-        environ=entry["environ"],
-        result=entry["result"],
-        reason=entry.get("fail_reason"),
-        tags=frozenset(entry["tags"]),
+        name=printable(entry.display_name),
+        system=printable(entry.system),
+        partition=printable(entry.partition),
+        environ=printable(entry.environ),
+        result=printable(entry.result),
+        reason=None if entry.fail_reason is None else printable(entry.fail_reason),
+        tags=frozenset(entry.tags),
         folders=tuple(_folders(entry, info, results)),
-        phase=entry.get("fail_phase"),
+        phase=entry.fail_phase,
         values={
-            key.rsplit(":", 1)[-1]: (value, unit or "")
-            for key, (value, _, _, _, unit, *_) in (entry.get("perfvalues") or {}).items()
+            key.rsplit(":", 1)[-1]: (value, unit)
+            for key, (value, unit) in (entry.perfvalues or {}).items()
             if value is not None
         },
     )
 
 
-def _folders(entry: dict[str, Any], info: dict[str, Any], results: Path) -> Iterator[Path]:
+def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[Path]:
     # A check that passed has its kept files in the output folder, one that failed in the stage.
-    kinds = [("outputdir", "prefix_output", "output"), ("stagedir", "prefix_stage", "stage")]
-    if entry["result"] not in PASSED:
-        kinds.reverse()
-    for name, prefix, folder in kinds:
-        recorded = entry.get(name)
-        if not recorded:
-            continue
-        yield Path(recorded)
-        base = info.get(prefix)
-        if base and Path(recorded).is_relative_to(base):
-            # The results may have been moved; their last folder may be the session's (timestamps).
-            within = Path(recorded).relative_to(base)
-            yield results / folder / within
-            yield results / folder / Path(base).name / within
+    output = (entry.outputdir, info.prefix_output, results / "output")
+    stage = (entry.stagedir, info.prefix_stage, results / "stage")
+    for places in (output, stage) if entry.result in PASSED else (stage, output):
+        yield from _places(*places)
+
+
+def _places(recorded: str | None, base: str, folder: Path) -> Iterator[Path]:
+    """Return where a recorded folder may be: where the results lie now, then where they lay.
+
+    The present place comes first: a copy of results is not read from what it was copied from.
+
+    :param recorded: the folder, as the report names it.
+    :param base: ReFrame's prefix of it, whose last part is the session's own folder, or ``output``
+        or ``stage`` where sessions have none.
+    :param folder: the present ``output`` or ``stage``.
+    """
+    if not recorded:
+        return
+    if base and f"{recorded}/".startswith(f"{base}/"):
+        own = Path(base).name
+        within = recorded[len(base) :].strip("/")
+        present = Path(folder, "" if own == folder.name else own, within)
+        yield present
+        if str(present) == recorded:
+            return
+    yield Path(recorded)

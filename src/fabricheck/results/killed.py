@@ -1,0 +1,99 @@
+"""Killed sessions: documents that no run report knows, by the folder of the session they are of.
+
+A session that still runs looks the same: ReFrame writes its report at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabricheck.errors import NotFoundError
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.session import Case
+from fabricheck.results.text import printable
+
+#: Name by which the documents that no report knows are shown, as of a killed session.
+UNREPORTED = "unreported"
+
+#: The result of a check of which only a report of ReFrame could tell one.
+RESULT = "unknown"
+
+_KINDS = ("output", "stage")
+_OF_A_CASE = ("SYSTEM", "PARTITION", "ENVIRON", "CHECK")
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What one session left that has no run report.
+
+    name: its folder in ``output`` and ``stage``, which is its start and the number of its process;
+        ``unreported`` for all documents together that do not lie in the folder of a session.
+    results: the results folder. paths: its documents.
+    """
+
+    name: str
+    results: Path
+    paths: tuple[Path, ...]
+
+    def entries(self) -> list[Entry]:
+        """Return its documents, and a problem for each check that started and left none.
+
+        Case and result are what the folders say: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``.
+        """
+        found = [read_entry(path, case_of(path, self.results)) for path in self.paths]
+        return [*found, *self._without_document()]
+
+    def _without_document(self) -> Iterator[Entry]:
+        if self.name == UNREPORTED:
+            return
+        known = {path.parent for path in self.paths}
+        stage = self.results / "stage" / self.name
+        for folder in sorted(stage.glob("/".join("*" * len(_OF_A_CASE)))):
+            if folder.is_dir() and folder not in known:
+                case = _case(folder)
+                problem = NotFoundError(
+                    f"{case.name} @{case.where} ({case.result}) left no result document in "
+                    f"{printable(str(folder))}: its session was killed there, or still runs."
+                )
+                yield Entry(case, None, None, problem)
+
+
+def by_session(paths: Iterable[Path], results: Path) -> list[Killed]:
+    """Group documents by the folder of their session, the last one by name first."""
+    groups: dict[str, list[Path]] = {}
+    for path in paths:
+        groups.setdefault(_session_folder(path, results) or UNREPORTED, []).append(path)
+    # Names begin with the time of the start.
+    names = sorted(groups, key=lambda name: (name != UNREPORTED, name), reverse=True)
+    return [Killed(name, results, tuple(groups[name])) for name in names]
+
+
+def case_of(path: Path, results: Path) -> Case | None:
+    """Return the case that the folders of a document name; None where they are not a case's."""
+    parts = path.relative_to(results).parts
+    with_session = _session_folder(path, results) is not None
+    is_case = parts[0] in _KINDS and len(parts) == 2 + with_session + len(_OF_A_CASE)
+    return _case(path.parent) if is_case else None
+
+
+def _session_folder(path: Path, results: Path) -> str | None:
+    parts = path.relative_to(results).parts
+    if parts[0] in _KINDS and len(parts) == 3 + len(_OF_A_CASE):
+        return parts[1]
+    return None
+
+
+def _case(folder: Path) -> Case:
+    system, partition, environ, check = map(printable, folder.parts[-len(_OF_A_CASE) :])
+    return Case(
+        name=check,
+        system=system,
+        partition=partition,
+        environ=environ,
+        result=RESULT,
+        reason=None,
+        tags=frozenset(),
+        folders=(folder,),
+    )

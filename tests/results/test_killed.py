@@ -1,0 +1,134 @@
+"""Killed sessions: what they left is told, shown one by one, and never passed off as a session."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.errors import NotFoundError
+from fabricheck.results.folder import UNREPORTED, ResultsFolder
+
+FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
+
+
+def left(folder, within, name="result.json", content=None):
+    return factories.write(folder / within / name, content)
+
+
+def show(*arguments):
+    return CliRunner().invoke(app, ["results", *arguments])
+
+
+@pytest.fixture
+def two_killed(results_folder):
+    """The first was killed in p2p, before `mpi` had written anything; the second at once."""
+    left(results_folder, f"output/{FIRST}/local/host/host/stream_local")
+    stage = f"stage/{FIRST}/local/sim-mi250x/sim"
+    left(results_folder, f"{stage}/p2p", "result.json.partial", factories.killed_document())
+    (results_folder / stage / "mpi").mkdir()
+    left(results_folder, f"stage/{SECOND}/local/host/host/stream_local").write_text("{")
+    return results_folder
+
+
+def test_each_is_by_itself_the_last_first(two_killed):
+    killed = ResultsFolder(two_killed).killed()
+    assert [(one.name, len(one.paths)) for one in killed] == [(SECOND, 1), (FIRST, 2)]
+
+
+def test_what_a_check_was_its_folders_say(two_killed):
+    _, first = ResultsFolder(two_killed).killed()
+    cases = {entry.case.name: entry for entry in first.entries()}
+    assert {name: entry.case.where for name, entry in cases.items()} == {
+        "stream_local": "local:host",
+        "p2p": "local:sim-mi250x",
+        "mpi": "local:sim-mi250x",
+    }
+    assert cases["p2p"].case.environ == "sim"
+    assert cases["p2p"].document["complete"] is False
+    # Nobody said whether it passed.
+    for entry in cases.values():
+        assert entry.case.result == "unknown"
+        assert not entry.case.passed and not entry.case.skipped
+
+
+def test_a_check_that_had_started_is_told(two_killed):
+    _, first = ResultsFolder(two_killed).killed()
+    [problem] = [entry.problem for entry in first.entries() if entry.problem]
+    folder = two_killed / "stage" / FIRST / "local/sim-mi250x/sim/mpi"
+    assert str(problem) == (
+        f"mpi @local:sim-mi250x (unknown) left no result document in {folder}: its session was "
+        "killed there, or still runs."
+    )
+
+
+def test_a_corrupt_document_keeps_its_case(two_killed):
+    second, _ = ResultsFolder(two_killed).killed()
+    [entry] = second.entries()
+    assert entry.document is None and "is not JSON, or cut short" in str(entry.problem)
+    assert entry.case.name == "stream_local"
+
+
+def test_without_folders_of_sessions_all_are_one(results_folder):
+    left(results_folder, "output/local/host/host/stream_local")
+    left(results_folder, "elsewhere")
+    left(results_folder, "stage/a/folder/by/hand/of/some/body")
+    [killed] = ResultsFolder(results_folder).killed()
+    assert killed.name == UNREPORTED
+    assert [entry.case and entry.case.where for entry in killed.entries()] == [
+        None,
+        "local:host",
+        None,
+    ]
+
+
+def test_a_session_with_a_report_is_not_among_them(two_killed):
+    factories.session(two_killed, [factories.case()])
+    left(two_killed, "output/local/host/host/stream_local")
+    folder = ResultsFolder(two_killed)
+    assert [one.name for one in folder.killed()] == [SECOND, FIRST]
+    assert folder.latest().id == "run-0"
+    assert len(folder.newer_than(folder.latest())) == 3
+
+
+def test_no_session_names_what_was_left(two_killed):
+    with pytest.raises(NotFoundError) as caught:
+        ResultsFolder(two_killed).latest()
+    assert str(caught.value) == (
+        f"There is no session in {two_killed}: run `make run` first; what one left that was "
+        f"killed, or still runs: `fabricheck results show {SECOND}`."
+    )
+
+
+def test_one_is_shown_alone(two_killed):
+    result = show("show", FIRST)
+    assert result.exit_code == NotFoundError.exit_code
+    heading = f"Session {FIRST}, which no readable run report names: it was killed, or still runs"
+    assert result.stdout.startswith(heading)
+    assert "p2p @local:sim-mi250x (unknown): " in result.stdout
+    assert "incomplete: the series are only those finished" in result.stdout
+    assert "mpi @local:sim-mi250x (unknown) left no result document" in result.stderr
+    assert SECOND not in result.output
+
+
+def test_all_are_shown_and_named(two_killed):
+    result = show("show", "unreported")
+    assert f"  1 of {SECOND}; alone: `fabricheck results show {SECOND}`" in result.stdout
+    assert f"  2 of {FIRST}; alone: `fabricheck results show {FIRST}`" in result.stdout
+    found = json.loads(show("show", "unreported", "--json").stdout)
+    assert [row["case"] for row in found] == ["stream_local", "stream_local", "p2p", "mpi"]
+    assert {row["result"] for row in found} == {"unknown"}
+
+
+def test_another_name_is_no_killed_session(two_killed):
+    result = show("show", "20260101T000000-1")
+    assert result.exit_code == NotFoundError.exit_code
+    assert "There is no session '20260101T000000-1'" in result.stderr
+
+
+@pytest.mark.parametrize("what", [FIRST, "unreported"])
+def test_it_may_be_its_report_that_can_not_be_read(two_killed, what):
+    (two_killed / "reports").mkdir()
+    (two_killed / "reports" / "run-0.json").write_text("{")
+    assert "run-0.json: is not a whole run report of ReFrame." in show("show", what).stderr
