@@ -98,6 +98,7 @@ class managed_migration(ManagedCheck):
 class ManagedScan(ManagedCheck):
     """Array sizes on the first device; the document keeps the curves."""
 
+    reference = {"$ref": "managed_scan.yaml"}
     devices = "0"
     operations = FROM_THE_HOST
     # Many series of few samples: the curve matters, and every point says how sure it is.

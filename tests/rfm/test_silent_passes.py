@@ -300,10 +300,10 @@ LOSE_VALUE = """
 
 def test_a_check_without_metrics(suite):
     file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, '    descr = "STREAM over', NO_METRICS + '    descr = "STREAM over')
-    outcome = suite("--dry-run", "-n", "stream_scan")
+    edit(file, '    descr = "STREAM on', NO_METRICS + '    descr = "STREAM on')
+    outcome = suite("--dry-run", "-n", "stream_local")
     assert outcome.status == 1
-    assert "Check stream_scan declares no metric." in outcome
+    assert "Check stream_local declares no metric." in outcome
 
 
 NO_METRICS = """
