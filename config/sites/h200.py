@@ -29,12 +29,14 @@ ONE_DEVICE_CHECKS = [
     "memcpy_near",
     "memcpy_scan",
     "managed_migration",
+    "managed_scan_migration",
     "node_topology",
 ]
 DEVICES_CHECKS = [
     "stream_concurrent",
     "p2p_engine",
     "p2p_kernel",
+    "p2p_scan",
 ]
 # All cores are in one NUMA domain, so no placement is wrong, and checks of wrong ones are skipped.
 RANK_CHECKS = [

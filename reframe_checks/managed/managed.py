@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from fabricheck.rfm.base import MeasuringCheck
-from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.metrics import LARGEST, Metric
 
 #: Of each operation who moves the data, and the kinds of memory at its ends.
 OPERATIONS = {
@@ -19,16 +19,24 @@ FIELDS = ("engine", "source.memory", "destination.memory")
 FROM_THE_HOST = ("read", "write")
 
 
-def moved(operation, movement):
-    """Return the worst and the median over the devices of one operation, past the caches."""
+def series_of(operation, movement):
+    """Return what tells the series of one operation, past the caches."""
     fields = dict(zip(FIELDS, OPERATIONS[operation], strict=True))
     where = {"experiment": "E3", "role": "single", "operation": operation, **fields}
-    how = {"movement": movement, "regime": "memory", "bytes_counted": "once"}
-    stem = operation.replace("-", "_")
+    return {**where, "movement": movement, "regime": "memory", "bytes_counted": "once"}
+
+
+def moved(operation, movement):
+    """Return the worst and the median over the devices of one operation."""
+    stem, where = operation.replace("-", "_"), series_of(operation, movement)
     return [
-        Metric(f"{stem}_{reduce}", {**where, **how}, ("device",), reduce)
-        for reduce in ("worst", "median")
+        Metric(f"{stem}_{reduce}", where, ("device",), reduce) for reduce in ("worst", "median")
     ]
+
+
+def largest(operation, movement):
+    """Return what one operation reaches at the largest size of a scan."""
+    return Metric(operation, {**series_of(operation, movement), "bytes": LARGEST})
 
 
 class ManagedCheck(MeasuringCheck):
@@ -36,22 +44,23 @@ class ManagedCheck(MeasuringCheck):
 
     movement: zero-copy or page-migration; the program refuses a device that would do the other.
     operations: what managed measures.
+    devices: as managed takes them.
     """
 
     program = "managed"
     arguments = ("--series-time", "1")
     valid_prog_environs = ["+managed"]
     reference = {"$ref": "managed.yaml"}
+    devices = "each"
+
+    def sizes(self):
+        """Return the sizes of the array, as managed takes them."""
+        return str(self.extra("array_bytes"))
 
     def program_arguments(self):
-        """Return what the check asks for, and the size and noise limit of the partition."""
-        what = ["--devices", "each", "--memory", "managed", "--expect", self.movement]
-        sizes = [
-            "--operations",
-            ",".join(self.operations),
-            "--sizes",
-            str(self.extra("array_bytes")),
-        ]
+        """Return what the check asks for, and the sizes and noise limit of the partition."""
+        what = ["--devices", self.devices, "--memory", "managed", "--expect", self.movement]
+        sizes = ["--operations", ",".join(self.operations), "--sizes", self.sizes()]
         return [*what, *sizes, *self.arguments, "--noise-limit", str(self.host_noise_limit)]
 
 
@@ -84,3 +93,46 @@ class managed_migration(ManagedCheck):
         for name in OPERATIONS
         for metric in moved(name, "prefetch" if "prefetch" in name else "page-migration")
     )
+
+
+class ManagedScan(ManagedCheck):
+    """Array sizes on the first device; the document keeps the curves."""
+
+    reference = {"$ref": "managed_scan.yaml"}
+    devices = "0"
+    operations = FROM_THE_HOST
+    # Many series of few samples: the curve matters, and every point says how sure it is.
+    arguments = ("--max-samples", "15", "--series-time", "1")
+    seconds = 300
+
+    def sizes(self):
+        """Return the sizes of the paper's figure 3."""
+        return "4KiB:1GiB"
+
+    def population(self):
+        """Return the one device."""
+        return {"device": [0]}
+
+
+@rfm.simple_test
+class managed_scan_zero_copy(ManagedScan):
+    """Pages stay where they are, and every access crosses the link."""
+
+    descr = "Managed memory that stays in place, over array sizes on the first device (E3)"
+    tags = {"E3", "full"}
+    valid_systems = ["+devices +xnack"]
+    env_vars = {"HSA_XNACK": "0"}
+    movement = "zero-copy"
+    metrics = tuple(largest(name, "zero-copy") for name in FROM_THE_HOST)
+
+
+@rfm.simple_test
+class managed_scan_migration(ManagedScan):
+    """Pages move to the kernel that touches them."""
+
+    descr = "Managed memory that migrates on page faults, over array sizes (E3)"
+    tags = {"E3", "full"}
+    valid_systems = ["+devices +managed_memory"]
+    env_vars = {"HSA_XNACK": "1"}
+    movement = "page-migration"
+    metrics = tuple(largest(name, "page-migration") for name in FROM_THE_HOST)

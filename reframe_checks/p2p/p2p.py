@@ -4,7 +4,8 @@ import reframe as rfm
 
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
-from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.metrics import LARGEST, Metric
+from fabricheck.rfm.peers import peers_of_the_first
 
 #: By operation its convention: another one is a factor of two (docs/result-document.md).
 CONVENTION = {
@@ -86,3 +87,41 @@ class p2p_kernel(PairCheck):
     descr = "Peer access by kernel: read, write, copy of all pairs (E8)"
     tags = {"E8", "smoke", "node", "full"}
     operations = {name: ("single", "GB/s") for name in ("read", "write", "copy")}
+
+
+@rfm.simple_test
+class p2p_scan(MeasuringCheck):
+    """Array sizes from device 0 to one device of each class; the document keeps the curves."""
+
+    descr = "Peer copies and peer access over sizes, from device 0 to each link class (E7, E8)"
+    tags = {"E7", "E8", "full"}
+    program = "p2p"
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+p2p"]
+    reference = {"$ref": "p2p_scan.yaml"}
+    operations = ("engine", "read", "write", "copy")
+    # Many series of few samples: the curve matters, and every point says how sure it is.
+    arguments = ("--max-samples", "15", "--series-time", "1")
+    seconds = 300
+    env_vars = ENGINES_ON
+
+    def program_arguments(self):
+        """Return pairs and operations, and the sizes and noise limit of the partition."""
+        pairs = ",".join(f"{a}-{b}" for a, b in peers_of_the_first(self.required_node).values())
+        what = ["--pairs", pairs, "--operations", ",".join(self.operations)]
+        sizes = ["--sizes", self.extra("copy_sizes")]
+        return [*what, *sizes, *self.arguments, "--noise-limit", str(self.extra("noise_limit"))]
+
+    def expected_metrics(self):
+        """Return what each operation reaches at the largest size, by link class."""
+        return [
+            self.metric(operation, class_name, pair)
+            for operation in self.operations
+            for class_name, pair in peers_of_the_first(self.required_node).items()
+        ]
+
+    def metric(self, operation, class_name, pair):
+        """Return the metric of one pair; its value is of the largest size."""
+        convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
+        where = {"operation": operation, "role": "single", "bytes": LARGEST, **convention}
+        return Metric(f"{operation}_{class_name}", where, ("device_set",), among=((list(pair),),))

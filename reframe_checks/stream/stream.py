@@ -36,6 +36,14 @@ def of_set(name, members):
     ]
 
 
+def of_blocks(kernel):
+    """Return the best and the worst block of one kernel at the largest size of a scan."""
+    return [
+        stream(f"{kernel}_{reduce}_block", reduce, ("block_size",), operation=kernel, bytes=LARGEST)
+        for reduce in ("best", "worst")
+    ]
+
+
 class StreamCheck(MeasuringCheck):
     """What the checks of the program stream share."""
 
@@ -67,26 +75,33 @@ class stream_local(StreamCheck):
 
 @rfm.simple_test
 class stream_scan(StreamCheck):
-    """Array sizes and block sizes of triad in one launch; the document keeps the full curve."""
+    """Array sizes and block sizes in one launch; the document keeps the full curves."""
 
-    descr = "STREAM triad over array sizes and block sizes on the first device (E1)"
+    descr = "STREAM over array sizes and block sizes on the first device (E1)"
     tags = {"E1", "full"}
     # Many series of few samples: the curve matters, and every point says how sure it is.
     arguments = (
-        *("--devices", "0", "--kernels", "triad"),
+        *("--devices", "0"),
         *("--max-samples", "7", "--batch-time", "0.003"),
     )
     reference = {"$ref": "stream.yaml"}
-    metrics = tuple(
-        stream(f"triad_{reduce}_block", reduce, ("block_size",), operation="triad", bytes=LARGEST)
-        for reduce in ("best", "worst")
-    )
+    # Of a partition that asks for no other kernel.
+    metrics = tuple(of_blocks("triad"))
+
+    def kernels(self):
+        """Return the kernels of the partition; triad where it states none."""
+        return self.current_partition.extras.get("scan_kernels", ["triad"])
 
     def program_arguments(self):
-        """Return the arguments with the sizes and blocks of the partition."""
+        """Return the arguments with the kernels, sizes and blocks of the partition."""
         blocks = ",".join(map(str, self.extra("scan_block_sizes")))
         scan = ["--sizes", self.extra("scan_sizes"), "--block-sizes", blocks]
-        return [*super().program_arguments(), *scan]
+        kernels = ["--kernels", ",".join(self.kernels())]
+        return [*super().program_arguments(), *kernels, *scan]
+
+    def expected_metrics(self):
+        """Return the best and the worst block of each kernel."""
+        return [metric for kernel in self.kernels() for metric in of_blocks(kernel)]
 
     def population(self):
         """Return the block sizes that must have been measured."""

@@ -12,6 +12,7 @@ import pytest
 
 from fabricheck import partitions
 from fabricheck.calibration import changes, record, rule
+from fabricheck.calibration.files import REDUCED
 from fabricheck.calibration.gathering import gather
 from fabricheck.calibration.transfer import independent
 from fabricheck.errors import InvalidInputError
@@ -148,7 +149,7 @@ def test_link_classes_are_of_the_map_of_the_machine_that_was_measured():
         origin = stated().origin(check, key, metric)
         if origin.link_class is None:
             continue
-        stem = metric.rsplit("_", 1)[0]
+        stem = REDUCED.sub("", metric)
         assert stem.endswith(f"_{origin.link_class}"), f"{check} {metric} of {key}"
         if any("{" in name for name in origin.records):
             assert origin.system in load(origin.map).systems, f"{check} {metric} of {key}"
@@ -162,7 +163,7 @@ def test_classes_in_the_names_of_metrics_exist_on_the_nodes_of_the_set():
             continue  # any node model may be asked for
         here = {one.name for name in names for one in load(name).link_classes}
         for check, of, metric, _ in stated().all_entries():
-            named = max((one for one in every if f"_{one}_" in metric), key=len, default=None)
+            named = max((one for one in every if f"_{one}_" in f"{metric}_"), key=len, default=None)
             assert of != key or named is None or named in here, f"{check} {metric} of {key}"
 
 

@@ -16,8 +16,8 @@ from fabricheck.tools.plan import NCCL_OPERATIONS
 pytestmark = pytest.mark.slow
 
 ONE_DEVICE = {"stream_local", "stream_scan", "memcpy_near", "memcpy_scan", "managed_migration",
-              "node_topology"}  # fmt: skip
-DEVICES = {"stream_concurrent", "p2p_engine", "p2p_kernel"}
+              "managed_scan_migration", "node_topology"}  # fmt: skip
+DEVICES = {"stream_concurrent", "p2p_engine", "p2p_kernel", "p2p_scan"}
 RANKS = {"affinity", "pingpong_right", "pingpong_scan", "pingpong_shared_device",
          "mpi_pairs", "mpi_collectives", "mpi_data"}  # fmt: skip
 TOOLS = {"osu_device_0", "osu_all_pairs", "osu_collectives", "rccl_collectives", "rccl_scan"}
@@ -79,6 +79,10 @@ def test_several_devices(h200, devices):
     assert skipped == NO_PLACEMENT | (some if devices == 2 else set())
     # Programs of one process have no launcher, ranks are on the first core near their device.
     assert line(h200, devices, "stream_local").startswith("/programs/stream --devices each ")
+    # Through the switch every peer is alike.
+    assert "/p2p --pairs 0-1 --operations " in line(h200, devices, "p2p_scan")
+    # As it was calibrated.
+    assert " --kernels triad " in line(h200, devices, "stream_scan")
     bound = f"mpirun -np {devices} --map-by pe-list={CORES[devices]}:ordered:hwtcpus "
     every = ",".join(map(str, range(devices)))
     for check in ("affinity", "pingpong_right", "mpi_pairs", "mpi_collectives", "mpi_data"):

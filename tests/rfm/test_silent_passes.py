@@ -71,7 +71,7 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
 
 def test_a_result_that_was_there_before_the_program(suite):
     file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, '    descr = "STREAM triad', LEFT_RESULT + '    descr = "STREAM triad')
+    edit(file, '    descr = "STREAM over', LEFT_RESULT + '    descr = "STREAM over')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
     assert "There is a result before stream ran:" in outcome
@@ -250,7 +250,7 @@ def test_every_test_case_skipped(suite):
 
 def test_an_expected_check_skipped(suite):
     file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, '    descr = "STREAM triad', SKIP + '    descr = "STREAM triad')
+    edit(file, '    descr = "STREAM over', SKIP + '    descr = "STREAM over')
     outcome = suite("-r", "-t", "full")
     assert outcome.status == 1
     assert "expects stream_scan, and no such check is left after those that were skipped" in outcome
@@ -284,7 +284,7 @@ def test_a_declared_metric_without_a_value(suite):
     # As where warnings are let pass, which the settings file does not do.
     suite.variables["RFM_WARN_AS_ERROR"] = "no"
     file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, '    descr = "STREAM triad', LOSE_VALUE + '    descr = "STREAM triad')
+    edit(file, '    descr = "STREAM over', LOSE_VALUE + '    descr = "STREAM over')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
     assert "No value for the declared metric(s) triad_worst_block." in outcome
@@ -300,10 +300,10 @@ LOSE_VALUE = """
 
 def test_a_check_without_metrics(suite):
     file = suite.own_checks() / "stream" / "stream.py"
-    edit(file, '    descr = "STREAM triad', NO_METRICS + '    descr = "STREAM triad')
-    outcome = suite("--dry-run", "-n", "stream_scan")
+    edit(file, '    descr = "STREAM on', NO_METRICS + '    descr = "STREAM on')
+    outcome = suite("--dry-run", "-n", "stream_local")
     assert outcome.status == 1
-    assert "Check stream_scan declares no metric." in outcome
+    assert "Check stream_local declares no metric." in outcome
 
 
 NO_METRICS = """

@@ -24,15 +24,18 @@ def session(suite, *checks, overlay=None, **variables):
 
 @pytest.mark.slow
 def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
-    outcome = session(suite, "p2p_engine$", "p2p_kernel", "stream_concurrent")
+    outcome = session(suite, "p2p_engine$", "p2p_kernel", "p2p_scan", "stream_concurrent")
     assert outcome.status == 0, outcome.text
-    assert "Ran 3/3 test case(s)" in outcome
+    assert "Ran 4/4 test case(s)" in outcome
     for metric, least, most in (
         ("engine_quad_worst", 49, 51),
         ("engine_single_2hops_worst", 37, 38),
         ("write_dual_worst", 74, 76),
         ("copy_quad_worst", 172, 176),
         ("latency_dual_3hops_worst", 17.5, 18.3),
+        # Of the scan, at its largest size.
+        ("engine_dual", 49, 51),
+        ("copy_single", 43, 44),
         ("copy_two_one_package_sum", 50, 52),
         ("copy_two_spread_sum", 101, 103),
         ("copy_all_sum", 203, 206),
@@ -44,6 +47,12 @@ def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
         assert document["clock"] == "simulated"
         assert document["node"]["name"] == "mi250x"
         assert document["node"]["overlay"] is None
+    (file,) = (suite.results / "output").rglob("p2p_scan/result.json")
+    points = {(tuple(one["device_set"]), one["operation"], one["bytes"])
+              for one in load_document(file)["series"]}  # fmt: skip
+    assert points == {(pair, operation, 256 << step) for pair in ((0, 1), (0, 6), (0, 2))
+                      for operation in ("engine", "read", "write", "copy")
+                      for step in range(26)}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -60,6 +69,11 @@ def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
             "link-0-6-gone",
             "p2p_engine",
             r"Metric engine_dual_worst: pairs 0-6, 6-0, .* measured 37\.\d+ GB/s, and at least 47",
+        ),
+        (
+            "link-0-6-gone",
+            "p2p_scan",
+            r"Metric copy_dual: pair 0-6, .* measured \d\d\.\d+ GB/s, and at least 82\.65 GB/s",
         ),
         (
             "device-3-memory-slow",

@@ -236,14 +236,29 @@ def test_collectives_of_the_library(script, partition):
     [
         ("p2p_engine", {"HSA_ENABLE_SDMA": "1"}),
         ("p2p_engine_off", {"HSA_ENABLE_SDMA": "0"}),
+        ("p2p_scan", {"HSA_ENABLE_SDMA": "1"}),
         ("mpi_pairs_engine_off", {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}),
         ("osu_device_0_engine_off", {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}),
         ("managed_zero_copy", {"HSA_XNACK": "0"}),
         ("managed_migration", {"HSA_XNACK": "1"}),
+        ("managed_scan_zero_copy", {"HSA_XNACK": "0"}),
+        ("managed_scan_migration", {"HSA_XNACK": "1"}),
     ],
 )
 def test_engines_and_page_migration_on_amd(script, partition, check, set_to):
     assert set_to.items() <= script(partition, check).variables.items()
+
+
+@pytest.mark.parametrize(
+    ("partition", "pairs"),
+    [("lumi:gpu", "0-1,0-6,0-2"), ("jureca:mi250", "0-1,0-4,0-6"), ("leonardo:booster", "0-1")],
+)
+def test_scans_are_of_each_direct_link_and_of_every_kernel(script, partition, pairs):
+    """What is device 0 of the machines' link maps joined to: quad, dual, single; all alike."""
+    scan = f" --pairs {pairs} --operations engine,read,write,copy --sizes 256:8GiB "
+    assert scan in script(partition, "p2p_scan").command
+    every = " --kernels copy,scale,add,triad --sizes 1KiB:8GiB --block-sizes 64,128,256,512,1024 "
+    assert every in script(partition, "stream_scan").command
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ FAULTS = [
     ((*GBS, "origin"), "guessed", f"{PLACE}.extras.physical_bounds.GB/s.origin: input should be"),
     ((*GBS, "how"), ..., f"{PLACE}.extras.physical_bounds.GB/s.how: this key is missing."),
     ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: there is no such key."),
+    ((*P, "extras", "scan_kernels"), ["x"], f"{PLACE}.extras.scan_kernels[0]: input should be 'c"),
     ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: input should be less than"),
     *(
         (

@@ -19,16 +19,19 @@ from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 #: here does: sums, shares and sets at once, ranks that all work together, collectives.
 INDEPENDENT = {
     "stream_local": r"(copy|scale|add|triad)_(worst|median)",
-    "stream_scan": r"triad_(best|worst)_block",
+    "stream_scan": r"(copy|scale|add|triad)_(best|worst)_block",
     "stream_concurrent": r"copy_one",
     "memcpy_near": r"(h2d|d2h|both)_(pinned|pageable)_near_(worst|median)",
     "memcpy_scan": r"(h2d|d2h|both)_(pinned|pageable)_near",
     "memcpy_numa": r"(h2d|d2h|both)_(pinned|pageable)_(near|far)_(worst|median)",
     "managed_zero_copy": r"(read|write)_(worst|median)",
     "managed_migration": r"((host_)?(read|write)|prefetch_(h2d|d2h))_(worst|median)",
+    "managed_scan_zero_copy": r"(read|write)",
+    "managed_scan_migration": r"(read|write)",
     "p2p_engine": r"(engine|engine_both|latency)_\w+_(worst|median)",
     "p2p_engine_off": r"engine_\w+_(worst|median)",
     "p2p_kernel": r"(read|write|copy)_\w+_(worst|median)",
+    "p2p_scan": r"(engine|read|write|copy)_\w+",
     # Of all pairs alone; `together` are several pairs at once.
     "mpi_pairs": r"(bandwidth|latency)_(?!together)\w+",
     "mpi_pairs_engine_off": r"bandwidth_(?!together)\w+",

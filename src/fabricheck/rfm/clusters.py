@@ -33,8 +33,10 @@ CHECKS = (
     "memcpy_near",
     "memcpy_scan",
     "managed_migration",
+    "managed_scan_migration",
     "p2p_engine",
     "p2p_kernel",
+    "p2p_scan",
     "node_topology",
     "best_devices",
     "affinity",
@@ -49,6 +51,7 @@ CHECKS = (
 )
 AMD_CHECKS = (
     "managed_zero_copy",
+    "managed_scan_zero_copy",
     "p2p_engine_off",
     "mpi_pairs_engine_off",
     "osu_device_0_engine_off",
@@ -87,6 +90,7 @@ OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
 #: Sizes for devices of 64 GiB and more; both arrays of a copy are well past all caches.
 SIZES = {
     "array_bytes": 1 << 30,
+    "scan_kernels": ["copy", "scale", "add", "triad"],
     "scan_sizes": "1KiB:8GiB",
     "scan_block_sizes": [64, 128, 256, 512, 1024],
     "copy_sizes": "256:8GiB",

@@ -15,6 +15,7 @@ Names = Annotated[list[Name], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0)]
 Part = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+Kernels = Annotated[list[Literal["copy", "scale", "add", "triad"]], Field(min_length=1)]
 Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
@@ -62,6 +63,7 @@ class _PartitionExtras(_Section):
     noise_limit: Part | None = None
     host_noise_limit: Part | None = None
     array_bytes: Count | None = None
+    scan_kernels: Kernels | None = None
     scan_sizes: Name | None = None
     copy_sizes: Name | None = None
     scan_block_sizes: Annotated[list[Count], Field(min_length=1)] | None = None

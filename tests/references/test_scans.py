@@ -1,0 +1,49 @@
+"""References of scans: at the largest size those of the checks of one size."""
+
+from __future__ import annotations
+
+from fabricheck.references.stated import OWN_FOLDER, References, requires
+
+#: Checks over sizes, and those whose metrics theirs are at the largest size.
+SCANS = {
+    "p2p_scan": ("p2p_engine", "p2p_kernel"),
+    "managed_scan_zero_copy": ("managed_zero_copy",),
+    "managed_scan_migration": ("managed_migration",),
+}
+#: Calibrated before there were scans, of which no repeated sessions tell.
+REPORT_ONLY = ("h200:x1", "h200:x2", "h200:x4", "h200:x8")
+
+
+def of_scans(found: References) -> list[tuple[str, str, str, list]]:
+    return [one for one in found.all_entries() if one[0] in SCANS]
+
+
+def otherwise(found: References) -> set[tuple[str, str, str]]:
+    """Name what scans require otherwise than the checks of one size do."""
+    return {
+        (check, key, metric)
+        for check, key, metric, entry in of_scans(found)
+        if key not in REPORT_ONLY
+        and not any(found.entries(one, key).get(f"{metric}_worst") == entry for one in SCANS[check])
+    }
+
+
+def test_scans_require_what_the_checks_of_one_size_do():
+    found = References(OWN_FOLDER)
+    assert {check for check, *_, entry in of_scans(found) if requires(entry)} == SCANS.keys()
+    assert otherwise(found) == set()
+    table = found.files["p2p_scan.yaml"]["p2p_scan"]
+    table["lumi"] = table["lumi"] | {"write_dual": [76, -0.2, None, "GB/s"]}
+    assert otherwise(found) == {("p2p_scan", "lumi", "write_dual")}
+
+
+def test_scans_of_h200_are_report_only_and_say_why():
+    found = References(OWN_FOLDER)
+    here = [one for one in of_scans(found) if one[1] in REPORT_ONLY]
+    assert {(check, key) for check, key, *_ in here} == {
+        *(("managed_scan_migration", key) for key in REPORT_ONLY),
+        *(("p2p_scan", key) for key in REPORT_ONLY[1:]),
+    }
+    assert not any(requires(entry) for *_, entry in here)
+    said = {(found.origin(*one[:3]).kind, found.origin(*one[:3]).why) for one in here}
+    assert said == {("report only", "no repeated sessions of the partition measured it")}
