@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -216,6 +217,6 @@ def _rows(found: Comparison, judgement: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Return text of a document as one line that Markdown shows as it is."""
-    for sign in "\\`*_|<>[]#":
-        text = text.replace(sign, f"\\{sign}" if sign != "<" else "&lt;")
-    return " ".join(text.split())
+    for sign in "\\`*_|[]#":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(html.escape(text, quote=False).split())
