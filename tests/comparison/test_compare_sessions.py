@@ -56,6 +56,7 @@ def test_one_slowed_link_is_worse_and_named(before, tmp_path):
     row = next(line for line in shown.stdout.splitlines() if " 0 to 1, 256 MiB " in line)
     assert re.search(r"p2p_engine E7 engine peer +1/2 .* 50.000 37.000 GB/s 0.740 \(0.733-", row)
     assert shown.stdout.index("Worse in B") < shown.stdout.index("1 worse, 0 better, 2 unchanged")
+    assert re.search(r"at most 0\.000\d+ of these series would differ by chance", shown.stdout)
     assert all(len(line) <= output.PIPED_WIDTH for line in shown.stdout.splitlines())
 
 
@@ -293,3 +294,35 @@ def test_noisy_series_are_named(before, tmp_path):
     noisy = document([wide, *HEALTHY[1:]])
     shown = compare(before, results(tmp_path / "b", noisy)).stdout
     assert ", noisy" in " ".join(shown.split())
+
+
+def test_a_skipped_check_is_missing_and_not_worse(before, tmp_path):
+    skipped = results(tmp_path / "b", None, result="skip")
+    factories.write(factories.case_folder(skipped, "other") / "result.json", document(HEALTHY))
+    both = [factories.case("p2p_engine", result="skip"), factories.case("other")]
+    factories.session(skipped, both)
+    code, only = judged(before, skipped)
+    assert only["checks_missing_in_b"] == ["p2p_engine"] and only["outcomes"] == []
+    assert code == 3, "nothing is left to judge"
+    code, only = judged(skipped, before)
+    assert only["checks_missing_in_a"] == ["p2p_engine"]
+    assert only["checks_missing_in_b"] == ["other"]
+
+
+def test_a_partition_that_b_lacks_is_missing(before, tmp_path):
+    more = results(tmp_path / "b", document(HEALTHY))
+    cases = [factories.case("p2p_engine"), factories.case("build", partition="gpu", tags=[])]
+    factories.session(more, cases)
+    ended = compare(more, before)
+    assert ended.exit_code == 11
+    assert "Checks missing in B: build" in ended.stdout
+    assert compare(before, more).exit_code == 0
+
+
+def test_one_series_twice_in_a_document_counts_once(before, tmp_path):
+    twice = document([*HEALTHY, pair(0, 1, spread(30)), pair(0, 1, spread(60))])
+    code, only = judged(before, results(tmp_path / "b", twice))
+    assert code == 0
+    assert numbers(only) == {"unchanged": 3}
+    assert [one["b"]["samples"] for one in only["unchanged"] if one["device_set"] == [0, 1]
+            and one["unit"] == "GB/s"] == [27]  # fmt: skip

@@ -56,7 +56,7 @@ def test_documents_and_folders_of_them(tmp_path):
 
 
 def test_two_documents_that_are_named_are_for_each_other(tmp_path):
-    paths = [factories.write(tmp_path / f"{name}.json") for name in ("before", "after")]
+    paths = [factories.write(tmp_path / name / "some.json") for name in ("before", "after")]
     [(one, two)] = pair_up(*map(find, map(str, paths)))
     assert one.checks[0].name == two.checks[0].name
 

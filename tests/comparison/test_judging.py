@@ -52,6 +52,13 @@ def test_within_noise_and_beyond_it():
     assert judge(value(narrow), value(two_sessions.spread(49.1))).in_floor
 
 
+def test_a_repetition_without_an_interval_leaves_the_value_without_one():
+    enough, few = value(two_sessions.spread(50)), value([50.0])
+    both = judging.together([enough, few])
+    assert enough.interval is not None and both.interval is None
+    assert judge(both, enough).judgement == "undetermined"
+
+
 def test_two_modes_are_not_a_change():
     often, seldom = [10.0, 10.01, 10.02] * 7 + [12.0, 12.01], [10.0, 10.01] + [12.0, 12.01] * 10
     verdict = judge(value(often), value(seldom))
