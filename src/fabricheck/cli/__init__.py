@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import fabricheck
 from fabricheck.cli import (
     calibrate,
+    compare,
     coverage,
     fidelity,
     node,
@@ -27,7 +28,7 @@ from fabricheck.results.text import printable
 EXIT_CODES = (
     "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "
     "4 an input is unreadable, invalid or incomplete; 8 a node differs from its model; "
-    "9 a metric has no reference. "
+    "9 a metric has no reference; 10 a value is worse than before; 11 values are missing. "
     "1 is a defect in fabricheck."
 )
 
@@ -87,6 +88,7 @@ node.register(app)
 fidelity.register(app)
 tools.register(app)
 calibrate.register(app)
+compare.register(app)
 references.register(app)
 site_check.register(app)
 

@@ -25,7 +25,7 @@ def mad(samples: Sequence[float]) -> float:
     return statistics.median(abs(sample - middle) for sample in samples)
 
 
-def interval_rank(n: int) -> int | None:
+def interval_rank(n: int, one_in: int = 20) -> int | None:
     """Return k such that [x_(k), x_(n-k+1)] holds the median with at least 95 % confidence.
 
     The number of samples below the median is binomial with p = 1/2, so the interval of ranks
@@ -34,6 +34,7 @@ def interval_rank(n: int) -> int | None:
     in integers, hence exactly: 1 - 2 S / 2^n >= 0.95, with S the sum of the binomial coefficients
     (n over i) for i < k, is 40 S <= 2^n. None for fewer than six samples.
 
+    :param one_in: the interval misses the median at most once in so many: 20 is 95 %, 40 is 97.5 %.
     :raises ValueError: when n is negative.
     """
     if n < 0:
@@ -42,18 +43,19 @@ def interval_rank(n: int) -> int | None:
     below = 0
     for k in range(1, n // 2 + 1):
         below += math.comb(n, k - 1)
-        if 40 * below > 2**n:
+        if 2 * one_in * below > 2**n:
             break
         best = k
     return best or None
 
 
-def median_interval(samples: Sequence[float]) -> tuple[float, float] | None:
+def median_interval(samples: Sequence[float], one_in: int = 20) -> tuple[float, float] | None:
     """Return the interval of at least 95 % confidence for the median, in the samples' unit.
 
-    It is made of order statistics (see interval_rank); None for fewer than six samples.
+    It is made of order statistics (see interval_rank, also for ``one_in``); None for fewer samples
+    than such an interval needs, six of 95 %.
     """
-    rank = interval_rank(len(samples))
+    rank = interval_rank(len(samples), one_in)
     if rank is None:
         return None
     ordered = sorted(samples)

@@ -1,0 +1,89 @@
+"""The command ``fabricheck compare``: two sessions against each other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import compare_lists, compare_text, output
+from fabricheck.comparison import sides
+from fabricheck.comparison.compare import Comparison
+from fabricheck.comparison.compare import compare as compare_parts
+from fabricheck.errors import GOOD, InvalidInputError, NotFoundError, UsageError
+
+#: Something of B is worse; nothing is, but values of A are missing in B.
+WORSE = 10
+MISSING = 11
+
+
+def compare(
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="Session, document, folder of them, results folder or report; @PARTITION of it.",
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same, set against A.")],
+    floor: Annotated[
+        float | None,
+        typer.Option(
+            "--floor",
+            min=0,
+            help="Least change that counts, in %, for every series; else by what it is.",
+        ),
+    ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Every value, not the worst of each group.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON with every value.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Write a few lines of Markdown.")
+    ] = False,
+) -> None:
+    """Say what is worse, better, missing or not comparable in B against A (docs/compare.md).
+
+    Ends with 10 when something is worse beyond noise, 4 when a document can not be read or is
+    incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated.
+    """
+    if as_json and as_markdown:
+        raise UsageError("--json and --markdown do not go together.")
+    one, other = sides.find(a), sides.find(b)
+    least = None if floor is None else floor / 100
+    found = [compare_parts(mine, theirs, least) for mine, theirs in sides.pair_up(one, other)]
+    code = exit_code(found)
+    if as_json:
+        output.write_json(compare_lists.as_json(one, other, found, code))
+    elif as_markdown:
+        typer.echo(compare_lists.as_markdown(one, other, found))
+    else:
+        compare_text.show(one, other, found, show_all)
+    for comparison in found:
+        for sentence in comparison.unread:
+            print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+    if code == NotFoundError.exit_code:
+        raise NotFoundError(f"There is nothing in {a} and {b} that can be judged against another.")
+    if code != GOOD:
+        raise typer.Exit(code)
+
+
+def exit_code(found: Sequence[Comparison]) -> int:
+    """Return the exit code of all partitions together: worse, unread, missing, nothing, good."""
+    judging = [one for one in found if not one.informs]
+    if any(one.worse for one in judging):
+        return WORSE
+    if any(one.unread for one in found):
+        return InvalidInputError.exit_code
+    if not any(one.determined for one in found):
+        return NotFoundError.exit_code
+    if any(one.missing for one in judging):
+        return MISSING
+    return GOOD
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("compare")(compare)

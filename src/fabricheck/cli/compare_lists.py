@@ -1,0 +1,222 @@
+"""A comparison as JSON, with every value, and as a few lines of Markdown."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fabricheck.cli import output
+from fabricheck.comparison.compare import Compared, Comparison, What
+from fabricheck.comparison.grouping import Group, group
+from fabricheck.comparison.sides import Side
+from fabricheck.comparison.subjects import Subject
+
+#: Groups of values that Markdown names, of each judgement.
+MOST_LINES = 10
+
+#: Things that differ, and characters of one of their values, that Markdown names.
+MOST_DIFFERENCES = 15
+LONGEST = 60
+
+#: Characters of the reason of a check that failed.
+LONGEST_REASON = 160
+
+#: How a comparison is called whose two sides have other clocks.
+INFORMS = "measured against simulated: this informs and judges nothing"
+
+
+def as_json(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[str, Any]:
+    """Return everything."""
+    return {
+        "a": {"name": a.name, "title": a.title, "software": list(a.says)},
+        "b": {"name": b.name, "title": b.title, "software": list(b.says)},
+        "exit_code": code,
+        "partitions": [_comparison(one) for one in found],
+    }
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    return {
+        "a": {"partition": one.a.where, "clock": one.a.clock},
+        "b": {"partition": one.b.where, "clock": one.b.clock},
+        "informs_only": one.informs,
+        "differs": [asdict(difference) for difference in one.differs],
+        "outcomes": [asdict(outcome) for outcome in one.outcomes],
+        **{
+            judgement: [_value(value) for value in one.judged(judgement)]
+            for judgement in ("worse", "better", "undetermined", "unchanged")
+        },
+        "by_chance_at_most": one.by_chance,
+        "missing_in_b": [_what(what) for what in one.in_a],
+        "missing_in_a": [_what(what) for what in one.in_b],
+        "checks_missing_in_b": list(one.checks_in_a),
+        "checks_missing_in_a": list(one.checks_in_b),
+        "not_comparable": [_what(item.what) | {"why": item.why} for item in one.not_comparable],
+        "unread": list(one.unread),
+    }
+
+
+def _what(what: What) -> dict[str, Any]:
+    if isinstance(what, Subject):
+        return asdict(what.transfer) | asdict(what.terms)
+    return {"check": what.check, "metric": what.name, "unit": what.unit}
+
+
+def _value(one: Compared) -> dict[str, Any]:
+    sides = {
+        name: {
+            "median": value.median,
+            "interval": value.interval,
+            "samples": value.count,
+            "clock": value.clock,
+            "noisy": value.noisy,
+        }
+        for name, value in (("a", one.a), ("b", one.b))
+    }
+    verdict = one.verdict
+    return _what(one.what) | sides | {
+        "ratio": verdict.ratio,
+        "ratio_interval": None if verdict.low is None else [verdict.low, verdict.high],
+        "floor": verdict.floor,
+        "why": verdict.why,
+    }  # fmt: skip
+
+
+def groups_of(found: Comparison, judgement: str, apart: bool = False) -> list[Group[Compared]]:
+    """Return the values with a judgement in groups, the worst, or the best, first."""
+    everything = [one.what for one in found.compared]
+    return group(found.judged(judgement), lambda one: one.what, everything, apart)
+
+
+def missing_in(found: Comparison, side: str, apart: bool = False) -> list[Group[What]]:
+    """Return the values that A or B lacks, but for those of checks that it lacks altogether."""
+    some, checks = (
+        (found.in_a, found.checks_in_a) if side == "B" else (found.in_b, found.checks_in_b)
+    )
+    everything = [*(one.what for one in found.compared), *some]
+    return group([what for what in some if what.check not in checks], _itself, everything, apart)
+
+
+def _itself(what: What) -> What:
+    return what
+
+
+def ratio(one: Compared) -> str:
+    """Return B over A with its interval, or both counts."""
+    verdict = one.verdict
+    if verdict.ratio is None:
+        return f"{one.a.median:g} to {one.b.median:g}"
+    if verdict.low is None or verdict.high is None:
+        return f"{verdict.ratio:.3f}"
+    if verdict.low == verdict.high:
+        return f"{verdict.ratio:.3f} (exact)"
+    return f"{verdict.ratio:.3f} ({verdict.low:.3f}-{verdict.high:.3f})"
+
+
+def where(one: What) -> str:
+    """Return the place and size of one value."""
+    return one.place if one.bytes is None else f"{one.place}, {output.size(one.bytes)}"
+
+
+def words(found: Comparison) -> tuple[str, str]:
+    """Return how worse and better are called: not so where nothing is judged."""
+    return ("slower", "faster") if found.informs else ("worse", "better")
+
+
+def cut(reason: str) -> str:
+    """Return the beginning of why a check failed."""
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
+
+
+def counts(found: Comparison) -> str:
+    """Return how many values there are of each kind."""
+    unchanged = found.judged("unchanged")
+    below = sum(one.verdict.in_floor for one in unchanged)
+    floor = f" ({below} differ by less than their floor)" if below else ""
+    outcomes = [one.worse for one in found.outcomes]
+    worse, better = words(found)
+    return (
+        f"{len(found.judged('worse')) + sum(outcomes)} {worse}, "
+        f"{len(found.judged('better')) + len(outcomes) - sum(outcomes)} {better}, "
+        f"{len(unchanged)} unchanged{floor}, {len(found.judged('undetermined'))} undetermined, "
+        f"{len(found.in_a)} missing in B, {len(found.in_b)} missing in A, "
+        f"{len(found.not_comparable)} not comparable"
+    )
+
+
+def partitions(found: Comparison) -> str:
+    """Return which partitions are compared, by which clock."""
+    a, b = (f"{part.where or 'documents'}, {part.clock}" for part in (found.a, found.b))
+    text = f"{a}, against {b}" if a != b else a
+    return f"{text} ({INFORMS})" if found.informs else text
+
+
+def as_markdown(a: Side, b: Side, found: Sequence[Comparison]) -> str:
+    """Return what a comment on a merge request needs."""
+    lines = [f"A: {_plain(a.title)}  ", f"B: {_plain(b.title)}", ""]
+    for one in found:
+        lines += [f"**{_plain(partitions(one))}**: {counts(one)}.", ""]
+        lines += _differs(one)
+        rows = [*_outcomes(one), *_rows(one, "worse"), *_rows(one, "better")]
+        if rows:
+            lines += ["| | Check | What | Where | A | B | B/A |", "|---|---|---|---|---|---|---|"]
+            lines += [*rows, ""]
+        missing = missing_in(one, "B")
+        lines += [
+            f"- missing in B: {_plain(some.check)}, {_plain(some.kind)}: {len(some.items)} of "
+            f"{some.of}"
+            for some in missing[:MOST_LINES]
+        ]
+        left = len(missing) - MOST_LINES
+        lines += [f"- and {left} more groups missing in B"] if left > 0 else []
+        lines += [f"- missing in B: check {_plain(name)}" for name in one.checks_in_a[:MOST_LINES]]
+        lines += [f"- not read: {_plain(sentence)}" for sentence in one.unread]
+    return "\n".join(lines).rstrip()
+
+
+def _differs(one: Comparison) -> list[str]:
+    if not one.differs:
+        return []
+    said = [
+        f"{_plain(item.what)} {_short(item.a)} -> {_short(item.b)}"
+        for item in one.differs[:MOST_DIFFERENCES]
+    ]
+    left = len(one.differs) - MOST_DIFFERENCES
+    return ["Differs: " + "; ".join(said) + (f"; and {left} more." if left > 0 else "."), ""]
+
+
+def _short(values: Sequence[str]) -> str:
+    text = ", ".join(values) or "none"
+    return _plain(text if len(text) <= LONGEST else f"{text[:LONGEST]}...")
+
+
+def _outcomes(one: Comparison) -> Iterator[str]:
+    for item in one.outcomes:
+        word = "worse" if item.worse else "better"
+        reason = _plain(cut(item.reason))
+        states = f"{item.before} | {item.after}"
+        yield f"| {word} | {_plain(item.check)} | result | {reason} | {states} | |"
+
+
+def _rows(found: Comparison, judgement: str) -> Iterator[str]:
+    some = groups_of(found, judgement)
+    word = dict(zip(("worse", "better"), words(found), strict=True))[judgement]
+    for one in some[:MOST_LINES]:
+        first = one.first
+        count = f"{len(one.items)} of {one.of}"
+        yield (
+            f"| {word} | {_plain(one.check)} | {_plain(one.kind)}, {count} | "
+            f"{_plain(where(first.what))} | {output.number(first.a.median)} | "
+            f"{output.number(first.b.median)} {one.unit} | {ratio(first)} |"
+        )
+    if len(some) > MOST_LINES:
+        yield f"| {word} | and {len(some) - MOST_LINES} more groups | | | | | |"
+
+
+def _plain(text: str) -> str:
+    """Return text of a document as one line that Markdown shows as it is."""
+    for sign in "\\`*_|[]#":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(html.escape(text, quote=False).split())

@@ -1,0 +1,181 @@
+"""The tables of a comparison, for people: what got worse first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from fabricheck.cli import output
+from fabricheck.cli.compare_lists import (
+    counts,
+    cut,
+    groups_of,
+    missing_in,
+    partitions,
+    ratio,
+    where,
+    words,
+)
+from fabricheck.comparison.compare import Compared, Comparison, What
+from fabricheck.comparison.grouping import Group, group
+from fabricheck.comparison.sides import Side
+
+Item = TypeVar("Item")
+
+#: Rows of one list without --all.
+MOST_ROWS = 15
+
+#: Values of one thing that differs, and their characters, that are written out without --all.
+MOST_VALUES = 3
+LONGEST = 36
+
+
+def show(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> None:
+    """Write the comparison to standard output."""
+    console = output.console()
+    for letter, side in (("A", a), ("B", b)):
+        console.print(f"{letter}: {side.title}")
+        if a.says != b.says:
+            for sentence in side.says:
+                console.print(f"   {sentence}")
+    for one in found:
+        console.print()
+        console.print(partitions(one))
+        _differs(console, one, show_all)
+        _outcomes(console, one, show_all)
+        for judgement, word in zip(("worse", "better"), words(one), strict=True):
+            _judged(console, one, judgement, f"{word.capitalize()} in B", show_all)
+        _checks(console, "Checks missing in B", one.checks_in_a)
+        _missing(console, "B", one, show_all)
+        _checks(console, "Checks missing in A", one.checks_in_b)
+        _missing(console, "A", one, show_all)
+        _not_comparable(console, one, show_all)
+        _judged(console, one, "undetermined", "Undetermined", show_all)
+        console.print()
+        console.print(f"{counts(one)}.")
+        _by_chance(console, one)
+    if not show_all:
+        console.print("Of each group the first value is shown; every one: --all.")
+
+
+def _by_chance(console: Console, one: Comparison) -> None:
+    if one.by_chance:
+        console.print(
+            f"Were nothing changed, at most {one.by_chance:.2g} of these series would differ by "
+            "chance alone."
+        )
+
+
+def _differs(console: Console, one: Comparison, show_all: bool) -> None:
+    if not one.differs:
+        return
+    table = output.table("Differs", "A", "B")
+    rows = one.differs if show_all else one.differs[:MOST_ROWS]
+    for item in rows:
+        sides = [_values(values, show_all) for values in (item.a, item.b)]
+        table.add_row(*map(output.plain, (item.what, *sides)))
+    console.print(table)
+    _left(console, len(one.differs) - len(rows))
+
+
+def _values(values: Sequence[str], show_all: bool) -> str:
+    if show_all or not values:
+        return ", ".join(values) or "none"
+    some = [one if len(one) <= LONGEST else f"{one[:LONGEST]}..." for one in values[:MOST_VALUES]]
+    left = len(values) - len(some)
+    return ", ".join(some) + (f" and {left} more" if left else "")
+
+
+def _left(console: Console, count: int) -> None:
+    if count > 0:
+        console.print(f"and {count} more: --all")
+
+
+def _outcomes(console: Console, one: Comparison, show_all: bool) -> None:
+    if not one.outcomes:
+        return
+    table = output.table("Result", "A", "B", "", "Reason")
+    for item in sorted(one.outcomes, key=lambda item: not item.worse):
+        word = "worse" if item.worse else "better"
+        cells = (
+            item.check,
+            item.before,
+            item.after,
+            word,
+            item.reason if show_all else cut(item.reason),
+        )
+        table.add_row(*map(output.plain, cells))
+    console.print()
+    console.print(table)
+
+
+def _judged(
+    console: Console, found: Comparison, judgement: str, title: str, show_all: bool
+) -> None:
+    groups = groups_of(found, judgement, show_all)
+    if not groups:
+        return
+    right = ("n", "A", "B")
+    last = "Why" if judgement == "undetermined" else "B/A, at least 95 %"
+    table = output.table("Check", title, "n", "First of them", "A", "B", "Unit", last, right=right)
+    for one in _rows(groups, show_all):
+        first = one.first
+        medians = (output.number(first.a.median), output.number(first.b.median))
+        why = first.verdict.why if judgement == "undetermined" else ratio(first)
+        count = "1" if show_all else f"{len(one.items)}/{one.of}"
+        noisy = _noisy(one.items)
+        cells = (one.check, one.kind, count, where(first.what), *medians, one.unit, why + noisy)
+        table.add_row(*map(output.plain, cells))
+    _listed(console, table, len(groups), show_all)
+
+
+def _noisy(items: Sequence[Compared]) -> str:
+    count = sum(one.a.noisy or one.b.noisy for one in items)
+    if not count:
+        return ""
+    return ", noisy" if len(items) == 1 else f", {count} noisy"
+
+
+def _checks(console: Console, title: str, names: Sequence[str]) -> None:
+    if names:
+        console.print()
+        console.print(output.plain(f"{title}: {', '.join(names)}"))
+
+
+def _missing(console: Console, side: str, found: Comparison, show_all: bool) -> None:
+    groups = missing_in(found, side, show_all)
+    table = output.table("Check", f"Missing in {side}", "n", "First of them")
+    for one in _rows(groups, show_all):
+        table.add_row(*map(output.plain, _cells(one, one.first, show_all)))
+    _listed(console, table, len(groups), show_all)
+
+
+def _not_comparable(console: Console, found: Comparison, show_all: bool) -> None:
+    everything = [
+        *(one.what for one in found.compared),
+        *(one.what for one in found.not_comparable),
+    ]
+    groups = group(found.not_comparable, lambda one: one.what, everything, show_all)
+    table = output.table("Check", "Not comparable", "n", "First of them", "A and B")
+    for one in _rows(groups, show_all):
+        table.add_row(*map(output.plain, (*_cells(one, one.first.what, show_all), one.first.why)))
+    _listed(console, table, len(groups), show_all)
+
+
+def _rows(groups: Sequence[Item], show_all: bool) -> Sequence[Item]:
+    return groups if show_all else groups[:MOST_ROWS]
+
+
+def _cells(one: Group[Any], first: What, show_all: bool) -> tuple[str, ...]:
+    count = "1" if show_all else f"{len(one.items)}/{one.of}"
+    return (one.check, f"{one.kind}, {one.unit}", count, where(first))
+
+
+def _listed(console: Console, table: Table, count: int, show_all: bool) -> None:
+    if count:
+        console.print()
+        console.print(table)
+        _left(console, 0 if show_all else count - MOST_ROWS)

@@ -1,0 +1,328 @@
+"""Two sessions against each other, as the command line does it."""
+
+import json
+import re
+
+import pytest
+import two_sessions
+from two_sessions import compare, document, latency, pair, results, simulated, spread
+
+import factories
+from fabricheck.cli import output
+
+HEALTHY = [pair(0, 1, spread(50)), pair(1, 0, spread(50)), latency(0, 1, spread(9))]
+
+
+@pytest.fixture
+def before(tmp_path):
+    """The results of a session before an update."""
+    return results(tmp_path / "a", document(HEALTHY))
+
+
+def judged(*arguments):
+    ended = compare(*arguments, "--json")
+    content = json.loads(ended.stdout)
+    assert content["exit_code"] == ended.exit_code
+    [only] = content["partitions"]
+    return ended.exit_code, only
+
+
+def numbers(only):
+    names = ("worse", "better", "undetermined", "unchanged", "missing_in_b", "missing_in_a")
+    return {name: len(only[name]) for name in (*names, "not_comparable") if only[name]}
+
+
+def test_identical_sessions_are_unchanged(before):
+    code, only = judged(before, before)
+    assert code == 0
+    assert numbers(only) == {"unchanged": 3}
+    assert only["differs"] == []
+
+
+def test_one_slowed_link_is_worse_and_named(before, tmp_path):
+    slowed = [pair(0, 1, spread(37)), *HEALTHY[1:]]
+    after = results(tmp_path / "b", document(slowed))
+    code, only = judged(before, after)
+    assert code == 10
+    assert numbers(only) == {"worse": 1, "unchanged": 2}
+    [one] = only["worse"]
+    assert (one["device_set"], one["operation"]) == ([0, 1], "engine")
+    assert one["ratio"] == pytest.approx(0.74)
+    low, high = one["ratio_interval"]
+    assert (low, high) == pytest.approx((0.74 * 0.995 / 1.005, 0.74 * 1.005 / 0.995))
+    assert 0 < only["by_chance_at_most"] < 0.01
+    shown = compare(before, after)
+    assert shown.exit_code == 10
+    row = next(line for line in shown.stdout.splitlines() if " 0 to 1, 256 MiB " in line)
+    assert re.search(r"p2p_engine E7 engine peer +1/2 .* 50.000 37.000 GB/s 0.740 \(0.733-", row)
+    assert shown.stdout.index("Worse in B") < shown.stdout.index("1 worse, 0 better, 2 unchanged")
+    assert re.search(r"at most 0\.000\d+ of these series would differ by chance", shown.stdout)
+    assert all(len(line) <= output.PIPED_WIDTH for line in shown.stdout.splitlines())
+
+
+def test_of_a_latency_less_is_better(before, tmp_path):
+    faster = document([*HEALTHY[:2], latency(0, 1, spread(5))])
+    code, only = judged(before, results(tmp_path / "b", faster))
+    assert code == 0
+    assert numbers(only) == {"better": 1, "unchanged": 2}
+    assert only["better"][0]["unit"] == "us"
+
+
+def test_what_is_missing_ends_with_11_and_what_is_new_does_not(before, tmp_path):
+    after = results(tmp_path / "b", document(HEALTHY[:2]))
+    code, only = judged(before, after)
+    assert code == 11
+    assert numbers(only) == {"unchanged": 2, "missing_in_b": 1}
+    assert only["missing_in_b"][0]["operation"] == "latency"
+    code, only = judged(after, before)
+    assert code == 0
+    assert numbers(only) == {"unchanged": 2, "missing_in_a": 1}
+
+
+def test_worse_outweighs_missing_and_a_corrupt_document(before, tmp_path):
+    after = results(tmp_path / "b", document([pair(0, 1, spread(30))]))
+    assert judged(before, after)[0] == 10
+    lost = factories.case("p2p_kernel", tags=["E8"])
+    factories.session(after, [factories.case("p2p_engine"), lost])
+    path = factories.case_folder(after, "p2p_kernel") / "result.json"
+    factories.write(path).write_text("{")
+    ended = compare(before, after)
+    assert ended.exit_code == 10
+    assert f"B: {path}: " in ended.stderr
+
+
+def test_a_corrupt_document_is_named_and_ends_with_4(before, tmp_path):
+    after = results(tmp_path / "b", document(HEALTHY))
+    factories.session(after, [factories.case("p2p_engine"), factories.case("p2p_kernel")])
+    path = factories.case_folder(after, "p2p_kernel") / "result.json"
+    factories.write(path).write_text("{")
+    for sides, letter in (((before, after), "B"), ((after, before), "A")):
+        ended = compare(*sides)
+        assert ended.exit_code == 4
+        assert f"{letter}: {path}: " in ended.stderr
+
+
+def test_an_incomplete_document_is_named_and_ends_with_4(before, tmp_path):
+    killed = {"exit_code": 130, "status": "interrupted", "message": "p2p: ended by signal 2"}
+    part = document(HEALTHY[:2], complete=False, outcome=killed)
+    code, only = judged(before, results(tmp_path / "b", part))
+    assert code == 4
+    assert "is incomplete (interrupted)" in only["unread"][0]
+    assert numbers(only) == {"unchanged": 2, "missing_in_b": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "term"),
+    [
+        ({"bytes": 1 << 29}, "size 268435456 and 536870912"),
+        ({"bytes_counted": "read+write", "bytes_moved": 2 << 28, "operation": "copy",
+          "experiment": "E8", "source": factories.place("peer", 1), "engine": "kernel",
+          "destination": factories.place("peer", 1), "direction": "both-ways",
+          "block_size": 512}, "block size 256 and 512"),
+    ],
+)  # fmt: skip
+def test_other_terms_are_not_comparable_and_named(tmp_path, changes, term):
+    ours = changes | {"block_size": 256} if "block_size" in changes else {}
+    a = results(tmp_path / "a", document([pair(0, 1, spread(50), **ours), HEALTHY[1]]))
+    b = results(tmp_path / "b", document([pair(0, 1, spread(50), **changes), HEALTHY[1]]))
+    code, only = judged(a, b)
+    assert code == 11
+    assert numbers(only) == {"unchanged": 1, "not_comparable": 1}
+    assert term in only["not_comparable"][0]["why"]
+
+
+def test_engines_switched_off_are_not_compared_with_engines(before, tmp_path):
+    off = document(HEALTHY, environment={"HSA_ENABLE_SDMA": "0"})
+    code, only = judged(before, results(tmp_path / "b", off))
+    assert code == 3
+    assert numbers(only) == {"not_comparable": 3}
+    assert only["not_comparable"][0]["why"] == "engines off none and HSA_ENABLE_SDMA"
+
+
+def test_series_with_wrong_data_are_not_compared(before, tmp_path):
+    wrong = pair(0, 1, spread(80), verification=factories.mismatched())
+    outcome = {"exit_code": 5, "status": "wrong-data", "message": "p2p: wrong"}
+    bad = document([wrong, *HEALTHY[1:]], outcome=outcome)
+    failed = {"result": "fail", "fail_reason": "sanity error: p2p: wrong"}
+    code, only = judged(before, results(tmp_path / "b", bad, **failed))
+    assert code == 10
+    assert only["not_comparable"][0]["why"] == "wrong data in B"
+    assert numbers(only) == {"unchanged": 2, "not_comparable": 1}
+    [outcome] = only["outcomes"]
+    assert (outcome["before"], outcome["after"], outcome["worse"]) == ("pass", "fail", True)
+    assert outcome["reason"] == "sanity error: p2p: wrong"
+
+
+def test_few_samples_are_undetermined_and_said_so(tmp_path):
+    a = results(tmp_path / "a", document([pair(0, 1, spread(50)[:6]), HEALTHY[1]]))
+    b = results(tmp_path / "b", document([pair(0, 1, spread(25)[:6]), HEALTHY[1]]))
+    code, only = judged(a, b)
+    assert code == 0
+    assert only["undetermined"][0]["why"] == "A has 6 sample(s) and needs 7"
+    alone = [results(tmp_path / name, document([pair(0, 1, [value])]))
+             for name, value in (("c", 50.0), ("d", 25.0))]  # fmt: skip
+    ended = compare(*alone)
+    assert ended.exit_code == 3
+    assert "nothing in" in ended.stderr and "A has 1 sample(s)" in " ".join(ended.stdout.split())
+
+
+def test_measured_against_simulated_informs_and_never_says_worse(before, tmp_path):
+    slow = [pair(0, 1, [20.0]), pair(1, 0, [50.0]), latency(0, 1, [9.0])]
+    node = results(tmp_path / "b", simulated(slow), partition="sim-mi250x", environ="sim")
+    code, only = judged(before, node)
+    assert code == 0
+    assert only["informs_only"]
+    assert numbers(only) == {"worse": 1, "unchanged": 2}
+    shown = compare(before, node).stdout
+    assert "local:host, measured, against local:sim-mi250x, simulated" in shown
+    assert "Slower in B" in shown and "1 slower, 0 faster" in shown and "orse" not in shown
+
+
+def test_one_simulated_sample_is_exact(tmp_path):
+    a = results(tmp_path / "a", simulated([pair(0, 1, [50.0]), pair(1, 0, [50.0])]))
+    b = results(tmp_path / "b", simulated([pair(0, 1, [49.9]), pair(1, 0, [50.0])]))
+    code, only = judged(a, b)
+    assert code == 10
+    assert numbers(only) == {"worse": 1, "unchanged": 1}
+    assert judged(a, b, "--floor", 1)[0] == 0
+
+
+def test_what_an_update_changed_stands_above(before, tmp_path):
+    versions = {"runtime": "7.0", "driver": "6.14"}
+    after = document(HEALTHY, versions=versions, environment={"OMP_NUM_THREADS": "4"})
+    after["devices"][0]["unique_id"] = "GPU-9"
+    code, only = judged(before, results(tmp_path / "b", after))
+    assert code == 0
+    found = {one["what"]: (one["a"], one["b"]) for one in only["differs"]}
+    assert found == {
+        "unique ids": (["GPU-0", "GPU-1", "GPU-2", "GPU-3"], ["GPU-1", "GPU-2", "GPU-3", "GPU-9"]),
+        "version of runtime": (["0.1.0"], ["7.0"]),
+        "version of driver": (["none"], ["6.14"]),
+        "environment OMP_NUM_THREADS": (["2"], ["4"]),
+    }
+
+
+def test_a_new_difference_from_the_node_model_is_worse(tmp_path):
+    good, broken = (
+        factories.document(
+            program=factories.document()["program"] | {"name": "topology", "runtime": "rocm"},
+            series=[], differences=found, environment={},
+        )
+        for found in ([], ["Link 0-6 is missing."])
+    )  # fmt: skip
+    where = {"perfvalues": {"local:host:differences": [0, 0, 0, 0, "count", "pass"]}}
+    a = results(tmp_path / "a", good, **where)
+    broken["outcome"] = {"exit_code": 8, "status": "good", "message": None}
+    where = {"perfvalues": {"local:host:differences": [1, 0, 0, 0, "count", "fail"]}}
+    b = results(tmp_path / "b", broken | {"outcome": good["outcome"]}, **where)
+    code, only = judged(a, b)
+    assert code == 10
+    assert [one["reason"] for one in only["outcomes"]] == ["Link 0-6 is missing."]
+    assert [one["metric"] for one in only["worse"]] == ["differences"]
+    assert judged(b, a)[0] == 0
+
+
+def test_metrics_have_the_samples_of_their_series(tmp_path):
+    sides = []
+    for name, value in (("a", 50.0), ("b", 40.0)):
+        values = {"worst": [value, 0, 0, 0, "GB/s", "pass"], "odd": [7.0, 0, 0, 0, "GB/s", "pass"]}
+        recorded = {f"local:host:{metric}": entry for metric, entry in values.items()}
+        content = document([pair(0, 1, spread(value))])
+        sides.append(results(tmp_path / name, content, perfvalues=recorded))
+    code, only = judged(*sides)
+    assert code == 10
+    assert [one.get("metric") for one in only["worse"]] == [None, "worst"]
+    assert numbers(only) == {"worse": 2}, "what is no series' median is left to the series"
+    other = document([pair(0, 1, spread(40.0), bytes=1 << 29)])
+    _, only = judged(sides[0], results(tmp_path / "c", other, perfvalues=recorded))
+    assert {one.get("metric"): one["why"] for one in only["not_comparable"]}["worst"] == (
+        "the series of the check have other sizes or conventions"
+    )
+
+
+def test_repetitions_are_one_value_with_an_interval_that_holds_all(tmp_path):
+    for name, values in (("a", (50.0, 40.0)), ("b", (41.0, 49.0))):
+        cases = [
+            factories.case("p2p_engine", display_name=f"p2p_engine %.repeat_no={n}",
+                           unique_name=f"p2p_{n}", tags=["E7"])
+            for n in (0, 1)
+        ]  # fmt: skip
+        factories.session(tmp_path / name, cases)
+        for n, value in enumerate(values):
+            where = factories.case_folder(tmp_path / name, f"p2p_{n}") / "result.json"
+            factories.write(where, document([pair(0, 1, spread(value))]))
+    code, only = judged(tmp_path / "a", tmp_path / "b")
+    assert code == 0
+    [one] = only["unchanged"]
+    assert one["a"]["median"] == 45 and one["a"]["samples"] == 18
+    assert one["a"]["interval"] == pytest.approx([40 * 0.995, 50 * 1.005])
+
+
+def test_markdown_names_the_worst_and_shows_text_as_text(before, tmp_path):
+    versions = {"runtime": "<b>|7", "driver": "none"}
+    slowed = document([pair(0, 1, spread(37)), *HEALTHY[1:]], versions=versions)
+    ended = compare(before, results(tmp_path / "b", slowed), "--markdown")
+    assert ended.exit_code == 10
+    assert "**local:host, measured**: 1 worse, 0 better, 2 unchanged" in ended.stdout
+    assert "| worse | p2p\\_engine | E7 engine peer, 1 of 2 | 0 to 1, 256 MiB |" in ended.stdout
+    assert "&lt;b&gt;" in ended.stdout and "<b" not in ended.stdout
+    assert compare(before, before, "--markdown", "--json").exit_code == 2
+
+
+def test_long_lists_are_summarised_and_all_shows_them(tmp_path):
+    sides = [
+        results(tmp_path / name, document([pair(a, b, spread(value - a)) for a in range(4)
+                                           for b in range(4) if a != b]))
+        for name, value in (("a", 50.0), ("b", 40.0))
+    ]  # fmt: skip
+    short, full = compare(*sides).stdout, compare(*sides, "--all").stdout
+    assert len(re.findall(r"\d to \d, 256 MiB", short)) == 1 and "12/12" in short
+    assert "3 to 0, 256 MiB" in short, "the worst of them"
+    assert len(re.findall(r"\d to \d, 256 MiB", full)) == 12
+
+
+def test_a_series_that_a_floor_hides_is_counted(before, tmp_path):
+    after = results(tmp_path / "b", document([pair(0, 1, spread(49.2)), *HEALTHY[1:]]))
+    shown = compare(before, after)
+    assert shown.exit_code == 0
+    assert "3 unchanged (1 differ by less than their floor)" in " ".join(shown.stdout.split())
+    assert compare(before, after, "--floor", 1).exit_code == 10
+
+
+def test_noisy_series_are_named(before, tmp_path):
+    wide = two_sessions.pair(0, 1, [20.0 + n for n in range(-4, 5)], noisy=True, regime="cache")
+    noisy = document([wide, *HEALTHY[1:]])
+    shown = compare(before, results(tmp_path / "b", noisy)).stdout
+    assert ", noisy" in " ".join(shown.split())
+
+
+def test_a_skipped_check_is_missing_and_not_worse(before, tmp_path):
+    skipped = results(tmp_path / "b", None, result="skip")
+    factories.write(factories.case_folder(skipped, "other") / "result.json", document(HEALTHY))
+    both = [factories.case("p2p_engine", result="skip"), factories.case("other")]
+    factories.session(skipped, both)
+    code, only = judged(before, skipped)
+    assert only["checks_missing_in_b"] == ["p2p_engine"] and only["outcomes"] == []
+    assert code == 3, "nothing is left to judge"
+    code, only = judged(skipped, before)
+    assert only["checks_missing_in_a"] == ["p2p_engine"]
+    assert only["checks_missing_in_b"] == ["other"]
+
+
+def test_a_partition_that_b_lacks_is_missing(before, tmp_path):
+    more = results(tmp_path / "b", document(HEALTHY))
+    cases = [factories.case("p2p_engine"), factories.case("build", partition="gpu", tags=[])]
+    factories.session(more, cases)
+    ended = compare(more, before)
+    assert ended.exit_code == 11
+    assert "Checks missing in B: build" in ended.stdout
+    assert compare(before, more).exit_code == 0
+
+
+def test_one_series_twice_in_a_document_counts_once(before, tmp_path):
+    twice = document([*HEALTHY, pair(0, 1, spread(30)), pair(0, 1, spread(60))])
+    code, only = judged(before, results(tmp_path / "b", twice))
+    assert code == 0
+    assert numbers(only) == {"unchanged": 3}
+    assert [one["b"]["samples"] for one in only["unchanged"] if one["device_set"] == [0, 1]
+            and one["unit"] == "GB/s"] == [27]  # fmt: skip

@@ -1,0 +1,82 @@
+"""Two results folders, of one check each, to set against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+import factories
+from fabricheck.cli import app
+
+#: Nine samples, relative to their median; the interval of 97.5 % has all.
+SCATTER = (0.995, 1.005, 1.0, 0.998, 1.002, 0.999, 1.001, 0.997, 1.003)
+
+
+def spread(value: float) -> list[float]:
+    """Return samples about a value, half a percent wide."""
+    return [value * part for part in SCATTER]
+
+
+def pair(a: int, b: int, samples: Sequence[float], **changes: Any) -> dict[str, Any]:
+    """Build a measured copy by engine between two devices."""
+    return (
+        factories.series(
+            samples,
+            experiment="E7",
+            operation="engine",
+            device=a,
+            device_set=[a, b],
+            source=factories.place(device=a),
+            destination=factories.place("peer", b),
+            engine="copy-engine",
+            direction="one-way",
+            block_size=None,
+            bytes=changes.get("bytes", 1 << 28),
+            bytes_moved=changes.get("bytes", 1 << 28),
+            bytes_counted="once",
+            host_clock=None,
+        )
+        | changes
+    )
+
+
+def latency(a: int, b: int, samples: Sequence[float], **changes: Any) -> dict[str, Any]:
+    """Build a measured latency between two devices."""
+    small = {"bytes": 16, "regime": "cache", "unit": "us", "better": "lower"}
+    return pair(a, b, samples, **small, operation="latency", **changes)
+
+
+def document(series: Sequence[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """Build a document of `p2p` on four devices of a GPU."""
+    program = factories.document()["program"] | {"name": "p2p", "runtime": "rocm"}
+    ids = {index: f"GPU-{index}" for index in range(4)}
+    devices = [factories.device(index, arch="gfx90a", unique_id=one) for index, one in ids.items()]
+    return factories.document(
+        **{"program": program, "devices": devices, "series": list(series)} | changes
+    )
+
+
+def simulated(series: Sequence[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """Build a simulated document of the same."""
+    program = factories.document()["program"] | {"name": "p2p", "runtime": "sim"}
+    node = {"name": "mi250x", "digest": "0" * 64, "overlay": None}
+    return document(series, **{"program": program, "clock": "simulated", "node": node} | changes)
+
+
+def results(folder: Path, content: dict[str, Any] | None, **case: Any) -> Path:
+    """Write a results folder of one session of one check; without content it left no document."""
+    entry = factories.case("p2p_engine") | {"tags": ["E7"]} | case
+    factories.session(folder, [entry])
+    if content is not None:
+        kind = "output" if entry["result"] == "pass" else "stage"
+        where = factories.case_folder(folder, entry["unique_name"], kind)
+        factories.write(where / "result.json", content)
+    return folder
+
+
+def compare(*arguments: object) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
