@@ -156,7 +156,7 @@ def _good_block(observed: Observed) -> Finding:
     return verdict(
         high(own) >= (1 - BLOCK_LOSS) * low(best),
         f"Triad with blocks of {block} threads gives {own.median:.1f} GB/s, {loss:.1f} % less than "
-        f"the best, {best.block}.",
+        f"with the best, of {best.block}.",
         *(
             number(f"triad with blocks of {name}", point)
             for name, point in sorted(ends.items(), key=lambda item: item[0] or 0)

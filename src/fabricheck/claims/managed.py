@@ -160,7 +160,7 @@ CLAIMS = (
         rests_on=("simulation.host_kernel_efficiency", "simulation.migration_gbs"),
     ),
     Claim(
-        id="migration-order-of-magnitude",
+        id="migration-ten-times-slower",
         statement="Page migration is an order of magnitude slower than copies of pinned memory.",
         document="paper",
         where="IV.A, figure 2",

@@ -106,6 +106,11 @@ class Verdict:
         """Whether a reproduced claim is evidence: measured, or neither fitted nor built in."""
         return self.kind == "measured" or not (self.fitted or self.claim.built_in)
 
+    @property
+    def by_construction(self) -> bool:
+        """Whether it is reproduced because it was fitted or is built in, which is no evidence."""
+        return self.outcome == REPRODUCED and not self.independent
+
 
 def number(what: str, point: Point) -> Number:
     """Return a series' median with its interval."""

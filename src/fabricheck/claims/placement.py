@@ -60,13 +60,21 @@ def ranks_of(observed: Observed, placement: str) -> dict[int, Point]:
     return dict(sorted(by_rank.items()))
 
 
+def _both(observed: Observed, one: str, other: str) -> tuple[dict[int, Point], dict[int, Point]]:
+    """Return the ranks of two placements, the same in both."""
+    ones, others = ranks_of(observed, one), ranks_of(observed, other)
+    if ones.keys() != others.keys():
+        raise NotTestable(f"the placements {one} and {other} have different numbers of ranks (E6)")
+    return ones, others
+
+
 def _numbers(name: str, points: dict[int, Point]) -> list[Number]:
     return [number(f"{name}, rank {rank}", point) for rank, point in points.items()]
 
 
 def _right_above_wrong_mean(observed: Observed) -> Finding:
     needs.own_domains(observed)
-    right, wrong = ranks_of(observed, "right"), ranks_of(observed, "in_order")
+    right, wrong = _both(observed, "right", "in_order")
     ratio = mean(right.values()) / mean(wrong.values())
     wanted = value("epicure-lumi-multi8-correct-mean") / value("epicure-lumi-multi8-incorrect-mean")
     some = right[0]
@@ -83,7 +91,7 @@ def _right_above_wrong_mean(observed: Observed) -> Finding:
 
 def _right_above_wrong_each(observed: Observed) -> Finding:
     needs.own_domains(observed)
-    right, wrong = ranks_of(observed, "right"), ranks_of(observed, "in_order")
+    right, wrong = _both(observed, "right", "in_order")
     published = [value(good) / value(bad) for good, bad in zip(RIGHT, WRONG, strict=True)]
     least, most = min(published), max(published)
     ratios = {rank: right[rank].median / wrong[rank].median for rank in right}
@@ -139,7 +147,7 @@ def _half_right_as_one(observed: Observed) -> Finding:
 def _half_wrong(observed: Observed) -> tuple[dict[int, Point], dict[int, Point], list[int]]:
     """Return half of the devices placed right and wrong, and the ranks that lose."""
     needs.own_domains(observed)
-    right, wrong = ranks_of(observed, "half_right"), ranks_of(observed, "half_rotated")
+    right, wrong = _both(observed, "half_right", "half_rotated")
     losing = [rank for rank in right if above_by(right[rank], wrong[rank], SOME_LOSS)]
     return right, wrong, losing
 
@@ -197,7 +205,7 @@ def _share_loses(placement: str) -> Callable[[Observed], Finding]:
 
 def _spread_over_domains(observed: Observed) -> Finding:
     needs.one_domain_of_several(observed)
-    near, spread = ranks_of(observed, "right"), ranks_of(observed, "spread")
+    near, spread = _both(observed, "right", "spread")
     ratio = mean(spread.values()) / mean(near.values())
     wanted = _mean_of(SPREAD) / _mean_of(NEAR)
     return verdict(
@@ -212,7 +220,7 @@ def _spread_over_domains(observed: Observed) -> Finding:
 
 def _near_or_far(observed: Observed) -> Finding:
     needs.one_domain_of_several(observed)
-    near, far = ranks_of(observed, "right"), ranks_of(observed, "far")
+    near, far = _both(observed, "right", "far")
     ratio = mean(far.values()) / mean(near.values())
     return verdict(
         abs(ratio - 1) <= LITTLE,
