@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from cases_host import copy
 from cases_local import each, stream
+from cases_managed import over_sizes as managed_over_sizes
 from cases_managed import zero_copy
+from cases_placement import launch, right
 from observations import around, of, partition, simulated
 
 import factories
@@ -77,6 +79,22 @@ def test_without_the_data_set_claims_with_records_are_not_testable(tmp_path, mon
     verdict = judged("pinned-79-of-link", of(copy("h2d", 28.3)))
     assert verdict.outcome == NOT_TESTABLE
     assert "published_values.yaml" in verdict.finding.because
+
+
+def test_pinned_has_to_be_faster_at_every_size_above_32_mb():
+    assert judged("zero-copy-follows-pinned", managed_over_sizes(0.98, 1.0)).outcome == REFUTED
+
+
+@pytest.mark.parametrize("last", [17.5, 6.0])
+def test_a_rank_that_gains_nothing_or_too_much_refutes_that_each_gains(last):
+    wrong = launch("in_order", [12.0] * 7 + [last])
+    assert judged("right-above-wrong-each", partition(right(), wrong)).outcome == REFUTED
+
+
+def test_a_claim_on_a_domain_for_each_package_is_not_of_nodes_where_several_share_one():
+    pinned = [factories.host_copy("h2d", 0, domain) for domain in (0, 1)]
+    verdict = judged("numa-of-single-transfer", of(*pinned, node="mi250-two-sockets"))
+    assert verdict.outcome == NOT_TESTABLE and "several share one" in verdict.finding.because
 
 
 def test_a_noisy_series_is_told():

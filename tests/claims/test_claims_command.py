@@ -96,6 +96,16 @@ def test_a_document_that_can_not_be_read_ends_with_4_beside_the_others(documents
     assert "result.json" in ended.stderr
 
 
+def test_rules_need_no_session(tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    ended = run("--rules")
+    assert ended.exit_code == 0, ended.output
+    assert all(len(line) <= output.PIPED_WIDTH for line in ended.stdout.splitlines())
+    assert "local-stream-87" in ended.stdout and "3 points either way" in ended.stdout
+    listed = json.loads(run("--rules", "--json").stdout)["claims"]
+    assert [one["claim"] for one in listed] == [claim.id for claim in CLAIMS]
+
+
 def test_nothing_there_ends_with_3(tmp_path):
     assert run(tmp_path).exit_code == 3
     assert run("no-such-session").exit_code == 3

@@ -209,7 +209,7 @@ def _spread_over_domains(observed: Observed) -> Finding:
     ratio = mean(spread.values()) / mean(near.values())
     wanted = _mean_of(SPREAD) / _mean_of(NEAR)
     return verdict(
-        ratio > 1 and abs(ratio / wanted - 1) <= MARGIN,
+        abs(ratio / wanted - 1) <= MARGIN,
         f"Ranks spread over both domains get {mean(spread.values()):.2f} GB/s, all on the near one "
         f"{mean(near.values()):.2f}, means: {ratio:.2f} times as much; published are {wanted:.2f}.",
         computed("spread over near, of the means", ratio, "ratio", near[0]),
@@ -334,8 +334,8 @@ CLAIMS = (
         statement="Where all devices are near one domain, ranks gain from using another one, too.",
         document="epicure",
         where="Leonardo Booster, Placement of multiple tasks",
-        rule="the ratio of the means over the ranks is above 1 and the published 1.23, 10 % either "
-        "way, as for the document's other ratios",
+        rule="the ratio of the means over the ranks is the published 1.23, 10 % either way, as for "
+        "the document's other ratios",
         judge=_spread_over_domains,
         experiments=("E6",),
         records=(*NEAR, *SPREAD),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.claims import CLAIMS, Verdict, evaluate
+from fabricheck.claims import CLAIMS, Claim, Verdict, evaluate
 from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson, choose
@@ -35,11 +35,17 @@ def claims(
         bool,
         typer.Option("--all", help="Claims that are not testable one by one, not by their reason."),
     ] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="The claims and their rules; no session is read.")
+    ] = False,
 ) -> None:
     """Show which findings of the documents are reproduced here; any outcome ends with 0.
 
     Ends with 4 when a document is unreadable, with 3 when there is none.
     """
+    if rules:
+        _show_rules(as_json)
+        return
     heading, entries = choose(what)
     found = [
         (observed, list(evaluate(CLAIMS, observed)))
@@ -61,6 +67,23 @@ def claims(
         raise typer.Exit(max(problem.exit_code for problem in problems))
     if not entries:
         raise NotFoundError(f"There is no result document in {what}.")
+
+
+def _show_rules(as_json: bool) -> None:
+    if as_json:
+        output.write_json({"claims": [_claim(one) for one in CLAIMS]})
+        return
+    table = output.table("Claim", "Of", "Reproduced when")
+    for column, width in zip(table.columns, (WIDTHS[0], WIDTHS[1], None), strict=True):
+        column.max_width = width
+    for one in CLAIMS:
+        said = f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}."
+        table.add_row(*map(output.plain, (one.id, _place(one), said)))
+    output.console().print(table)
+
+
+def _place(claim: Claim) -> str:
+    return f"{documents()[claim.document].short}, {claim.where}"
 
 
 def _groups(entries: list[Entry]) -> list[list[Entry]]:
@@ -90,9 +113,8 @@ def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
         for column, width in zip(table.columns, WIDTHS, strict=True):
             column.max_width = width
         for one in tested:
-            short = documents()[one.claim.document].short
-            place = f"{short}, {one.claim.where}"
-            table.add_row(*map(output.plain, (one.claim.id, place, _outcome(one), _why(one))))
+            row = (one.claim.id, _place(one.claim), _outcome(one), _why(one))
+            table.add_row(*map(output.plain, row))
         console.print(table)
     if not show_all:
         for reason, ids in _by_reason(verdicts):
@@ -114,8 +136,12 @@ def _outcome(one: Verdict) -> str:
 
 def _why(one: Verdict) -> str:
     because = one.finding.because.rstrip(".") + "."
-    because = because[0].upper() + because[1:]
-    return f"{because} A series of it is noisy." if one.noisy else because
+    said = [because[0].upper() + because[1:]]
+    if one.kind == "simulated" and one.claim.built_in and one.outcome != NOT_TESTABLE:
+        said.append(f"The simulated node assumes that {one.claim.built_in}.")
+    if one.noisy:
+        said.append("A series of it is noisy.")
+    return " ".join(said)
 
 
 def _by_reason(verdicts: list[Verdict]) -> Iterator[tuple[str, list[str]]]:
@@ -143,19 +169,26 @@ def _count(observed: Observed, verdicts: list[Verdict]) -> str:
     )
 
 
+def _claim(claim: Claim) -> dict[str, Any]:
+    document = documents()[claim.document]
+    return {
+        "claim": claim.id,
+        "statement": claim.statement,
+        "document": {"key": claim.document, "title": document.title, "url": document.url},
+        "where": claim.where,
+        "rule": claim.rule,
+        "experiments": list(claim.experiments),
+        "records": list(claim.records),
+    }
+
+
 def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
-    document = documents()[one.claim.document]
     return {
         "partition": observed.where,
         "kind": one.kind,
         "node": observed.node.name if observed.node else None,
         "overlay": observed.overlay,
-        "claim": one.claim.id,
-        "statement": one.claim.statement,
-        "document": {"key": one.claim.document, "title": document.title, "url": document.url},
-        "where": one.claim.where,
-        "rule": one.claim.rule,
-        "experiments": list(one.claim.experiments),
+        **_claim(one.claim),
         "outcome": one.outcome,
         "because": one.finding.because,
         "by_construction": one.by_construction,
