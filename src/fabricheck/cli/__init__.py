@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import fabricheck
 from fabricheck.cli import (
     calibrate,
+    claims,
     compare,
     coverage,
     fidelity,
@@ -84,6 +85,7 @@ app = typer.Typer(
 )
 app.add_typer(results.app, name="results")
 app.command("coverage")(coverage.coverage)
+app.command("claims")(claims.claims)
 node.register(app)
 fidelity.register(app)
 tools.register(app)

@@ -1,0 +1,124 @@
+"""Claims on devices that use host memory at the same time (E5)."""
+
+from __future__ import annotations
+
+from fabricheck.claims import needs
+from fabricheck.claims.judging import ratio_near
+from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.claims.published import value
+from fabricheck.node import NodeModel
+from fabricheck.observed import Observed, Point
+
+#: The paper says "double", "no improvement" and "proportionally", and prints no number.
+TOLERANCE = 0.10
+
+WORDS = f"{100 * TOLERANCE:.0f} % either way, noise counting for it"
+REASON = "the document's words, without a printed number, leave about a tenth"
+
+
+def total(observed: Observed, node: NodeModel, name: str) -> Point:
+    """Return STREAM copy between host arrays by a set of devices at once, all their bytes.
+
+    :param name: of the set, as the node model has it.
+    :raises NotTestable: when the session has none of it.
+    """
+    members = node.device_sets().get(name)
+    if members is None:
+        raise NotTestable(f"{node.name} has no set of devices for it")
+    found = observed.select(
+        experiment="E5",
+        operation="copy",
+        devices=members,
+        role="single" if len(members) == 1 else "sum",
+    )
+    listed = ", ".join(map(str, members))
+    needs.some(found, f"STREAM copy of host memory by the device(s) {listed} at once", "E5")
+    return max(found, key=lambda point: point.bytes)
+
+
+def _scales(observed: Observed, steps: dict[str, tuple[str, str]]) -> Finding:
+    """Judge ratios of sets: by record the set and the one that it is compared with."""
+    node = needs.own_domains(observed)
+    points: dict[str, Point] = {}
+    said, holds, ratios = [], True, []
+    for record, (large, small) in steps.items():
+        one, other = total(observed, node, large), total(observed, node, small)
+        points |= {large: one, small: other}
+        ratio = one.median / other.median
+        holds &= ratio_near(one, other, value(record), TOLERANCE)
+        many, few = len(one.devices), len(other.devices)
+        said.append(f"{many} devices give {ratio:.2f} times as much as {few}")
+        ratios.append(computed(f"{many} devices over {few}", ratio, "ratio", one))
+    return verdict(
+        holds,
+        f"{'; '.join(said)}; published are {', '.join(f'{value(one):g}' for one in steps)}.",
+        *ratios,
+        *(
+            number(f"devices {', '.join(map(str, point.devices))} at once", point)
+            for point in points.values()
+        ),
+    )
+
+
+def _same_package(observed: Observed) -> Finding:
+    return _scales(observed, {"paper-cpugpu-stream-same-2": ("two_one_package", "one")})
+
+
+def _spread(observed: Observed) -> Finding:
+    return _scales(observed, {"paper-cpugpu-stream-spread-2": ("two_spread", "one")})
+
+
+def _proportional(observed: Observed) -> Finding:
+    steps = {
+        "paper-cpugpu-stream-spread-2": ("two_spread", "one"),
+        "paper-cpugpu-stream-4": ("four_spread", "one"),
+    }
+    return _scales(observed, steps)
+
+
+def _eight_as_four(observed: Observed) -> Finding:
+    return _scales(observed, {"paper-cpugpu-stream-8v4": ("all", "four_spread")})
+
+
+CLAIMS = (
+    Claim(
+        id="one-package-no-gain",
+        statement="Two devices of one package give no more host bandwidth than one.",
+        document="paper",
+        where="IV.C, figure 4",
+        rule=f"the ratio is 1, {WORDS}: {REASON}",
+        judge=_same_package,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-same-2",),
+    ),
+    Claim(
+        id="spread-doubles",
+        statement="Two devices of different packages give twice the host bandwidth of one.",
+        document="paper",
+        where="IV.C, figure 4",
+        rule=f"the ratio is 2, {WORDS}: {REASON}",
+        judge=_spread,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-spread-2",),
+    ),
+    Claim(
+        id="scaling-1-2-4",
+        statement="Host bandwidth is proportional to one, two and four devices, spread.",
+        document="paper",
+        where="IV.C, figure 5",
+        rule=f"the ratios to one device are 2 and 4, {WORDS}: {REASON}",
+        judge=_proportional,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-spread-2", "paper-cpugpu-stream-4"),
+    ),
+    Claim(
+        id="eight-as-four",
+        statement="Eight devices give no more host bandwidth than four of different packages.",
+        document="paper",
+        where="IV.C, figure 5",
+        rule=f"the ratio is 1, {WORDS}: {REASON}",
+        judge=_eight_as_four,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-8v4",),
+    ),
+)

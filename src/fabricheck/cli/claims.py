@@ -1,0 +1,200 @@
+"""`fabricheck claims`: which findings of the documents a session's results reproduce."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck.claims import CLAIMS, Claim, Verdict, evaluate
+from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.cli import output
+from fabricheck.cli.results import AsJson, choose
+from fabricheck.documents import documents
+from fabricheck.errors import NotFoundError
+from fabricheck.observed import Observed, observe
+from fabricheck.results.folder import Entry
+
+#: The sentence has what is left of a line.
+COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11, None)
+
+
+def claims(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[SESSION|FOLDER|FILE]",
+            help="A session's id, a document, or a folder of documents.",
+        ),
+    ] = "latest",
+    as_json: AsJson = False,
+    show_all: Annotated[
+        bool,
+        typer.Option("--all", help="Claims that are not testable one by one, not by their reason."),
+    ] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="The claims and their rules; no session is read.")
+    ] = False,
+) -> None:
+    """Show which findings of the documents are reproduced here; any outcome ends with 0.
+
+    Ends with 4 when a document is unreadable, with 3 when there is none.
+    """
+    if rules:
+        _show_rules(as_json)
+        return
+    heading, entries = choose(what)
+    found = [
+        (observed, list(evaluate(CLAIMS, observed)))
+        for group in _groups(entries)
+        for observed in observe(None, group)
+    ]
+    problems = [entry.problem for entry in entries if entry.problem is not None]
+    if as_json:
+        rows = [_json(observed, one) for observed, verdicts in found for one in verdicts]
+        output.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
+    else:
+        console = output.console()
+        console.print(heading)
+        for observed, verdicts in found:
+            _show(observed, verdicts, show_all)
+    for problem in problems:
+        print(f"fabricheck: {' '.join(str(problem).split())}", file=sys.stderr)
+    if problems:
+        raise typer.Exit(max(problem.exit_code for problem in problems))
+    if not entries:
+        raise NotFoundError(f"There is no result document in {what}.")
+
+
+def _show_rules(as_json: bool) -> None:
+    if as_json:
+        output.write_json({"claims": [_claim(one) for one in CLAIMS]})
+        return
+    table = output.table("Claim", "Of", "Reproduced when")
+    for column, width in zip(table.columns, (WIDTHS[0], WIDTHS[1], None), strict=True):
+        column.max_width = width
+    for one in CLAIMS:
+        said = f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}."
+        table.add_row(*map(output.plain, (one.id, _place(one), said)))
+    output.console().print(table)
+
+
+def _place(claim: Claim) -> str:
+    return f"{documents()[claim.document].short}, {claim.where}"
+
+
+def _groups(entries: list[Entry]) -> list[list[Entry]]:
+    """Return those of a session together; others by what they ran on, so that no two kinds mix."""
+    groups: dict[Any, list[Entry]] = {}
+    for entry in entries:
+        if entry.case is not None:
+            key: Any = None
+        elif entry.document is None:
+            continue
+        else:
+            document = entry.document
+            node: Mapping[str, Any] = document.get("node") or {}
+            overlay: Mapping[str, Any] = node.get("overlay") or {}
+            runtime = document["program"]["runtime"]
+            key = (document["clock"], runtime, node.get("name"), overlay.get("name"))
+        groups.setdefault(key, []).append(entry)
+    return list(groups.values())
+
+
+def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
+    console = output.console()
+    console.print(f"\n{_name(observed)}")
+    tested = [one for one in verdicts if show_all or one.outcome != NOT_TESTABLE]
+    if tested:
+        table = output.table(*COLUMNS)
+        for column, width in zip(table.columns, WIDTHS, strict=True):
+            column.max_width = width
+        for one in tested:
+            row = (one.claim.id, _place(one.claim), _outcome(one), _why(one))
+            table.add_row(*map(output.plain, row))
+        console.print(table)
+    if not show_all:
+        for reason, ids in _by_reason(verdicts):
+            console.print(output.plain(f"Not testable here, because {reason}: {', '.join(ids)}."))
+    console.print(output.plain(_count(observed, verdicts)))
+
+
+def _name(observed: Observed) -> str:
+    node = f", node {observed.node.name}" if observed.node else ""
+    overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
+    return f"{observed.where or 'documents of no session'}, {observed.kind}{node}{overlay}"
+
+
+def _outcome(one: Verdict) -> str:
+    if not one.by_construction:
+        return one.outcome
+    return f"{one.outcome}, {'fitted' if one.fitted else 'built in'}"
+
+
+def _why(one: Verdict) -> str:
+    because = one.finding.because.rstrip(".") + "."
+    said = [because[0].upper() + because[1:]]
+    if one.kind == "simulated" and one.claim.built_in and one.outcome != NOT_TESTABLE:
+        said.append(f"The simulated node assumes that {one.claim.built_in}.")
+    if one.noisy:
+        said.append("A series of it is noisy.")
+    return " ".join(said)
+
+
+def _by_reason(verdicts: list[Verdict]) -> Iterator[tuple[str, list[str]]]:
+    groups: dict[str, list[str]] = {}
+    for one in verdicts:
+        if one.outcome == NOT_TESTABLE:
+            groups.setdefault(one.finding.because.rstrip("."), []).append(one.claim.id)
+    yield from groups.items()
+
+
+def _count(observed: Observed, verdicts: list[Verdict]) -> str:
+    count = {
+        outcome: sum(one.outcome == outcome for one in verdicts)
+        for outcome in (REPRODUCED, REFUTED, NOT_TESTABLE)
+    }
+    construction = sum(one.by_construction for one in verdicts)
+    no_evidence = (
+        f" ({construction} by construction, fitted or built in: no evidence)"
+        if construction
+        else ""
+    )
+    return (
+        f"{len(verdicts)} claims, {observed.kind}: {count[REPRODUCED]} reproduced{no_evidence}, "
+        f"{count[REFUTED]} not reproduced, {count[NOT_TESTABLE]} not testable here."
+    )
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    document = documents()[claim.document]
+    return {
+        "claim": claim.id,
+        "statement": claim.statement,
+        "document": {"key": claim.document, "title": document.title, "url": document.url},
+        "where": claim.where,
+        "rule": claim.rule,
+        "experiments": list(claim.experiments),
+        "records": list(claim.records),
+    }
+
+
+def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
+    return {
+        "partition": observed.where,
+        "kind": one.kind,
+        "node": observed.node.name if observed.node else None,
+        "overlay": observed.overlay,
+        **_claim(one.claim),
+        "outcome": one.outcome,
+        "because": one.finding.because,
+        "by_construction": one.by_construction,
+        "fitted": list(one.fitted),
+        "built_in": one.claim.built_in if one.kind == "simulated" else None,
+        "noisy": one.noisy,
+        "numbers": [asdict(number) for number in one.finding.numbers],
+        "published": [asdict(number) for number in one.published],
+    }

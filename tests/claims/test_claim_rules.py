@@ -1,0 +1,102 @@
+"""What rules share: noise, kinds of devices, published numbers, and what is no evidence."""
+
+from __future__ import annotations
+
+import pytest
+from cases_host import copy
+from cases_local import each, stream
+from cases_managed import over_sizes as managed_over_sizes
+from cases_managed import zero_copy
+from cases_placement import launch, right
+from observations import around, of, partition, simulated
+
+import factories
+from fabricheck.claims import CLAIMS, evaluate, judging
+from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.claims.published import number
+from fabricheck.observed import Point
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
+
+
+def judged(name, observed):
+    (verdict,) = evaluate([BY_ID[name]], observed)
+    return verdict
+
+
+def series_of(built, value, spread):
+    """Return a series with samples around a value, and so with an interval."""
+    noise = factories.series(around(value, spread))
+    return built | {name: noise[name] for name in ("samples", "median", "mad", "ci95")}
+
+
+@pytest.mark.parametrize(("spread", "outcome"), [(0.001, REPRODUCED), (0.1, REFUTED)])
+def test_faster_needs_intervals_that_do_not_meet(spread, outcome):
+    pinned = series_of(copy("h2d", 28.3), 28.3, spread)
+    managed = series_of(zero_copy(), 25.5, spread)
+    assert judged("pinned-above-zero-copy", of(pinned, managed)).outcome == outcome
+
+
+def test_a_ratio_may_be_any_that_the_intervals_allow():
+    def point(value, spread):
+        return Point("", factories.document(), factories.series(around(value, spread)))
+
+    sure = point(115.0, 0.001), point(100.0, 0.001)
+    unsure = point(115.0, 0.1), point(100.0, 0.1)
+    assert not judging.ratio_near(*sure, 1.0, 0.1)
+    assert judging.ratio_near(*unsure, 1.0, 0.1)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_no_claim_is_testable_on_virtual_devices_or_without_a_document(claim):
+    for observed in (of(stream(30.0), runtime="host", node=None), partition()):
+        (verdict,) = evaluate([claim], observed)
+        assert verdict.outcome == NOT_TESTABLE
+
+
+def test_what_was_fitted_to_it_is_no_evidence_on_a_simulated_node_only():
+    twin = judged("local-stream-87", partition(simulated(*each(1400.0))))
+    real = judged("local-stream-87", of(*each(1400.0)))
+    assert (twin.outcome, real.outcome) == (REPRODUCED, REPRODUCED)
+    assert twin.fitted and twin.by_construction and twin.kind == "simulated"
+    assert not real.fitted and not real.by_construction and real.kind == "measured"
+    assert {one.kind for one in twin.finding.numbers} == {"simulated"}
+
+
+def test_published_numbers_are_those_of_the_records_with_their_places():
+    verdict = judged("pinned-79-of-link", of(copy("h2d", 28.3)))
+    stated = {one.record: one for one in verdict.published}
+    assert set(stated) == set(BY_ID["pinned-79-of-link"].records)
+    assert stated["paper-h2d-pinned"].value == 28.3
+    assert {one.kind for one in stated.values()} == {"published"}
+    assert number("jsc-copy").value == 1420.0 and number("jsc-copy").unit == "GB/s"
+    assert number("epicure-lumi-single-full").value == pytest.approx(25.1895)
+
+
+def test_without_the_data_set_claims_with_records_are_not_testable(tmp_path, monkeypatch):
+    (tmp_path / "published_values.yaml").write_text("records: no list\n")
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    verdict = judged("pinned-79-of-link", of(copy("h2d", 28.3)))
+    assert verdict.outcome == NOT_TESTABLE
+    assert "published_values.yaml" in verdict.finding.because
+
+
+def test_pinned_has_to_be_faster_at_every_size_above_32_mb():
+    assert judged("zero-copy-follows-pinned", managed_over_sizes(0.98, 1.0)).outcome == REFUTED
+
+
+@pytest.mark.parametrize("last", [17.6, 6.0])
+def test_a_rank_that_gains_nothing_or_too_much_refutes_that_each_gains(last):
+    wrong = launch("in_order", [12.0] * 7 + [last])
+    assert judged("right-above-wrong-each", partition(right(), wrong)).outcome == REFUTED
+
+
+def test_a_claim_on_a_domain_for_each_package_is_not_of_nodes_where_several_share_one():
+    pinned = [factories.host_copy("h2d", 0, domain) for domain in (0, 1)]
+    verdict = judged("numa-of-single-transfer", of(*pinned, node="mi250-two-sockets"))
+    assert verdict.outcome == NOT_TESTABLE and "several share one" in verdict.finding.because
+
+
+def test_a_noisy_series_is_told():
+    assert judged("pinned-79-of-link", of(copy("h2d", 28.3, noisy=True))).noisy
+    assert not judged("pinned-79-of-link", of(copy("h2d", 28.3))).noisy

@@ -1,0 +1,118 @@
+"""`fabricheck claims`: partitions apart, reasons together, and exit codes that inputs decide."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cases_local import stream
+from observations import document, simulated
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.claims import CLAIMS
+from fabricheck.cli import app, output
+
+H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["claims", *map(str, arguments)])
+
+
+def rows(*arguments):
+    ended = run(*arguments, "--json")
+    assert ended.exit_code == 0, ended.output
+    found = json.loads(ended.stdout)["claims"]
+    return {(row["kind"], row["claim"]): row for row in found}
+
+
+def on_both(value, **changes):
+    """Build STREAM on the two devices of a document."""
+    return [stream(value, device, host_clock=None, **changes) for device in (0, 1)]
+
+
+@pytest.fixture
+def documents(tmp_path):
+    """A folder with a document of the simulated node, and one of a real device."""
+    twin = simulated(*on_both(1400.0), *on_both(1400.0, operation="triad"))
+    factories.write(tmp_path / "a" / "result.json", twin)
+    real = document(*on_both(1400.0), runtime="cuda")
+    factories.write(tmp_path / "b" / "result.json", real)
+    return tmp_path
+
+
+def test_a_recorded_session_of_h200_tests_what_is_not_of_mi250x(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(H200))
+    found = rows()
+    assert {kind for kind, _ in found} == {"measured"}
+    assert found["measured", "local-stream-87"]["outcome"] == "not testable here"
+    assert "packages" in found["measured", "local-stream-87"]["because"]
+    block = found["measured", "blocks-of-256"]
+    assert block["outcome"] == "reproduced" and not block["by_construction"]
+    assert {one["kind"] for one in block["numbers"]} == {"measured"}
+    assert len(found) == len(CLAIMS)
+
+
+def test_measured_and_simulated_stand_apart_and_construction_is_told(documents):
+    found = rows(documents)
+    twin = found["simulated", "local-stream-87"]
+    assert twin["outcome"] == "reproduced" and twin["by_construction"]
+    assert twin["fitted"] == ["simulation.memory_efficiency"]
+    assert twin["published"][0]["record"] == "paper-stream-local-pct"
+    # The real one has no node model.
+    assert found["measured", "local-stream-87"]["outcome"] == "not testable here"
+    assert found["simulated", "local-triad-82"]["outcome"] == "not reproduced"
+
+
+def test_the_table_fits_and_counts_what_is_no_evidence_apart(documents):
+    ended = run(documents)
+    assert ended.exit_code == 0, ended.output
+    lines = ended.stdout.splitlines()
+    assert all(len(line) <= output.PIPED_WIDTH for line in lines)
+    assert "documents of no session, simulated, node mi250x" in lines
+    assert "documents of no session, measured" in lines
+    text = " ".join(ended.stdout.split())
+    assert "simulated: 1 reproduced (1 by construction, fitted or built in: no evidence)" in text
+    assert "measured: 0 reproduced, 0 not reproduced" in text
+
+
+def test_claims_that_are_not_testable_stand_by_their_reason_or_each_alone(documents):
+    grouped, alone = run(documents / "b"), run(documents / "b", "--all")
+    text = " ".join(grouped.stdout.split())
+    assert text.count("it has no node model, so nobody says") == 1
+    assert "Claim " not in grouped.stdout
+    assert all(claim.id in text for claim in CLAIMS if claim.experiments[0] in ("E1", "E6"))
+    assert "Claim " in alone.stdout and "Not testable here, because" not in alone.stdout
+
+
+def test_a_document_that_can_not_be_read_ends_with_4_beside_the_others(documents):
+    (documents / "c").mkdir()
+    (documents / "c" / "result.json").write_text("{")
+    ended = run(documents)
+    assert ended.exit_code == 4
+    assert "1 reproduced (1 by construction" in " ".join(ended.stdout.split())
+    assert "result.json" in ended.stderr
+
+
+def test_rules_need_no_session(tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    ended = run("--rules")
+    assert ended.exit_code == 0, ended.output
+    assert all(len(line) <= output.PIPED_WIDTH for line in ended.stdout.splitlines())
+    assert "local-stream-87" in ended.stdout and "3 points either way" in ended.stdout
+    listed = json.loads(run("--rules", "--json").stdout)["claims"]
+    assert [one["claim"] for one in listed] == [claim.id for claim in CLAIMS]
+
+
+def test_nothing_there_ends_with_3(tmp_path):
+    assert run(tmp_path).exit_code == 3
+    assert run("no-such-session").exit_code == 3
+
+
+def test_a_fault_made_on_the_simulated_node_is_named(tmp_path):
+    node = {"name": "mi250x", "digest": "0" * 64, "overlay": {"name": "slow", "content": {}}}
+    factories.write(tmp_path / "result.json", simulated(*on_both(1000.0), node=node))
+    ended = run(tmp_path)
+    assert "simulated, node mi250x with the fault slow" in ended.stdout
