@@ -80,5 +80,11 @@ def _places(labels: Sequence[str], known: Sequence[str]) -> list[int]:
 
 
 LEGEND = alt.Legend(
-    symbolType="stroke", symbolSize=500, symbolOpacity=1, offset=6, symbolStrokeWidth=2, labelLimit=150, columns=2
+    symbolType="stroke",
+    symbolSize=500,
+    symbolOpacity=1,
+    offset=6,
+    symbolStrokeWidth=2,
+    labelLimit=150,
+    columns=2,
 )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from fabricheck.report.figure import WIDTH, drawn
 from fabricheck.report.figures import axes
+from fabricheck.report.figures.drawing import chart, finished
 from fabricheck.report.figures.rows import Row, own
 
 #: Heights in pixels: of one bar, of one rank's, and of axis and legend together.
@@ -16,10 +16,12 @@ _BAR, _RANK, _AROUND = 30, 7, 62
 #: Widths in pixels: of the plot beside its labels, of a letter, and of what is kept free of them.
 _PLOT, _LETTER, _MARGIN = 230, 6.5, 14
 
-#: Colours of bars by where a rank's core is: light and dark, so that grey print tells them too.
-_CORES = {"core near its device": "#56B4E9", "core of another domain": "#D55E00"}
+#: Where the core of a rank is, and the colours of bars for it: light and dark, so that grey print
+#: tells them too.
+NEAR, REMOTE, UNKNOWN = "core near its device", "core of another domain", "domain not known"
+_CORES = {NEAR: "#56B4E9", REMOTE: "#D55E00", UNKNOWN: "#999999"}
 
-_KEYS = ("series", "kind", "value", "low", "high", "text")
+_KEYS = ("series", "kind", "value", "low", "high", "text", "rank", "core")
 
 
 def bars(rows: Sequence[Row], *, title: str = "GB/s", known: Sequence[str] = ()) -> str:
@@ -29,59 +31,83 @@ def bars(rows: Sequence[Row], *, title: str = "GB/s", known: Sequence[str] = ())
     """
     mine = own(rows)
     labels = [row["series"] for row in mine]
-    others = [row for row in rows if row not in mine and row["series"] in labels]
-    x = alt.X(
-        "value:Q",
-        title=title,
-        scale=alt.Scale(domainMin=0, domainMax=_end(rows), nice=False),
-        axis=alt.Axis(tickCount=5),
-    )
-    y = alt.Y(
-        "series:N",
-        title=None,
-        sort=labels,
-        scale=alt.Scale(domain=labels, paddingInner=0.35),
-        axis=alt.Axis(labelLimit=130),
-    )
+    x, y = _values(rows, title), _series(labels, 0.35)
     colour = axes.colour(labels, known, legend=False)
-    chart = alt.Chart(alt.Data(values=[{key: row.get(key) for key in _KEYS} for row in mine]))
-    layers: list[alt.Chart] = [
-        chart.mark_bar(opacity=0.45, stroke="black", strokeWidth=0.5, aria=False).encode(
-            x=x, y=y, color=colour
-        ),
-        chart.mark_point(size=25, filled=True, color="black", opacity=1, aria=False).encode(
-            x=x, y=y, shape=axes.shape(row["kind"] for row in rows)
-        ),
-        alt.Chart(alt.Data(values=_texts(rows)))
-        .mark_text(align="left", dx=8, fontSize=11, aria=False)
-        .encode(x=x, y=y, text="text:N"),
+    body = chart(mine, _KEYS).mark_bar(opacity=0.45, stroke="black", strokeWidth=0.5, aria=False)
+    texts = chart(_texts(rows), _KEYS).mark_text(align="left", dx=8, fontSize=11, aria=False)
+    layers = [
+        body.encode(x=x, y=y, color=colour),
+        *(layer.encode(y=y) for layer in _whiskers(mine, title)),
+        *(layer.encode(x=x, y=y) for layer in _marks(rows, 25, 70)),
+        texts.encode(x=x, y=y, text="text:N"),
     ]
-    whiskers = [row for row in mine if row["low"] is not None]
-    if whiskers:
-        values = [{key: row.get(key) for key in _KEYS} for row in whiskers]
-        layers.append(
-            alt.Chart(alt.Data(values=values))
-            .mark_rule(strokeWidth=2, aria=False)
-            .encode(x=alt.X("low:Q", title=title), x2="high:Q", y=y)
-        )
-    if others:
-        values = [{key: row.get(key) for key in _KEYS} for row in others]
-        layers.append(
-            alt.Chart(alt.Data(values=values))
-            .mark_point(
-                size=70, filled=True, color="white", stroke="black", strokeWidth=1.2, opacity=1,
-                aria=False,
-            )
-            .encode(x=x, y=y, shape=axes.shape(row["kind"] for row in rows))
-        )  # fmt: skip
-    return drawn(
-        alt.layer(*layers).properties(
-            width=WIDTH,
-            height=_BAR * len(labels) + _AROUND,
-            padding={"left": 2, "right": 6, "top": 4, "bottom": 2},
-            autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-        )
+    return finished(layers, _BAR * len(labels) + _AROUND)
+
+
+def grouped(rows: Sequence[Row], *, title: str = "GB/s per rank") -> str:
+    """Return the drawing of a group of thin bars a series, one for each rank, by where it sits.
+
+    :param rows: with ``rank``, ``core`` (near, remote, unknown) and ``text`` for the end of a bar.
+    """
+    mine = own(rows)
+    labels = list(dict.fromkeys(row["series"] for row in mine))
+    ranks = sorted({row["rank"] for row in rows})
+    cores = [core for core in _CORES if any(row["core"] == core for row in mine)]
+    x, y = _values(rows, title), _series(labels, 0.22)
+    place = alt.YOffset("rank:O", scale=alt.Scale(domain=ranks, paddingInner=0.15))
+    colour = alt.Color(
+        "core:N",
+        title=None,
+        scale=alt.Scale(domain=cores, range=[_CORES[core] for core in cores]),
+        legend=alt.Legend(symbolType="square", symbolOpacity=1, labelLimit=160, offset=6),
     )
+    body = chart(mine, _KEYS).mark_bar(aria=False)
+    named = chart([row for row in mine if row["text"]], _KEYS)
+    texts = named.mark_text(align="left", dx=8, fontSize=11, aria=False)
+    layers = [
+        body.encode(x=x, y=y, yOffset=place, color=colour),
+        *(layer.encode(y=y, yOffset=place) for layer in _whiskers(mine, title)),
+        *(layer.encode(x=x, y=y, yOffset=place) for layer in _marks(rows, 12, 26)),
+        texts.encode(x=x, y=y, yOffset=place, text="text:N"),
+    ]
+    return finished(layers, _RANK * len(ranks) * len(labels) + _AROUND + 30)
+
+
+def _values(rows: Sequence[Row], title: str) -> alt.X:
+    scale = alt.Scale(domainMin=0, domainMax=_end(rows), nice=False)
+    return alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5))
+
+
+def _series(labels: Sequence[str], padding: float) -> alt.Y:
+    scale = alt.Scale(domain=list(labels), paddingInner=padding)
+    axis = alt.Axis(labelLimit=130)
+    return alt.Y("series:N", title=None, sort=list(labels), scale=scale, axis=axis)
+
+
+def _whiskers(mine: Sequence[Row], title: str) -> list[alt.Chart]:
+    """Return the intervals of those rows that have one."""
+    known = [row for row in mine if row["low"] is not None]
+    rules = chart(known, _KEYS).mark_rule(strokeWidth=1.5, aria=False)
+    return [rules.encode(x=alt.X("low:Q", title=title), x2="high:Q")] if known else []
+
+
+def _marks(rows: Sequence[Row], small: int, large: int) -> list[alt.Chart]:
+    """Return black marks of this session's values and white ones of the others."""
+    mine = own(rows)
+    shape = axes.shape(row["kind"] for row in rows)
+    return [
+        chart(of, _KEYS)
+        .mark_point(
+            size=size, color=colour, filled=True, stroke="black", strokeWidth=1, opacity=1,
+            aria=False,
+        )
+        .encode(shape=shape)
+        for of, size, colour in (
+            (mine, small, "black"),
+            ([row for row in rows if row not in mine], large, "white"),
+        )
+        if of
+    ]  # fmt: skip
 
 
 def _texts(rows: Sequence[Row]) -> list[Row]:
@@ -89,10 +115,7 @@ def _texts(rows: Sequence[Row]) -> list[Row]:
     ends: dict[str, float] = {}
     for row in rows:
         ends[row["series"]] = max(row["value"], row["high"] or 0, ends.get(row["series"], 0))
-    return [
-        {"series": row["series"], "text": row["text"], "value": ends[row["series"]]}
-        for row in own(rows)
-    ]
+    return [{**row, "value": ends[row["series"]]} for row in own(rows)]
 
 
 def _end(rows: Sequence[Row]) -> float:
@@ -100,76 +123,3 @@ def _end(rows: Sequence[Row]) -> float:
     longest = max(len(row["text"]) for row in own(rows))
     part = (_MARGIN + _LETTER * longest) / _PLOT
     return float(max(max(row["value"], row["high"] or 0) for row in rows) / (1 - part))
-
-
-def grouped(rows: Sequence[Row], *, title: str = "GB/s per rank") -> str:
-    """Return the drawing of a group of thin bars a series, one for each rank, by where it sits.
-
-    :param rows: with ``rank``, ``core`` (what the colour says) and ``text`` for the end of a bar.
-    """
-    mine = own(rows)
-    others = [row for row in rows if row not in mine]
-    labels = list(dict.fromkeys(row["series"] for row in mine))
-    ranks = sorted({row["rank"] for row in rows})
-    cores = list(dict.fromkeys(row["core"] for row in mine))
-    x = alt.X(
-        "value:Q",
-        title=title,
-        scale=alt.Scale(domainMin=0, domainMax=_end(rows), nice=False),
-        axis=alt.Axis(tickCount=5),
-    )
-    y = alt.Y(
-        "series:N",
-        title=None,
-        sort=labels,
-        scale=alt.Scale(domain=labels, paddingInner=0.22),
-        axis=alt.Axis(labelLimit=110),
-    )
-    place = alt.YOffset("rank:O", scale=alt.Scale(domain=ranks, paddingInner=0.15))
-    colour = alt.Color(
-        "core:N",
-        title=None,
-        scale=alt.Scale(domain=cores, range=[_CORES.get(core, "#999999") for core in cores]),
-        legend=alt.Legend(symbolType="square", symbolOpacity=1, labelLimit=160, offset=6),
-    )
-    keys = (*_KEYS, "rank", "core")
-    chart = alt.Chart(alt.Data(values=[{key: row.get(key) for key in keys} for row in mine]))
-    layers = [
-        chart.mark_bar(aria=False).encode(x=x, y=y, yOffset=place, color=colour),
-    ]
-    whiskers = [row for row in mine if row["low"] is not None]
-    if whiskers:
-        values = [{key: row.get(key) for key in keys} for row in whiskers]
-        layers.append(
-            alt.Chart(alt.Data(values=values))
-            .mark_rule(strokeWidth=1.5, aria=False)
-            .encode(x=alt.X("low:Q", title=title), x2="high:Q", y=y, yOffset=place)
-        )
-    marks = [{key: row.get(key) for key in keys} for row in others]
-    own_marks = [{key: row.get(key) for key in keys} for row in mine]
-    shape = axes.shape(row["kind"] for row in rows)
-    for values, size in ((own_marks, 12), (marks, 26)):
-        if values:
-            layers.append(
-                alt.Chart(alt.Data(values=values))
-                .mark_point(
-                    size=size, filled=True, color="white" if values is marks else "black",
-                    stroke="black", strokeWidth=0.8, opacity=1, aria=False,
-                )
-                .encode(x=x, y=y, yOffset=place, shape=shape)
-            )  # fmt: skip
-    named = [{key: row.get(key) for key in keys} for row in mine if row["text"]]
-    if named:
-        layers.append(
-            alt.Chart(alt.Data(values=named))
-            .mark_text(align="left", dx=8, fontSize=11, aria=False)
-            .encode(x=x, y=y, yOffset=place, text="text:N")
-        )
-    return drawn(
-        alt.layer(*layers).properties(
-            width=WIDTH,
-            height=_RANK * len(ranks) * len(labels) + _AROUND + 30,
-            padding={"left": 2, "right": 6, "top": 4, "bottom": 2},
-            autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-        )
-    )

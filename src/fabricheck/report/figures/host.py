@@ -13,7 +13,6 @@ from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, of_point, of_value, own, scan
 from fabricheck.report.published import beside
 
-
 #: The directions, and what they are called.
 WAYS = {"h2d": "from host to device", "d2h": "from device to host"}
 

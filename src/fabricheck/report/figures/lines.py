@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import altair as alt
 
-from fabricheck.report.figure import WIDTH, drawn
 from fabricheck.report.figures import axes
+from fabricheck.report.figures.drawing import chart, finished
 from fabricheck.report.figures.rows import Row, own
 
 #: Heights in pixels: of the plot with its axes, and of one line of a legend.
 _PLOT, _LEGEND_LINE = 235, 17
+
+_KEYS = ("series", "kind", "bytes", "value", "low", "high")
 
 
 def curves(
@@ -32,66 +34,45 @@ def curves(
         series that figures of this kind may have, so that each keeps its colour. published: what
         the legend calls the published values.
     """
-    rows = [
-        {**row, "kind": published} if row["kind"] == "published" else row for row in rows
-    ]
     mine = own(rows)
     labels = list(dict.fromkeys(row["series"] for row in mine))
-    others = [row for row in rows if row not in mine and row["series"] in labels]
-    x = axes.sizes([row["bytes"] for row in rows if row["bytes"]], size_title)
-    start = axes.ends(row["bytes"] for row in rows if row["bytes"])[0]
-    y = alt.Y("value:Q", title=title, scale=_scale(rows, logarithmic), axis=_VALUES)
-    colour, shape = axes.colour(labels, known), axes.shape(row["kind"] for row in rows)
-    layers: list[alt.Chart] = []
-    if any(row["low"] is not None for row in mine):
-        band = alt.Chart(_data([row for row in mine if row["low"] is not None]))
-        layers.append(
-            band.mark_area(opacity=0.2, aria=False).encode(
-                x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=colour
-            )
-        )
-    chart = alt.Chart(_data(mine))
-    layers.append(
-        chart.mark_line(strokeWidth=1.6, aria=False).encode(
-            x=x, y=y, color=colour, strokeDash=axes.dash(labels, known)
-        )
-    )
-    layers.append(
-        chart.mark_point(size=9, filled=True, opacity=1, aria=False).encode(
-            x=x, y=y, color=colour, shape=shape
-        )
-    )
+    others = [
+        {**row, "kind": published if row["kind"] == "published" else row["kind"]}
+        for row in rows
+        if row not in mine and row["series"] in labels
+    ]
+    known_sizes = [row["bytes"] for row in (*mine, *others) if row["bytes"]]
+    start = axes.ends(known_sizes)[0]
     unplaced = [{**row, "bytes": start} for row in others if not row["bytes"]]
+    placed = [row for row in others if row["bytes"]]
+    banded = [row for row in mine if row["low"] is not None]
+
+    x = axes.sizes(known_sizes, size_title)
+    y = alt.Y("value:Q", title=title, scale=_scale(logarithmic), axis=alt.Axis(tickCount=6))
+    colour, dash = axes.colour(labels, known), axes.dash(labels, known)
+    shape = axes.shape(row["kind"] for row in (*mine, *others))
+    layers: list[alt.Chart] = []
+    if banded:
+        band = chart(banded, _KEYS).mark_area(opacity=0.2, aria=False)
+        low = alt.Y("low:Q", title=title)
+        layers.append(band.encode(x=x, y=low, y2="high:Q", color=colour))
+    line = chart(mine, _KEYS).mark_line(strokeWidth=1.6, aria=False)
+    layers.append(line.encode(x=x, y=y, color=colour, strokeDash=dash))
+    points = chart(mine, _KEYS).mark_point(size=9, filled=True, opacity=1, aria=False)
+    layers.append(points.encode(x=x, y=y, color=colour, shape=shape))
     if unplaced:
-        rule = alt.Chart(_data(unplaced)).mark_rule(strokeWidth=1, opacity=0.7, aria=False)
-        layers.append(rule.encode(y=y, color=colour))
+        rules = chart(unplaced, _KEYS).mark_rule(strokeWidth=1, opacity=0.7, aria=False)
+        layers.append(rules.encode(y=y, color=colour))
     if others:
-        placed = unplaced + [row for row in others if row["bytes"]]
-        mark = alt.Chart(_data(placed)).mark_point(
-            size=60, filled=True, opacity=1, stroke="black", strokeWidth=0.8, aria=False, clip=False
+        marks = chart(unplaced + placed, _KEYS).mark_point(
+            size=60, filled=True, opacity=1, stroke="black", strokeWidth=0.8, aria=False
         )
-        layers.append(mark.encode(x=x, y=y, color=colour, shape=shape))
-    lines = (len(labels) + 1) // 2 + 1
-    return drawn(
-        alt.layer(*layers).properties(
-            width=WIDTH,
-            height=_PLOT + _LEGEND_LINE * lines,
-            padding={"left": 2, "right": 20, "top": 6, "bottom": 2},
-            autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-        )
-    )
+        layers.append(marks.encode(x=x, y=y, color=colour, shape=shape))
+    legend_lines = (len(labels) + 1) // 2 + 1
+    return finished(layers, _PLOT + _LEGEND_LINE * legend_lines, right=20)
 
 
-def _scale(rows: Sequence[Row], logarithmic: bool) -> alt.Scale:
+def _scale(logarithmic: bool) -> alt.Scale:
     if logarithmic:
         return alt.Scale(type="log", nice=False)
     return alt.Scale(domainMin=0, nice=True, zero=True)
-
-
-def _data(rows: Sequence[Row]) -> alt.Data:
-    """Return what is drawn of the rows: a drawing carries no more than it shows."""
-    keys = ("series", "kind", "bytes", "value", "low", "high")
-    return alt.Data(values=[{key: row[key] for key in keys} for row in rows])
-
-
-_VALUES = alt.Axis(tickCount=6)

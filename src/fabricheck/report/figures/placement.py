@@ -8,7 +8,7 @@ from fabricheck.observed import Observed, Point
 from fabricheck.observed.point import largest
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
-from fabricheck.report.figures.bars import grouped
+from fabricheck.report.figures.bars import NEAR, REMOTE, UNKNOWN, grouped
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, median_of, odd, of_point, of_value, own
 from fabricheck.report.published import beside
@@ -34,8 +34,6 @@ _SIZES = ("epicure-lumi-size-*", "epicure-lumi-single-full")
 #: The check of the size curve; all other checks of E6 are of one placement at one size.
 _SCAN = "pingpong_scan"
 
-_NEAR, _REMOTE, _UNKNOWN = "core near its device", "core of another domain", "domain not known"
-
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars for pageable and for pinned memory, and the size curve."""
@@ -59,15 +57,18 @@ def _label(placement: str) -> str:
 
 
 def _near(point: Point) -> str:
-    """Return whether the rank's core and its device are of one NUMA domain, as the run found."""
+    """Return whether the rank's core and its device are of one NUMA domain, as the run found.
+
+    A node model is not asked: a virtual machine may have other domains than its node.
+    """
     ranks = {rank["rank"]: rank for rank in point.document.get("ranks") or ()}
     devices = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
     rank = ranks.get(_rank(point))
     core = rank["numa_domain"] if rank else None
     device = devices.get(point.device) if point.device is not None else None
     if core is None or device is None:
-        return _UNKNOWN
-    return _NEAR if core == device else _REMOTE
+        return UNKNOWN
+    return NEAR if core == device else REMOTE
 
 
 def _bars(observed: Observed, memory: str, points: Sequence[Point]) -> Figure:
@@ -80,12 +81,12 @@ def _bars(observed: Observed, memory: str, points: Sequence[Point]) -> Figure:
         if not ranks:
             continue
         label = _label(placement)
-        mine = [
+        group = [
             of_point(label, point, rank=rank, core=_near(point))
             for rank, point in sorted(ranks.items())
         ]
-        rows += mine
-        told.append(_told(label, mine))
+        rows += group
+        told.append(_told(label, group))
         if memory == "pageable":
             rows += _published(observed, label, _PLACEMENTS.get(placement, ()))
     mine = own(rows)
@@ -127,11 +128,11 @@ def _odd_name(row: Row, rows: Sequence[Row]) -> str:
 
 def _told(label: str, rows: Sequence[Row]) -> str:
     values = [row["value"] for row in rows]
-    text = f"{label[:1].upper()}{label[1:]}: {len(rows)} ranks, median "
+    text = f"{words.begun(label)}: {len(rows)} ranks, median "
     text += words.amount(median_of(values))
     if max(values) > 1.005 * min(values):
         text += f", {words.amount(min(values), '')} to {words.amount(max(values))}"
-    remote = [str(row["rank"]) for row in rows if row["core"] == _REMOTE]
+    remote = [str(row["rank"]) for row in rows if row["core"] == REMOTE]
     if remote:
         whose = "all" if len(remote) == len(rows) else f"rank {words.listed(remote)}"
         text += f", on cores of another domain: {whose}"

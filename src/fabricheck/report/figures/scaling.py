@@ -108,6 +108,8 @@ def _expected(
 ) -> Iterator[Row]:
     """Yield the published ratio times what this session has for its base."""
     base = found.get("four_spread" if record == "paper-cpugpu-stream-8v4" else "one")
-    for value in beside(observed.node, record) if record and base else ():
+    if base is None:
+        return
+    for value in beside(observed.node, record):
         row = of_value(label, value, peak=None, percent_of_peak=None, text="")
         yield derived(row, value.value * base.median)

@@ -8,10 +8,20 @@ import altair as alt
 
 from fabricheck.observed import Observed, Point
 from fabricheck.observed.point import largest
-from fabricheck.report.figure import PALETTE, WIDTH, Figure, drawn
+from fabricheck.report.figure import PALETTE, Figure
 from fabricheck.report.figures import axes, words
+from fabricheck.report.figures.drawing import chart, finished
 from fabricheck.report.figures.lines import curves
-from fabricheck.report.figures.rows import Row, median_of, odd, of_point, of_value, own, scan
+from fabricheck.report.figures.rows import (
+    Row,
+    by_check,
+    median_of,
+    odd,
+    of_point,
+    of_value,
+    own,
+    scan,
+)
 from fabricheck.report.published import beside
 
 #: The kernels in STREAM's order, with the records of each: GB/s of read and written bytes.
@@ -33,13 +43,15 @@ _WORST = 70
 
 _AXIS = "GB/s, read + written"
 
+_DRAWN = ("series", "kind", "devices", "value", "low", "high")
+
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the curves, a heat map for each kernel with several block sizes, and the devices."""
     found = observed.select(experiment="E1", role="single", operation=set(_KERNELS))
-    scans = [
-        point for point in found if point.device == min((p.device or 0 for p in found), default=0)
-    ]
+    first = min((point.device or 0 for point in found), default=0)
+    of_first = by_check(point for point in found if point.device == first)
+    scans = max(of_first, key=lambda points: len({p.bytes for p in points}), default=[])
     lines = {name: line for name in _KERNELS if (line := _line(scans, name))}
     if lines:
         yield _curves(observed, lines)
@@ -47,9 +59,14 @@ def figures(observed: Observed) -> Iterator[Figure]:
         points = [point for point in scans if point.operation == name]
         if len({point.block for point in points}) > 1 and len({p.bytes for p in points}) > 1:
             yield _heat_map(observed, name, points)
-    devices = largest(found, lambda point: (point.operation, point.device))
+    devices = max((_by_device(points) for points in by_check(found)), key=len, default={})
     if len({device for _, device in devices}) > 1:
         yield _devices(observed, list(devices.values()))
+
+
+def _by_device(points: Sequence[Point]) -> Mapping[tuple[str, int], Point]:
+    """Return a run's largest size by kernel and device: another run may have another size."""
+    return largest(points, lambda point: (point.operation, point.device or 0))
 
 
 def _line(points: Sequence[Point], name: str) -> list[Point]:
@@ -118,7 +135,7 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Point]) -> Figure:
         says=(
             f"At {words.size(largest_size)}, {top['threads_per_block']} threads a block are best "
             f"with {words.amount(top['value'])}, and {bottom['threads_per_block']} least with "
-            f"{words.amount(bottom['value'])}, {bottom['percent_of_best']:.0f} % of it. Colours "
+            f"{words.amount(bottom['value'])}, {bottom['percent_of_best']:.1f} % of it. Colours "
             f"are percent of the best block of the same size; drawn from {words.size(_SMALLEST)} "
             f"on.{words.of_noise(rows)}"
         ),
@@ -139,17 +156,17 @@ def _cells(rows: Sequence[Row]) -> str:
         for row in rows
     ]
     sizes = list(dict.fromkeys(value["size"] for value in values))
-    chart = alt.Chart(alt.Data(values=values)).encode(
+    base = chart(values, ("size", "block", "percent", "text")).encode(
         x=alt.X("block:O", title="threads per block", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("size:N", title="size of one array", sort=sizes),
     )
     scale = alt.Scale(domain=[_WORST, 100], range=["#f7fbff", "#6baed6"], clamp=True)
     legend = alt.Legend(gradientLength=120, orient="top", offset=4)
-    cells = chart.mark_rect(stroke="white", aria=False).encode(
+    cells = base.mark_rect(stroke="white", aria=False).encode(
         color=alt.Color("percent:Q", title="% of the best", scale=scale, legend=legend)
     )
-    text = chart.mark_text(fontSize=10, aria=False).encode(text="text:N")
-    return drawn(_fitted(alt.layer(cells, text), 14 * len(sizes) + 90))
+    text = base.mark_text(fontSize=10, aria=False).encode(text="text:N")
+    return finished([cells, text], 14 * len(sizes) + 90)
 
 
 def _devices(observed: Observed, points: Sequence[Point]) -> Figure:
@@ -165,7 +182,7 @@ def _devices(observed: Observed, points: Sequence[Point]) -> Figure:
             continue
         values = {row["devices"]: row["value"] for row in mine}
         told.append(
-            f"{name[:1].upper()}{name[1:]}: median {words.amount(median_of(list(values.values())))}"
+            f"{words.begun(name)}: median {words.amount(median_of(list(values.values())))}"
             f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
             f"{words.amount(max(values.values()))}"
         )
@@ -200,62 +217,34 @@ def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> str:
         scale=alt.Scale(domain=[0.9 * min(ends), 1.1 * max(ends)], nice=True, zero=False),
         axis=alt.Axis(tickCount=5),
     )
-    y = alt.Y("devices:N", title="device", sort=devices, scale=alt.Scale(domain=devices))
+    values = [row for row in rows if row not in mine]
+    lines = ["published", *devices] if values else devices
+    y = alt.Y("devices:N", title="device", sort=lines, scale=alt.Scale(domain=lines))
     place = alt.YOffset("series:N", scale=alt.Scale(domain=names))
     colour = alt.Color(
         "series:N",
         title="in each device from above",
         scale=alt.Scale(domain=names, range=[PALETTE[list(_KERNELS).index(n)] for n in names]),
-        legend=alt.Legend(symbolType="circle", columns=4, offset=6),
+        legend=alt.Legend(symbolType="circle", symbolOpacity=1, columns=4, offset=6),
     )
-    data = [{**{key: row[key] for key in _DRAWN}} for row in mine]
-    chart = alt.Chart(alt.Data(values=data))
-    mark = chart.mark_point(size=28, filled=True, opacity=1, aria=False)
+    shape = axes.shape(row["kind"] for row in rows)
     layers: list[alt.Chart] = []
-    values = [row for row in rows if row not in mine]
     if values:
-        published = [{key: row[key] for key in _DRAWN} for row in values]
-        across = alt.Chart(alt.Data(values=[{**row, "devices": devices[0]} for row in published]))
-        layers.append(
-            alt.Chart(alt.Data(values=published))
-            .mark_rule(opacity=0.7, aria=False)
-            .encode(x=x, color=colour)
+        rules = chart(values, _DRAWN).mark_rule(opacity=0.7, aria=False)
+        layers.append(rules.encode(x=x, color=colour))
+        marks = chart([{**row, "devices": "published"} for row in values], _DRAWN).mark_point(
+            size=70, filled=True, opacity=1, stroke="black", strokeWidth=0.8, aria=False
         )
-        layers.append(
-            across.mark_point(
-                size=70, filled=True, opacity=1, stroke="black", strokeWidth=0.8, aria=False
-            ).encode(x=x, y=y, yOffset=place, color=colour, shape=axes.shape(_kinds(rows)))
-        )
-    if any(row["low"] is not None for row in mine):
-        layers.append(
-            chart.mark_rule(strokeWidth=2, aria=False).encode(
-                x=alt.X("low:Q", title=_AXIS), x2="high:Q", y=y, yOffset=place, color=colour
-            )
-        )
-    layers.append(
-        mark.encode(x=x, y=y, yOffset=place, color=colour, shape=axes.shape(_kinds(rows)))
-    )
+        layers.append(marks.encode(x=x, y=y, yOffset=place, color=colour, shape=shape))
+    whiskers = [row for row in mine if row["low"] is not None]
+    if whiskers:
+        rules = chart(whiskers, _DRAWN).mark_rule(strokeWidth=2, aria=False)
+        low = alt.X("low:Q", title=_AXIS)
+        layers.append(rules.encode(x=low, x2="high:Q", y=y, yOffset=place, color=colour))
+    points = chart(mine, _DRAWN).mark_point(size=28, filled=True, opacity=1, aria=False)
+    layers.append(points.encode(x=x, y=y, yOffset=place, color=colour, shape=shape))
     if odd_rows:
-        odd_data = [{**{key: row[key] for key in _DRAWN}, "text": "odd"} for row in odd_rows]
-        layers.append(
-            alt.Chart(alt.Data(values=odd_data))
-            .mark_text(align="left", dx=6, fontSize=10, aria=False)
-            .encode(x=x, y=y, yOffset=place, text="text:N")
-        )
-    return drawn(_fitted(alt.layer(*layers), 8 * len(names) * len(devices) + 110))
-
-
-def _kinds(rows: Sequence[Row]) -> list[str]:
-    return [row["kind"] for row in rows]
-
-
-def _fitted(chart: alt.LayerChart, height: int) -> alt.LayerChart:
-    return chart.properties(
-        width=WIDTH,
-        height=height,
-        padding={"left": 2, "right": 8, "top": 4, "bottom": 2},
-        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-    )
-
-
-_DRAWN = ("series", "kind", "devices", "value", "low", "high")
+        names_of_odd = chart([{**row, "text": "odd"} for row in odd_rows], (*_DRAWN, "text"))
+        texts = names_of_odd.mark_text(align="left", dx=6, fontSize=10, aria=False)
+        layers.append(texts.encode(x=x, y=y, yOffset=place, text="text:N"))
+    return finished(layers, 8 * len(names) * len(lines) + 110)
