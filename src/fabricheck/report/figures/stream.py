@@ -51,7 +51,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     found = observed.select(experiment="E1", role="single", operation=set(_KERNELS))
     first = min((point.device or 0 for point in found), default=0)
     of_first = by_check(point for point in found if point.device == first)
-    scans = max(of_first, key=lambda points: len({p.bytes for p in points}), default=[])
+    scans = max(of_first, key=lambda run: (len({p.bytes for p in run}), len(run)), default=[])
     lines = {name: line for name in _KERNELS if (line := _line(scans, name))}
     if lines:
         yield _curves(observed, lines)
