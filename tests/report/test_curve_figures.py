@@ -33,6 +33,13 @@ def test_copies_by_kernel_stand_beside_their_part_of_the_peak() -> None:
     assert values(figure, "derived") == {"quad link": [pytest.approx(172), pytest.approx(176)]}
 
 
+def test_a_device_that_the_node_model_lacks_stands_for_itself() -> None:
+    scan = [peer((0, 9), size, 80.0, "copy") for size in SIZES]
+    figure = drawn(peer_curves.figures, partition({"p2p_scan": scan}))["peer-curves-kernel"]
+    assert {row["kind"] for row in figure.rows} == {"simulated"}
+    assert values(figure) == {"0 to 9": [80.0, 80.0]}
+
+
 def test_copies_with_engines_off_are_no_copies_by_engine() -> None:
     scan = [peer((0, 1), size, 50.0) for size in SIZES]
     off = partition({"p2p_scan": scan}, environment={"HSA_ENABLE_SDMA": "0"})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from fabricheck.report.figures import axes
-from fabricheck.report.figures.drawing import chart, finished
+from fabricheck.report.figures.charts import chart, finished
 from fabricheck.report.figures.rows import Row, own
 
 #: Heights in pixels: of one bar, of one rank's, and of axis and legend together.

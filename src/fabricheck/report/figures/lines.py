@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from fabricheck.report.figures import axes
-from fabricheck.report.figures.drawing import chart, finished
+from fabricheck.report.figures.charts import chart, finished
 from fabricheck.report.figures.rows import Row, own
 
 #: Heights in pixels: of the plot with its axes, and of one line of a legend.

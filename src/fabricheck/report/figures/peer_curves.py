@@ -63,12 +63,17 @@ def _by_class(observed: Observed, **fields: object) -> Mapping[str, Sequence[Poi
 
 def _label(node: NodeModel | None, pair: Pair) -> str | None:
     """Return the name of a direct pair's link class; None of an indirect pair."""
-    if node is None or max(pair) >= len(node.devices):
+    if node is None or not _known(node, pair):
         return f"{pair[0]} to {pair[1]}"
     link_class = node.link_class(*pair)
     if not link_class.direct:
         return None
     return "switch" if link_class.switched else f"{link_class.name} link"
+
+
+def _known(node: NodeModel, pair: Pair) -> bool:
+    """Return whether the node model has both devices: a session may be of a larger node."""
+    return max(pair) < len(node.devices)
 
 
 def _matrix_of_paper(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
@@ -80,7 +85,7 @@ def _matrix_of_paper(node: NodeModel | None, label: str, pair: Pair) -> Iterator
 def _parts_of_peak(node: NodeModel | None, label: str, pair: Pair) -> Iterator[Row]:
     """Yield what the paper's 43 to 44 % of the link's bidirectional peak are in GB/s."""
     for value in beside(node, "paper-stream-p2p-pct-*"):
-        if node is not None:
+        if node is not None and _known(node, pair):
             peak = 2 * node.peer_peak_gbs(*pair)
             yield derived(of_value(label, value), value.value / 100 * peak)
 

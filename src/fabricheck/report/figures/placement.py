@@ -177,6 +177,7 @@ def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
             rows += beside_it
             slowest += beside_it
     ranks = len({row["rank"] for row in own(rows)})
+    whose = "one rank" if ranks == 1 else f"slowest of {ranks} ranks"
     place = _label(points[0].placement or "given")
     note = " The published values are of one rank alone." if len(own(rows)) < len(rows) else ""
     return Figure(
@@ -184,13 +185,13 @@ def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
         title="Copy to the device and back, over size",
         kind=observed.kind,
         says=(
-            f"The slowest of {ranks} ranks that copy at the same time, placement {place}. "
+            f"{words.begun(whose)}{'' if ranks == 1 else ' at the same time'}, placement {place}. "
             f"{' '.join(told)}{words.of_published(rows)}{note}{words.of_noise(rows)}"
         ),
         rows=rows,
         svg=curves(
             slowest,
-            title=f"GB/s, slowest of {ranks} ranks",
+            title=f"GB/s, {whose}",
             known=("pinned", "pageable"),
             published="published, one rank alone",
         ),

@@ -10,7 +10,7 @@ from fabricheck.observed import Observed, Point
 from fabricheck.observed.point import largest
 from fabricheck.report.figure import PALETTE, Figure
 from fabricheck.report.figures import axes, words
-from fabricheck.report.figures.drawing import chart, finished
+from fabricheck.report.figures.charts import chart, finished
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import (
     Row,
