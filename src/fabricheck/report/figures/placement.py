@@ -185,7 +185,7 @@ def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
         title="Copy to the device and back, over size",
         kind=observed.kind,
         says=(
-            f"{words.begun(whose)}{'' if ranks == 1 else ' at the same time'}, placement {place}. "
+            f"{words.begun(whose)}{'' if ranks == 1 else ' that copy at the same time'}, placement {place}. "
             f"{' '.join(told)}{words.of_published(rows)}{note}{words.of_noise(rows)}"
         ),
         rows=rows,
