@@ -177,7 +177,7 @@ def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
             rows += beside_it
             slowest += beside_it
     ranks = len({row["rank"] for row in own(rows)})
-    whose = "one rank" if ranks == 1 else f"slowest of {ranks} ranks"
+    whose = f"slowest of {ranks} ranks at once" if ranks > 1 else "one rank alone"
     place = _label(points[0].placement or "given")
     note = " The published values are of one rank alone." if len(own(rows)) < len(rows) else ""
     return Figure(
@@ -185,7 +185,7 @@ def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
         title="Copy to the device and back, over size",
         kind=observed.kind,
         says=(
-            f"{words.begun(whose)}{'' if ranks == 1 else ' that copy at the same time'}, placement {place}. "
+            f"{words.begun(whose)}, placement {place}. "
             f"{' '.join(told)}{words.of_published(rows)}{note}{words.of_noise(rows)}"
         ),
         rows=rows,
