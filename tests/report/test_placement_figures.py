@@ -33,6 +33,16 @@ def test_every_rank_is_there_and_the_odd_one_is_named() -> None:
     assert ">rank 3<" in figure.svg
 
 
+def test_none_is_odd_where_all_scatter() -> None:
+    speeds = [13.4, 8.2, 15.5, 8.0, 16.1, 10.2, 16.0, 10.1]
+    ranks = [rank_copy(i, value, "in_order") for i, value in enumerate(speeds)]
+    figure = drawn(placement.figures, partition({"pingpong_in_order": ranks}, **ranked()))[
+        "placement-pageable"
+    ]
+    assert "In order: 8 ranks, median 10.2 GB/s, 8 to 16.1 GB/s." in figure.says
+    assert ">rank" not in figure.svg
+
+
 def test_ranks_on_cores_of_another_domain_are_compared_with_each_other() -> None:
     speeds = [18.0, 18.0, 18.0, 12.0, 12.0, 12.0]
     ranks = [rank_copy(i, value, "spread") for i, value in enumerate(speeds)]

@@ -13,8 +13,9 @@ from fabricheck.report.figures.rows import Row, own
 #: Heights in pixels: of one bar, of one rank's, and of axis and legend together.
 _BAR, _RANK, _AROUND = 30, 7, 62
 
-#: Widths in pixels: of the plot beside its labels, of a letter, and of what is kept free of them.
-_PLOT, _LETTER, _MARGIN = 230, 6.5, 14
+#: Widths in pixels: of the plot beside its labels, of a letter, of what is kept free of them, and
+#: by which the text of a rank with an odd number stands behind its neighbours'.
+_PLOT, _LETTER, _MARGIN, _ASIDE = 230, 6.5, 14, 46
 
 #: Where the core of a rank is, and the colours of bars for it: light and dark, so that grey print
 #: tells them too.
@@ -62,13 +63,18 @@ def grouped(rows: Sequence[Row], *, title: str = "GB/s per rank") -> str:
         legend=alt.Legend(symbolType="square", symbolOpacity=1, labelLimit=160, offset=6),
     )
     body = chart(mine, _KEYS).mark_bar(aria=False)
-    named = chart([row for row in mine if row["text"]], _KEYS)
-    texts = named.mark_text(align="left", dx=8, fontSize=11, aria=False)
+    # A text is higher than a bar: those of neighbours are beside each other.
+    named = [
+        chart([row for row in mine if row["text"] and row["rank"] % 2 == odd], _KEYS).mark_text(
+            align="left", dx=8 + _ASIDE * odd, fontSize=11, aria=False
+        )
+        for odd in (0, 1)
+    ]
     layers = [
         body.encode(x=x, y=y, yOffset=place, color=colour),
         *(layer.encode(y=y, yOffset=place) for layer in _whiskers(mine, title)),
         *(layer.encode(x=x, y=y, yOffset=place) for layer in _marks(rows, 12, 26)),
-        texts.encode(x=x, y=y, yOffset=place, text="text:N"),
+        *(texts.encode(x=x, y=y, yOffset=place, text="text:N") for texts in named),
     ]
     return finished(layers, _RANK * len(ranks) * len(labels) + _AROUND + 30)
 
@@ -121,5 +127,6 @@ def _texts(rows: Sequence[Row]) -> list[Row]:
 def _end(rows: Sequence[Row]) -> float:
     """Return where the axis ends, so that the longest text still fits behind the longest bar."""
     longest = max(len(row["text"]) for row in own(rows))
-    part = (_MARGIN + _LETTER * longest) / _PLOT
+    aside = _ASIDE if any(row["text"] and row.get("rank", 0) % 2 for row in own(rows)) else 0
+    part = (_MARGIN + _LETTER * longest + aside) / _PLOT
     return float(max(max(row["value"], row["high"] or 0) for row in rows) / (1 - part))

@@ -99,10 +99,12 @@ def median_of(values: Sequence[float]) -> float:
 def odd(values: Mapping[str, float]) -> dict[str, float]:
     """Return those that are far from the median of all, with their distance in percent.
 
-    Of two values nobody knows which is the odd one: none is.
+    They are odd where the others agree: where more than a third is far from the median, values
+    scatter and none is odd. So it is of two values, of which nobody knows which is the odd one.
     """
-    if len(values) < 3:
+    if not values:
         return {}
     middle = median_of(list(values.values()))
     away = {name: 100 * (value / middle - 1) for name, value in values.items()}
-    return {name: percent for name, percent in away.items() if abs(percent) > ODD_PERCENT}
+    found = {name: percent for name, percent in away.items() if abs(percent) > ODD_PERCENT}
+    return found if 3 * len(found) <= len(values) else {}
