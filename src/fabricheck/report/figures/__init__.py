@@ -6,9 +6,16 @@ from collections.abc import Callable, Iterator
 
 from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
+from fabricheck.report.figures import host, peer_curves, placement, rccl_curves, scaling, stream
 
 #: By section of the page what draws its figures, in order; each yields those that it has data for.
-SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {}
+SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
+    "Between host and device": (host.figures, scaling.figures),
+    "Placement of ranks": (placement.figures,),
+    "Between devices": (peer_curves.figures,),
+    "Collectives": (rccl_curves.figures,),
+    "A device's own memory": (stream.figures,),
+}
 
 
 def sections(observed: Observed) -> dict[str, list[Figure]]:

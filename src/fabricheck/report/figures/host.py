@@ -1,0 +1,135 @@
+"""Between host and device: the best of each interface, and its curve (the paper's figures 2, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from fabricheck.observed import Observed, Point
+from fabricheck.report.figure import Figure
+from fabricheck.report.figures import words
+from fabricheck.report.figures.bars import bars
+from fabricheck.report.figures.lines import curves
+from fabricheck.report.figures.rows import Row, of_point, of_value, own, scan
+from fabricheck.report.published import beside
+
+#: The directions, and what they are called.
+WAYS = {"h2d": "from host to device", "d2h": "from device to host"}
+
+
+@dataclass(frozen=True, eq=False)
+class Interface:
+    """One way for data to get from the host to a device or back.
+
+    select: what its series have, by direction. published: records of it, by direction; each is
+    of one direction and counts bytes once, as the series here.
+    """
+
+    label: str
+    select: Mapping[str, Mapping[str, str]]
+    published: Mapping[str, tuple[str, ...]]
+
+
+def _copy(memory: str) -> Mapping[str, Mapping[str, str]]:
+    return {way: {"experiment": "E2", "operation": way, "memory": memory} for way in WAYS}
+
+
+def _managed(to_device: str, to_host: str, movement: str) -> Mapping[str, Mapping[str, str]]:
+    one = {"experiment": "E3", "movement": movement}
+    return {"h2d": {**one, "operation": to_device}, "d2h": {**one, "operation": to_host}}
+
+
+#: Pages migrate to the host when it reads them: a kernel that writes pulls them to the device.
+INTERFACES = (
+    Interface("pinned copy", _copy("host-pinned"), {"h2d": ("paper-h2d-pinned",)}),
+    Interface(
+        "pageable copy",
+        _copy("host-pageable"),
+        {"h2d": ("epicure-lumi-single-h2d",), "d2h": ("epicure-lumi-single-d2h",)},
+    ),
+    Interface(
+        "zero-copy",
+        _managed("read", "write", "zero-copy"),
+        {"h2d": ("paper-h2d-managed-zerocopy",)},
+    ),
+    Interface(
+        "page migration",
+        _managed("read", "host-read", "page-migration"),
+        {"h2d": ("paper-h2d-managed-migration",)},
+    ),
+    Interface("prefetch", _managed("prefetch-h2d", "prefetch-d2h", "prefetch"), {}),
+)
+
+_LABELS = tuple(interface.label for interface in INTERFACES)
+
+
+def figures(observed: Observed) -> Iterator[Figure]:
+    """Yield bars and curves for both directions."""
+    for way, words_of_way in WAYS.items():
+        found = {
+            interface: points
+            for interface in INTERFACES
+            if (points := _of_first_device(observed, interface, way))
+        }
+        if found:
+            yield _best(observed, way, words_of_way, found)
+        curves_of = {one: line for one, points in found.items() if (line := scan(points))}
+        if curves_of:
+            yield _curves(observed, way, words_of_way, curves_of)
+
+
+def _of_first_device(observed: Observed, interface: Interface, way: str) -> list[Point]:
+    found = observed.select(role="single", **interface.select[way])
+    devices = [point.device for point in found if point.device is not None]
+    return [point for point in found if point.device == min(devices, default=None)]
+
+
+def _published(observed: Observed, interface: Interface, way: str) -> Iterator[Row]:
+    for value in beside(observed.node, *interface.published.get(way, ())):
+        yield of_value(interface.label, value)
+
+
+def _best(
+    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Point]]
+) -> Figure:
+    rows: list[Row] = []
+    for interface, points in found.items():
+        best = max(points, key=lambda point: point.median)
+        rows.append(of_point(interface.label, best))
+        rows += _published(observed, interface, way)
+    mine = own(rows)
+    top = max(mine, key=lambda row: row["value"])
+    parts = [
+        f"{row['series']} {words.amount(row['value'])} at {words.size(row['bytes'])}"
+        + ("" if row is top else f" ({100 * row['value'] / top['value']:.0f} % of the best)")
+        for row in mine
+    ]
+    says = f"The best of each interface, {title}, on device {mine[0]['devices']}: "
+    drawing = [{**row, "text": words.amount(row["value"], "")} for row in rows]
+    return Figure(
+        id=f"host-best-{way}",
+        title=f"Best of each interface, {title}",
+        kind=observed.kind,
+        says=f"{says}{words.listed(parts)}.{words.of_published(rows)}{words.of_noise(rows)}",
+        rows=rows,
+        svg=bars(drawing, known=_LABELS),
+    )
+
+
+def _curves(
+    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Point]]
+) -> Figure:
+    rows: list[Row] = []
+    for interface, points in found.items():
+        rows += [of_point(interface.label, point) for point in points]
+        rows += _published(observed, interface, way)
+    lines = [[row for row in own(rows) if row["series"] == one.label] for one in found]
+    told = " ".join(words.of_curve(line) for line in lines)
+    return Figure(
+        id=f"host-curves-{way}",
+        title=f"Interfaces over size, {title}",
+        kind=observed.kind,
+        says=f"{told}{words.of_published(rows)}{words.of_noise(rows)}",
+        rows=rows,
+        svg=curves(rows, known=_LABELS),
+    )

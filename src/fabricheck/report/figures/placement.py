@@ -1,0 +1,198 @@
+"""Where ranks sit: what each one copies in every placement, and over size (EPICURE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fabricheck.observed import Observed, Point
+from fabricheck.observed.point import largest
+from fabricheck.report.figure import Figure
+from fabricheck.report.figures import words
+from fabricheck.report.figures.bars import NEAR, REMOTE, UNKNOWN, grouped
+from fabricheck.report.figures.lines import curves
+from fabricheck.report.figures.rows import Row, median_of, odd, of_point, of_value, own
+from fabricheck.report.published import beside
+
+#: The placements of a node model in the order of the drawing, with the records of their ranks.
+#: These are of pageable memory, of a copy there and one back over the time of both, as ``both``.
+_PLACEMENTS: Mapping[str, tuple[str, ...]] = {
+    "right": ("epicure-lumi-multi8-correct-rank?", "epicure-leo-multi4-correct-rank?"),
+    "in_order": ("epicure-lumi-multi8-incorrect-rank?",),
+    "far": ("epicure-leo-multi4-incorrect-rank?",),
+    "spread": ("epicure-leo-multi4-spread-rank?",),
+    "shared_domain": (),
+    "half_right": ("epicure-lumi-half-correct-rank?",),
+    "half_rotated": ("epicure-lumi-half-incorrect-rank?",),
+    "shared_device": (),
+}
+
+_MEMORIES = {"host-pageable": "pageable", "host-pinned": "pinned"}
+
+#: The size curve of one rank alone, pageable, there and back.
+_SIZES = ("epicure-lumi-size-*", "epicure-lumi-single-full")
+
+#: The check of the size curve; all other checks of E6 are of one placement at one size.
+_SCAN = "pingpong_scan"
+
+
+def figures(observed: Observed) -> Iterator[Figure]:
+    """Yield bars for pageable and for pinned memory, and the size curve."""
+    found = observed.select(experiment="E6", operation="both")
+    for memory, name in _MEMORIES.items():
+        here = [one for one in found if one.memory == memory and one.check != _SCAN]
+        if here:
+            yield _bars(observed, name, here)
+    scans = [point for point in found if point.check == _SCAN]
+    if len({point.bytes for point in scans}) > 1:
+        yield _curve(observed, scans)
+
+
+def _rank(point: Point) -> int:
+    ranks = point.series.get("ranks") or [0]
+    return ranks[0]
+
+
+def _label(placement: str) -> str:
+    return placement.replace("_", " ")
+
+
+def _near(point: Point) -> str:
+    """Return whether the rank's core and its device are of one NUMA domain, as the run found.
+
+    A node model is not asked: a virtual machine may have other domains than its node.
+    """
+    ranks = {rank["rank"]: rank for rank in point.document.get("ranks") or ()}
+    devices = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
+    rank = ranks.get(_rank(point))
+    core = rank["numa_domain"] if rank else None
+    device = devices.get(point.device) if point.device is not None else None
+    if core is None or device is None:
+        return UNKNOWN
+    return NEAR if core == device else REMOTE
+
+
+def _bars(observed: Observed, memory: str, points: Sequence[Point]) -> Figure:
+    by_rank = largest(points, lambda point: (point.placement or "", _rank(point)))
+    known = [*_PLACEMENTS, *(name for name, _ in by_rank if name not in _PLACEMENTS)]
+    rows: list[Row] = []
+    told = []
+    for placement in dict.fromkeys(known):
+        ranks = {rank: point for (name, rank), point in by_rank.items() if name == placement}
+        if not ranks:
+            continue
+        label = _label(placement)
+        group = [
+            of_point(label, point, rank=rank, core=_near(point))
+            for rank, point in sorted(ranks.items())
+        ]
+        rows += group
+        told.append(_told(label, group))
+        if memory == "pageable":
+            rows += _published(observed, label, _PLACEMENTS.get(placement, ()))
+    mine = own(rows)
+    return Figure(
+        id=f"placement-{memory}",
+        title=f"Every rank of each placement, {memory} memory",
+        kind=observed.kind,
+        says=(
+            f"A copy to the device and one back, {memory} memory of {words.size(mine[0]['bytes'])},"
+            f" all ranks at once. {' '.join(told)}{_of_published(rows)}{words.of_noise(rows)}"
+        ),
+        rows=rows,
+        svg=grouped([{**row, "text": _odd_name(row, mine)} for row in rows]),
+    )
+
+
+def _published(observed: Observed, label: str, records: tuple[str, ...]) -> Iterator[Row]:
+    for value in beside(observed.node, *records):
+        rank = int(value.record.rpartition("rank")[2])
+        yield of_value(label, value, rank=rank, core="")
+
+
+def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
+    """Return the ranks far from those of the same placement that are as near to their device."""
+    found: dict[int, float] = {}
+    for core in {row["core"] for row in rows}:
+        same = {str(row["rank"]): row["value"] for row in rows if row["core"] == core}
+        found |= {int(rank): percent for rank, percent in odd(same).items()}
+    return dict(sorted(found.items()))
+
+
+def _odd_name(row: Row, rows: Sequence[Row]) -> str:
+    """Return the name that an odd rank's bar bears, else nothing."""
+    if row["kind"] not in ("measured", "simulated"):
+        return ""
+    same = [one for one in rows if one["series"] == row["series"]]
+    return f"rank {row['rank']}" if row["rank"] in _odd_ranks(same) else ""
+
+
+def _told(label: str, rows: Sequence[Row]) -> str:
+    values = [row["value"] for row in rows]
+    text = f"{words.begun(label)}: {len(rows)} ranks, median "
+    text += words.amount(median_of(values))
+    if max(values) > 1.005 * min(values):
+        text += f", {words.amount(min(values), '')} to {words.amount(max(values))}"
+    remote = [str(row["rank"]) for row in rows if row["core"] == REMOTE]
+    if remote:
+        whose = "all" if len(remote) == len(rows) else f"rank {words.listed(remote)}"
+        text += f", on cores of another domain: {whose}"
+    for rank, percent in _odd_ranks(rows).items():
+        way = "below" if percent < 0 else "above"
+        text += f"; rank {rank} is odd, {abs(percent):.0f} % {way} the ranks placed as it is"
+    return f"{text}."
+
+
+def _of_published(rows: Sequence[Row]) -> str:
+    """Return the range of the published ranks of each placement."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        if row["kind"] == "published":
+            values.setdefault(row["series"], []).append(row["value"])
+    parts = [
+        f"{label} {words.amount(min(found), '')} to {words.amount(max(found))}"
+        for label, found in values.items()
+    ]
+    return f" Published: {'; '.join(parts)}." if parts else ""
+
+
+def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
+    """Draw the slowest rank at each size: the one that the others wait for."""
+    rows: list[Row] = []
+    slowest: list[Row] = []
+    told = []
+    for memory, name in _MEMORIES.items():
+        here = [point for point in points if point.memory == memory]
+        if not here:
+            continue
+        rows += [of_point(name, point, rank=_rank(point)) for point in here]
+        at = {
+            size: min((one for one in here if one.bytes == size), key=lambda one: one.median)
+            for size in sorted({point.bytes for point in here})
+        }
+        line = [of_point(name, point, rank=_rank(point)) for point in at.values()]
+        slowest += line
+        told.append(words.of_curve(line))
+        if name == "pageable":
+            beside_it = [of_value(name, v, rank=None) for v in beside(observed.node, *_SIZES)]
+            rows += beside_it
+            slowest += beside_it
+    ranks = len({row["rank"] for row in own(rows)})
+    whose = f"slowest of {ranks} ranks at once" if ranks > 1 else "one rank alone"
+    place = _label(points[0].placement or "given")
+    note = " The published values are of one rank alone." if len(own(rows)) < len(rows) else ""
+    return Figure(
+        id="placement-curves",
+        title="Copy to the device and back, over size",
+        kind=observed.kind,
+        says=(
+            f"{words.begun(whose)}, placement {place}. "
+            f"{' '.join(told)}{words.of_published(rows)}{note}{words.of_noise(rows)}"
+        ),
+        rows=rows,
+        svg=curves(
+            slowest,
+            title=f"GB/s, {whose}",
+            known=("pinned", "pageable"),
+            published="published, one rank alone",
+        ),
+    )

@@ -1,0 +1,250 @@
+"""STREAM in a device's own memory: over size, by threads per block, and device by device (JSC)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import altair as alt
+
+from fabricheck.observed import Observed, Point
+from fabricheck.observed.point import largest
+from fabricheck.report.figure import PALETTE, Figure
+from fabricheck.report.figures import axes, words
+from fabricheck.report.figures.charts import chart, finished
+from fabricheck.report.figures.lines import curves
+from fabricheck.report.figures.rows import (
+    Row,
+    by_check,
+    median_of,
+    odd,
+    of_point,
+    of_value,
+    own,
+    scan,
+)
+from fabricheck.report.published import beside
+
+#: The kernels in STREAM's order, with the records of each: GB/s of read and written bytes.
+_KERNELS: Mapping[str, tuple[str, ...]] = {
+    "copy": ("paper-stream-local", "jsc-copy", "jsc-a100-copy"),
+    "scale": (),
+    "add": (),
+    "triad": ("jsc-triad", "jsc-a100-triad", "jsc-*-triad-final"),
+}
+
+#: Threads per block of the curves, where a scan has several: JSC's choice.
+_BLOCK = 256
+
+#: Sizes below are left out of the heat map's drawing, not of its data: launching decides there.
+_SMALLEST = 1 << 16
+
+#: The part of the best block's bandwidth at which the heat map's colours begin.
+_WORST = 70
+
+_AXIS = "GB/s, read + written"
+
+_DRAWN = ("series", "kind", "devices", "value", "low", "high")
+
+
+def figures(observed: Observed) -> Iterator[Figure]:
+    """Yield the curves, a heat map for each kernel with several block sizes, and the devices."""
+    found = observed.select(experiment="E1", role="single", operation=set(_KERNELS))
+    first = min((point.device or 0 for point in found), default=0)
+    of_first = by_check(point for point in found if point.device == first)
+    scans = max(of_first, key=lambda run: (len({p.bytes for p in run}), len(run)), default=[])
+    lines = {name: line for name in _KERNELS if (line := _line(scans, name))}
+    if lines:
+        yield _curves(observed, lines)
+    for name in _KERNELS:
+        points = [point for point in scans if point.operation == name]
+        if len({point.block for point in points}) > 1 and len({p.bytes for p in points}) > 1:
+            yield _heat_map(observed, name, points)
+    devices = max((_by_device(points) for points in by_check(found)), key=len, default={})
+    if len({device for _, device in devices}) > 1:
+        yield _devices(observed, list(devices.values()))
+
+
+def _by_device(points: Sequence[Point]) -> Mapping[tuple[str, int], Point]:
+    """Return a run's largest size by kernel and device: another run may have another size."""
+    return largest(points, lambda point: (point.operation, point.device or 0))
+
+
+def _line(points: Sequence[Point], name: str) -> list[Point]:
+    """Return the curve of a kernel with the preferred block size, or with its first one."""
+    own_points = [point for point in points if point.operation == name]
+    blocks = sorted({point.block or 0 for point in own_points})
+    block = _BLOCK if _BLOCK in blocks else next(iter(blocks), 0)
+    return scan(point for point in own_points if (point.block or 0) == block)
+
+
+def _curves(observed: Observed, lines: Mapping[str, Sequence[Point]]) -> Figure:
+    rows: list[Row] = []
+    told = []
+    for name, points in lines.items():
+        line = [of_point(name, point, threads_per_block=point.block) for point in points]
+        rows += line
+        told.append(words.of_curve(line))
+        rows += [
+            of_value(name, value, threads_per_block=None)
+            for value in beside(observed.node, *_KERNELS[name])
+        ]
+    blocks = sorted({row["threads_per_block"] for row in own(rows)})
+    with_blocks = words.listed(map(str, blocks))
+    return Figure(
+        id="stream-curves",
+        title="STREAM in a device's own memory, over size",
+        kind=observed.kind,
+        says=(
+            f"Device {rows[0]['devices']}, {with_blocks} threads a block. {' '.join(told)}"
+            f"{words.of_published(rows)}{words.of_noise(rows)}"
+        ),
+        rows=rows,
+        svg=curves(
+            rows,
+            title=_AXIS,
+            known=tuple(_KERNELS),
+            size_title="size of one array",
+            logarithmic=True,
+        ),
+    )
+
+
+def _heat_map(observed: Observed, name: str, points: Sequence[Point]) -> Figure:
+    cells = largest(points, lambda point: (point.bytes, point.block or 0))
+    best = {
+        size: max(point.median for (of, _), point in cells.items() if of == size)
+        for size, _ in cells
+    }
+    rows = [
+        of_point(
+            name,
+            point,
+            threads_per_block=block,
+            percent_of_best=100 * point.median / best[size],
+        )
+        for (size, block), point in sorted(cells.items())
+    ]
+    largest_size = max(best)
+    last = [row for row in rows if row["bytes"] == largest_size]
+    top = max(last, key=lambda row: row["value"])
+    bottom = min(last, key=lambda row: row["value"])
+    return Figure(
+        id=f"stream-blocks-{name}",
+        title=f"STREAM {name} by threads per block and size",
+        kind=observed.kind,
+        says=(
+            f"At {words.size(largest_size)}, {top['threads_per_block']} threads a block are best "
+            f"with {words.amount(top['value'])}, and {bottom['threads_per_block']} least with "
+            f"{words.amount(bottom['value'])}, {bottom['percent_of_best']:.1f} % of it. Colours "
+            f"are percent of the best block of the same size; drawn from {words.size(_SMALLEST)} "
+            f"on.{words.of_noise(rows)}"
+        ),
+        rows=rows,
+        svg=_cells([row for row in rows if row["bytes"] >= _SMALLEST] or rows),
+    )
+
+
+def _cells(rows: Sequence[Row]) -> str:
+    """Draw sizes below each other, so that a phone has room for the values in the cells."""
+    values = [
+        {
+            "size": words.size(row["bytes"]),
+            "block": row["threads_per_block"],
+            "percent": row["percent_of_best"],
+            "text": words.amount(row["value"], ""),
+        }
+        for row in rows
+    ]
+    sizes = list(dict.fromkeys(value["size"] for value in values))
+    base = chart(values, ("size", "block", "percent", "text")).encode(
+        x=alt.X("block:O", title="threads per block", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("size:N", title="size of one array", sort=sizes),
+    )
+    scale = alt.Scale(domain=[_WORST, 100], range=["#f7fbff", "#6baed6"], clamp=True)
+    legend = alt.Legend(gradientLength=120, orient="top", offset=4)
+    cells = base.mark_rect(stroke="white", aria=False).encode(
+        color=alt.Color("percent:Q", title="% of the best", scale=scale, legend=legend)
+    )
+    text = base.mark_text(fontSize=10, aria=False).encode(text="text:N")
+    return finished([cells, text], 14 * len(sizes) + 90)
+
+
+def _devices(observed: Observed, points: Sequence[Point]) -> Figure:
+    rows: list[Row] = []
+    told, odd_rows = [], []
+    for name in _KERNELS:
+        mine = [
+            of_point(name, point)
+            for point in sorted(points, key=lambda point: point.device or 0)
+            if point.operation == name
+        ]
+        if not mine:
+            continue
+        values = {row["devices"]: row["value"] for row in mine}
+        told.append(
+            f"{words.begun(name)}: median {words.amount(median_of(list(values.values())))}"
+            f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
+            f"{words.amount(max(values.values()))}"
+        )
+        for device, percent in odd(values).items():
+            told[-1] += f"; device {device} is odd, {percent:+.0f} %"
+            odd_rows += [row for row in mine if row["devices"] == device]
+        told[-1] += "."
+        rows += mine
+        rows += [of_value(name, value) for value in beside(observed.node, *_KERNELS[name])]
+    return Figure(
+        id="stream-devices",
+        title="STREAM in the memory of every device",
+        kind=observed.kind,
+        says=(
+            f"{' '.join(told)} The axis does not begin at zero."
+            f"{words.of_published(rows)}{words.of_noise(rows)}"
+        ),
+        rows=rows,
+        svg=_strip(rows, odd_rows),
+    )
+
+
+def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> str:
+    """Draw a line of marks for each device, the kernels below each other in it."""
+    mine = own(rows)
+    names = [name for name in _KERNELS if any(row["series"] == name for row in mine)]
+    devices = list(dict.fromkeys(row["devices"] for row in mine))
+    ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end]
+    x = alt.X(
+        "value:Q",
+        title=_AXIS,
+        scale=alt.Scale(domain=[0.9 * min(ends), 1.1 * max(ends)], nice=True, zero=False),
+        axis=alt.Axis(tickCount=5),
+    )
+    values = [row for row in rows if row not in mine]
+    lines = ["published", *devices] if values else devices
+    y = alt.Y("devices:N", title="device", sort=lines, scale=alt.Scale(domain=lines))
+    place = alt.YOffset("series:N", scale=alt.Scale(domain=names))
+    colour = alt.Color(
+        "series:N",
+        title="in each device from above",
+        scale=alt.Scale(domain=names, range=[PALETTE[list(_KERNELS).index(n)] for n in names]),
+        legend=alt.Legend(symbolType="circle", symbolOpacity=1, columns=4, offset=6),
+    )
+    shape = axes.shape(row["kind"] for row in rows)
+    layers: list[alt.Chart] = []
+    if values:
+        rules = chart(values, _DRAWN).mark_rule(opacity=0.7, aria=False)
+        layers.append(rules.encode(x=x, color=colour))
+        marks = chart([{**row, "devices": "published"} for row in values], _DRAWN).mark_point(
+            size=70, filled=True, opacity=1, stroke="black", strokeWidth=0.8, aria=False
+        )
+        layers.append(marks.encode(x=x, y=y, yOffset=place, color=colour, shape=shape))
+    whiskers = [row for row in mine if row["low"] is not None]
+    if whiskers:
+        rules = chart(whiskers, _DRAWN).mark_rule(strokeWidth=2, aria=False)
+        low = alt.X("low:Q", title=_AXIS)
+        layers.append(rules.encode(x=low, x2="high:Q", y=y, yOffset=place, color=colour))
+    points = chart(mine, _DRAWN).mark_point(size=28, filled=True, opacity=1, aria=False)
+    layers.append(points.encode(x=x, y=y, yOffset=place, color=colour, shape=shape))
+    if odd_rows:
+        names_of_odd = chart([{**row, "text": "odd"} for row in odd_rows], (*_DRAWN, "text"))
+        texts = names_of_odd.mark_text(align="left", dx=6, fontSize=10, aria=False)
+        layers.append(texts.encode(x=x, y=y, yOffset=place, text="text:N"))
+    return finished(layers, 8 * len(names) * len(lines) + 110)

@@ -1,0 +1,124 @@
+"""Figures between host and device: bars, curves, several devices at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import factories
+from fabricheck.report.figures import host, scaling
+from figure_runs import GIB, MIB, copies, drawn, partition, values
+
+PINNED = {64 << 10: 5.0, MIB: 20.0, GIB: 28.0}
+PAGEABLE = {64 << 10: 5.7, 128 << 10: 3.7, GIB: 25.0}
+
+
+def runs() -> dict[str, list[dict[str, Any]]]:
+    managed = {"bytes": GIB, "movement": "page-migration"}
+    return {
+        "memcpy_scan": [*copies("host-pinned", PINNED), *copies("host-pageable", PAGEABLE)],
+        "managed_migration": [
+            factories.managed_copy("read", value=2.8, **managed),
+            factories.managed_copy("write", value=2.9, **managed),
+            factories.managed_copy("host-read", value=1.9, **managed),
+        ],
+    }
+
+
+def test_bars_have_the_best_of_each_interface() -> None:
+    figure = drawn(host.figures, partition(runs()))["host-best-h2d"]
+    assert values(figure) == {
+        "pinned copy": [28.0],
+        "pageable copy": [25.0],
+        "page migration": [2.8],
+    }
+    assert "page migration 2.8 GB/s at 1 GiB (10 % of the best)" in figure.says
+
+
+def test_pages_that_a_kernel_writes_do_not_go_to_the_host() -> None:
+    figure = drawn(host.figures, partition(runs()))["host-best-d2h"]
+    assert values(figure) == {"page migration": [1.9]}
+
+
+def test_curves_say_where_they_saturate_and_fall() -> None:
+    figure = drawn(host.figures, partition(runs()))["host-curves-h2d"]
+    assert values(figure) == {
+        "pinned copy": list(PINNED.values()),
+        "pageable copy": list(PAGEABLE.values()),
+    }, "one size of migration is no curve"
+    assert "Pinned copy: 28 GB/s at 1 GiB, 90 % of its greatest from 1 GiB on." in figure.says
+    assert "falls from 5.7 GB/s at 64 KiB to 3.7 GB/s at 128 KiB" in figure.says
+
+
+def test_a_curve_is_of_one_run() -> None:
+    found = runs()
+    found["memcpy_near"] = copies("host-pinned", {2 * GIB: 99.0})
+    figure = drawn(host.figures, partition(found))["host-curves-h2d"]
+    assert values(figure)["pinned copy"] == list(PINNED.values())
+
+
+@pytest.mark.parametrize("node", ["h200", "mi250", None])
+def test_published_values_are_beside_such_nodes_only(node: str | None) -> None:
+    at_home = drawn(host.figures, partition(runs()))["host-best-h2d"]
+    assert values(at_home, "published") == {
+        "pinned copy": [28.3],
+        "pageable copy": [pytest.approx(25.2833)],
+        "page migration": [2.8],
+    }
+    elsewhere = drawn(host.figures, partition(runs(), node))["host-best-h2d"]
+    assert {row["kind"] for row in elsewhere.rows} == {"simulated"}
+    assert "published" not in elsewhere.says + elsewhere.svg
+
+
+def test_sizes_that_are_not_published_stay_empty() -> None:
+    figure = drawn(host.figures, partition(runs()))["host-curves-h2d"]
+    sizes = {row["record"]: row["bytes"] for row in figure.rows if row["kind"] == "published"}
+    assert sizes["paper-h2d-pinned"] is None
+    assert sizes["epicure-lumi-single-h2d"] == 128 * MIB
+
+
+def concurrent(*sets: tuple[tuple[int, ...], float]) -> dict[str, list[dict[str, Any]]]:
+    pinned = factories.place("host-pinned", None, 0)
+    return {
+        "stream_concurrent": [
+            factories.series(
+                [value],
+                experiment="E5",
+                role="sum" if len(devices) > 1 else "single",
+                device=None if len(devices) > 1 else devices[0],
+                device_set=list(devices),
+                source=pinned,
+                destination=pinned,
+                host_clock=None,
+            )
+            for devices, value in sets
+        ]
+    }
+
+
+def test_sums_have_their_percentage_of_all_links() -> None:
+    sets = (((0,), 51.0), ((0, 1), 52.0), ((0, 4), 100.0), (tuple(range(8)), 200.0))
+    found = drawn(scaling.figures, partition(concurrent(*sets)))
+    two = found["host-two-devices"]
+    percent = {row["series"]: row["percent_of_peak"] for row in two.rows if row["n"]}
+    assert percent == {
+        "1 device": pytest.approx(100 * 51 / 72),
+        "2, one package": pytest.approx(100 * 52 / 144),
+        "2, spread": pytest.approx(100 * 100 / 144),
+    }
+    assert values(two, "derived") == {"2, one package": [51.0], "2, spread": [102.0]}
+    everything = found["host-scaling"]
+    assert values(everything) == {"1 device": [51.0], "2, spread": [100.0], "all devices": [200.0]}
+    assert "all devices (0, 1, 2, 3, 4, 5, 6, 7) 200 GB/s, 3.92 times the first" in everything.says
+    assert "all devices" not in values(everything, "derived"), "its base, four devices, is missing"
+
+
+def test_without_a_node_model_there_is_no_percentage() -> None:
+    found = drawn(scaling.figures, partition(concurrent(((0,), 30.0), ((0, 1), 45.0)), node=None))
+    assert list(found) == ["host-scaling"]
+    assert {row["percent_of_peak"] for row in found["host-scaling"].rows} == {None}
+
+
+def test_one_set_is_no_scaling() -> None:
+    assert not drawn(scaling.figures, partition(concurrent(((0,), 30.0))))

@@ -1,0 +1,85 @@
+"""The figures of the recorded session of two H200, all of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fabricheck.observed import Observed, observe
+from fabricheck.report.figure import WIDTH, Figure
+from fabricheck.report.figures import (
+    host,
+    peer_curves,
+    placement,
+    rccl_curves,
+    scaling,
+    stream,
+)
+from fabricheck.results.folder import ResultsFolder
+
+FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+DRAWERS = (host, scaling, peer_curves, placement, stream, rccl_curves)
+
+
+@pytest.fixture(scope="module")
+def observed() -> Observed:
+    folder = ResultsFolder(FOLDER)
+    session = folder.latest()
+    (found,) = observe(session, folder.entries(session))
+    return found
+
+
+@pytest.fixture(scope="module")
+def figures(observed: Observed) -> list[Figure]:
+    return [figure for drawer in DRAWERS for figure in drawer.figures(observed)]
+
+
+def test_each_kind_of_figure_is_there(figures: list[Figure]) -> None:
+    assert {figure.id for figure in figures} >= {
+        "host-best-h2d",
+        "host-curves-d2h",
+        "host-scaling",
+        "placement-pageable",
+        "placement-curves",
+        "collectives-bus-bandwidth",
+        "stream-curves",
+        "stream-blocks-triad",
+        "stream-devices",
+    }
+
+
+def test_data_are_the_documents_medians(observed: Observed, figures: list[Figure]) -> None:
+    known = {
+        (point.check, point.operation, point.bytes, point.median, point.interval)
+        for point in observed.points
+    }
+    for figure in figures:
+        for row in figure.rows:
+            interval = None if row["low"] is None else (row["low"], row["high"])
+            value = (row["check"], row["operation"], row["bytes"], row["value"], interval)
+            assert value in known, figure.id
+        assert figure.csv.count("\n") == len(figure.rows) + 1
+        assert len({tuple(row) for row in figure.rows}) == 1, "the same columns in every row"
+
+
+def test_names_are_those_of_files_and_of_one_figure(figures: list[Figure]) -> None:
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", figure.id) for figure in figures)
+    assert len({figure.id for figure in figures}) == len(figures)
+    assert len({figure.title for figure in figures}) == len(figures)
+
+
+def test_drawings_fit_a_phone(figures: list[Figure]) -> None:
+    for figure in figures:
+        width = re.search(r'<svg[^>]* width="([\d.]+)"', figure.svg)
+        assert width and float(width[1]) <= WIDTH, figure.id
+        assert len(figure.svg) < 60_000, figure.id
+        letters = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', figure.svg)]
+        assert letters and min(letters) >= 10, figure.id
+
+
+def test_nothing_gives_no_figure() -> None:
+    empty = Observed("h200:x2", (), (), None)
+    assert [figure for drawer in DRAWERS for figure in drawer.figures(empty)] == []
