@@ -1,10 +1,32 @@
 """The findings of the documents as rules over results: reproduced, refuted, or not testable."""
 
-from fabricheck.claims import local
+from fabricheck.claims import (
+    accesses,
+    collectives,
+    latencies,
+    links,
+    local,
+    message_tiers,
+    messages,
+    peers,
+    right_data,
+    subsets,
+)
 from fabricheck.claims.evaluate import evaluate
 from fabricheck.claims.model import Claim, Finding, NotTestable, Number, Verdict
 
 #: Every claim, in the order of the experiments.
-CLAIMS: tuple[Claim, ...] = (*local.CLAIMS,)
+CLAIMS: tuple[Claim, ...] = (
+    *local.CLAIMS,
+    *peers.CLAIMS,
+    *latencies.CLAIMS,
+    *accesses.CLAIMS,
+    *messages.CLAIMS,
+    *message_tiers.CLAIMS,
+    *collectives.CLAIMS,
+    *right_data.CLAIMS,
+    *links.CLAIMS,
+    *subsets.CLAIMS,
+)
 
 __all__ = ["CLAIMS", "Claim", "Finding", "NotTestable", "Number", "Verdict", "evaluate"]
