@@ -5,20 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from fabricheck.claims import needs
-from fabricheck.claims.between import (
-    DUAL,
-    QUAD,
-    SINGLE,
-    accesses,
-    computed,
-    ends,
-    middle,
-    middle_number,
-    of_classes,
-    span,
-)
-from fabricheck.claims.model import Claim, Finding, verdict
-from fabricheck.claims.stated import published_number, stated
+from fabricheck.claims.between import DUAL, QUAD, SINGLE, accesses, middle_number, of_classes, span
+from fabricheck.claims.judging import high, low, middle
+from fabricheck.claims.model import Claim, Finding, computed, verdict
+from fabricheck.claims.published import value
 from fabricheck.observed import Observed, Point
 
 #: LUMI accepts its nodes with kernels' rates over these links within 5 %, 2 points of 43.
@@ -40,7 +30,7 @@ def _tiers(observed: Observed) -> tuple[list[Point], list[Point], list[Point]]:
 def _three_tiers(observed: Observed) -> Finding:
     tiers = _tiers(observed)
     holds = all(
-        min(ends(one)[0] for one in wider) >= NEXT_TIER * max(ends(one)[1] for one in narrower)
+        min(low(one) for one in wider) >= NEXT_TIER * max(high(one) for one in narrower)
         for narrower, wider in pairwise(tiers)
     )
     spans = [f"{kind.name} {span(tier)}" for kind, tier in zip(_CLASSES, tiers, strict=True)]
@@ -57,7 +47,7 @@ def _three_tiers(observed: Observed) -> Finding:
 def _part_of_peak(observed: Observed) -> Finding:
     tiers = _tiers(observed)
     node = needs.tiers(observed)
-    least, most = stated("paper-stream-p2p-pct-low"), stated("paper-stream-p2p-pct-high")
+    least, most = value("paper-stream-p2p-pct-low"), value("paper-stream-p2p-pct-high")
     holds, texts, numbers = True, [], []
     for kind, tier in zip(_CLASSES, tiers, strict=True):
         both_ways = 2 * node.peer_peak_gbs(*(tier[0].pair or (0, 0)))
@@ -69,8 +59,6 @@ def _part_of_peak(observed: Observed) -> Finding:
         holds,
         f"copies by kernel reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
         *numbers,
-        published_number("of the peak, least", "paper-stream-p2p-pct-low"),
-        published_number("of the peak, most", "paper-stream-p2p-pct-high"),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 from fabricheck.claims import needs
-from fabricheck.claims.model import NotTestable, Number
+from fabricheck.claims.judging import high, low, middle
+from fabricheck.claims.model import NotTestable, Number, computed, number
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.observed import Observed, Pair, Point
 from fabricheck.observed.point import largest
@@ -107,37 +107,16 @@ def of_classes(
     return [found[wanted] for wanted in classes]
 
 
-def middle(points: Iterable[Point]) -> float:
-    """Return the median of the points' medians."""
-    return statistics.median(point.median for point in points)
-
-
 def middle_number(what: str, points: Sequence[Point]) -> Number:
     """Return the median of some series; of a single one with its interval."""
-    interval = points[0].interval if len(points) == 1 else None
-    first = points[0]
-    return Number(what, middle(points), first.unit, first.clock, interval, len(points) > 1)
-
-
-def computed(what: str, value: float, unit: str, like: Point) -> Number:
-    """Return a number that was computed of several, of the kind that ``like`` is."""
-    return Number(what, value, unit, like.clock, None, True)
-
-
-def ends(point: Point) -> tuple[float, float]:
-    """Return the ends of the interval of the median; twice the median where there is none."""
-    return point.interval or (point.median, point.median)
+    if len(points) == 1:
+        return number(what, points[0])
+    return computed(what, middle(points), points[0].unit, points[0])
 
 
 def within(point: Point, least: float, most: float) -> bool:
     """Whether a median may lie in a range: its interval touches it."""
-    low, high = ends(point)
-    return low <= most and high >= least
-
-
-def below(point: Point, other: Point) -> bool:
-    """Whether a median is below another one, and not by its scatter only: intervals apart."""
-    return ends(point)[1] < ends(other)[0]
+    return low(point) <= most and high(point) >= least
 
 
 def named(points: Iterable[Point], most: int = 3) -> str:

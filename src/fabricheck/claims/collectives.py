@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Iterable
 
 from fabricheck.claims import needs
-from fabricheck.claims.between import below, computed, ends, latencies
-from fabricheck.claims.model import Claim, Finding, NotTestable, number, verdict
-from fabricheck.claims.stated import published_number, stated
+from fabricheck.claims.between import latencies
+from fabricheck.claims.judging import above, high, low
+from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.claims.published import value
 from fabricheck.observed import Observed, Point
 
 #: Collectives of one pass, and of two: one that gathers, one that spreads.
@@ -16,6 +17,8 @@ ONE_PASS, TWO_PASSES = ("reduce", "bcast"), ("allreduce", "reduce_scatter", "all
 EVERY = (*ONE_PASS, *TWO_PASSES)
 #: The document gives no number for "close to the bound"; within a fifth is taken for it.
 CLOSE = 0.20
+#: What is left of a size that was rounded down for the ranks, at least.
+ROUNDED = 0.99
 
 #: An operation and the number of devices.
 Key = tuple[str, int]
@@ -23,7 +26,7 @@ Key = tuple[str, int]
 
 def _rccl(observed: Observed) -> dict[Key, Point]:
     """Return RCCL's times of one size, out of place where both are there."""
-    found = observed.select(experiment="E11", unit="us", role="single", bytes=_size())
+    found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
     needs.some(found, f"collectives of RCCL of {_size() >> 20} MiB", "E11")
     return _by_key(sorted(found, key=lambda one: bool(one.series.get("in_place"))))
 
@@ -32,11 +35,17 @@ def _mpi(observed: Observed) -> dict[Key, Point]:
     """Return MPI's times of one size, by the program mpi, where it has none by OSU."""
     found = [
         one
-        for one in observed.select(experiment="E10", unit="us", role="single", bytes=_size())
+        for one in _of_size(observed.select(experiment="E10", unit="us", role="single"))
         if one.series["source"]["memory"] == "device"
     ]
     needs.some(found, f"collectives of MPI of {_size() >> 20} MiB on memory of devices", "E10")
     return _by_key(sorted(found, key=lambda one: one.program != "mpi"))
+
+
+def _of_size(points: Iterable[Point]) -> list[Point]:
+    """Return those of the paper's size; RCCL's tests round it down to a multiple of the ranks."""
+    size = _size()
+    return [one for one in points if ROUNDED * size <= one.bytes <= size]
 
 
 def _by_key(points: Iterable[Point]) -> dict[Key, Point]:
@@ -47,7 +56,7 @@ def _by_key(points: Iterable[Point]) -> dict[Key, Point]:
 
 
 def _size() -> int:
-    return int(stated("paper-coll-size"))
+    return int(value("paper-coll-size"))
 
 
 def _rccl_faster(observed: Observed) -> Finding:
@@ -76,7 +85,6 @@ def _rccl_faster(observed: Observed) -> Finding:
         f"MPI's time ({programs}) over that of {like.program} is {listed}, the median over "
         f"{counts[0]} to {counts[-1]} devices; published is that RCCL is faster in all but bcast.",
         *(computed(f"{name}, MPI over RCCL", ratios[name], "ratio", like) for name in EVERY),
-        published_number("collectives in which RCCL is faster", "paper-coll-rccl-vs-mpi"),
     )
 
 
@@ -90,7 +98,7 @@ def _falls_at_eight(observed: Observed) -> Finding:
             f"the session has no RCCL with seven and with eight devices of "
             f"{', '.join(dict.fromkeys(lacking))} (E11)"
         )
-    falls = [name for name in names if below(rccl[name, 8], rccl[name, 7])]
+    falls = [name for name in names if above(rccl[name, 7], rccl[name, 8])]
     texts = [f"{name} {rccl[name, 7].median:.1f} to {rccl[name, 8].median:.1f}" for name in names]
     return verdict(
         len(falls) == len(names),
@@ -108,7 +116,7 @@ def _grows_beyond_two(observed: Observed) -> Finding:
         raise NotTestable(
             f"the session has no RCCL with two and with more devices of {', '.join(lacking)} (E11)"
         )
-    not_slower = [key for key in more if not below(rccl[key[0], 2], rccl[key])]
+    not_slower = [key for key in more if not above(rccl[key], rccl[key[0], 2])]
     texts = [
         f"{name} {rccl[name, 2].median:.1f} with two and at least "
         f"{min(rccl[key].median for key in more if key[0] == name):.1f} with more"
@@ -137,7 +145,7 @@ def _not_below_bound(observed: Observed) -> Finding:
             continue
     needs.some(points, f"collectives of {_size() >> 20} MiB on memory of devices", "E10, E11")
     over = [one.median / (_passes(one.operation) * least.median) for one in points]
-    fast = [one for one in points if ends(one)[1] < _passes(one.operation) * ends(least)[0]]
+    fast = [one for one in points if high(one) < _passes(one.operation) * low(least)]
     nearest = points[over.index(min(over))]
     told = ", ".join(f"{one.operation} {one.median:.1f} us ({one.program})" for one in fast[:3])
     return verdict(
@@ -149,8 +157,6 @@ def _not_below_bound(observed: Observed) -> Finding:
         number("bound of one pass", least),
         computed("bound of two passes", 2 * least.median, "us", least),
         number(f"nearest to its bound, {nearest.operation}, {nearest.ranks} devices", nearest),
-        published_number("bound of one pass", "paper-coll-bound-1"),
-        published_number("bound of two passes", "paper-coll-bound-2"),
     )
 
 
@@ -167,7 +173,6 @@ def _close_to_bound(observed: Observed) -> Finding:
         f"{len(two)}; twice the least latency of a copy is {bound:.1f}.",
         number(f"{lowest.operation}, two devices", lowest),
         computed("twice the least latency", bound, "us", least),
-        published_number("lowest of two devices", "paper-rccl-2thr"),
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fabricheck.claims.model import NOT_TESTABLE, Claim, Finding, NotTestable, Verdict
+from fabricheck.claims.model import NOT_TESTABLE, Claim, Finding, NotTestable, Number, Verdict
+from fabricheck.claims.published import number
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed
 
@@ -12,12 +13,14 @@ from fabricheck.observed import Observed
 def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
     """Yield a verdict for each claim."""
     for claim in claims:
+        published: tuple[Number, ...] = ()
         try:
+            published = tuple(number(record) for record in claim.records)
             finding = claim.judge(observed)
         except NotTestable as lacking:
             finding = Finding(NOT_TESTABLE, str(lacking))
         fitted = tuple(_fitted(claim, observed.node)) if observed.simulated else ()
-        yield Verdict(claim, observed.where, observed.kind, finding, fitted)
+        yield Verdict(claim, observed.where, observed.kind, finding, fitted, published)
 
 
 def _fitted(claim: Claim, node: NodeModel | None) -> Iterator[str]:

@@ -8,9 +8,6 @@ from fabricheck.claims import needs
 from fabricheck.claims.between import (
     QUAD,
     SINGLE,
-    below,
-    computed,
-    ends,
     every_pair,
     latencies,
     middle_number,
@@ -19,8 +16,9 @@ from fabricheck.claims.between import (
     span,
     within,
 )
-from fabricheck.claims.model import Claim, Finding, NotTestable, number, verdict
-from fabricheck.claims.stated import published_number, stated
+from fabricheck.claims.judging import above, high, low
+from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.claims.published import value
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed, Point
 
@@ -33,19 +31,18 @@ _PARTS = ("simulation.copy_start_us", "simulation.copy_hop_us", "simulation.copy
 
 def _lowest_over_one_link(observed: Observed) -> Finding:
     _, points, single, _ = _all(observed)
-    most = stated("paper-p2p-lat-single")
-    slow = [one for one in single if ends(one)[0] >= most]
+    most = value("paper-p2p-lat-single")
+    slow = [one for one in single if low(one) >= most]
     others = [one for one in points if one not in single]
-    low = [one for one in others if ends(one)[1] < most]
+    quick = [one for one in others if high(one) < most]
     least = min(others, key=_median)
     return verdict(
-        not slow and not low,
+        not slow and not quick,
         f"over one direct link latencies are {span(single)}, of all other pairs {least.median:.1f} "
         f"us at least; published is that the former alone are below {most:g} us.",
         middle_number("one direct link, median", single),
         number("one direct link, greatest", max(single, key=_median)),
         number("other pairs, least", least),
-        published_number("one direct link, below", "paper-p2p-lat-single"),
     )
 
 
@@ -53,18 +50,16 @@ def _within_a_package(observed: Observed) -> Finding:
     _, points, _, _ = _all(observed)
     node = needs.tiers(observed)
     inside = [one for one in points if one.pair and node.link_class(*one.pair) == QUAD]
-    least, most = stated("paper-p2p-lat-samegpu-low"), stated("paper-p2p-lat-samegpu-high")
+    least, most = value("paper-p2p-lat-samegpu-low"), value("paper-p2p-lat-samegpu-high")
     out = [one for one in inside if not within(one, least * (1 - ALIKE), most * (1 + ALIKE))]
     lowest = min(points, key=_median)
-    lower = any(below(lowest, one) for one in inside)
+    lower = any(above(one, lowest) for one in inside)
     return verdict(
         not out and lower,
         f"within a package latencies are {span(inside)}, published are {least:g} to {most:g}; the "
         f"lowest of all is {named([lowest])}.",
         middle_number("within a package, median", inside),
         number("lowest of all", lowest),
-        published_number("within a package, least", "paper-p2p-lat-samegpu-low"),
-        published_number("within a package, most", "paper-p2p-lat-samegpu-high"),
     )
 
 
@@ -73,25 +68,23 @@ def _outliers(observed: Observed) -> Finding:
     if not detours:
         raise NotTestable(f"on {node.name} no widest path is longer than the shortest one")
     rest = [one for one in points if one not in detours]
-    least, most = stated("paper-p2p-lat-outlier-low"), stated("paper-p2p-lat-outlier-high")
+    least, most = value("paper-p2p-lat-outlier-low"), value("paper-p2p-lat-outlier-high")
     out = [one for one in detours if not within(one, least * (1 - ALIKE), most * (1 + ALIKE))]
     first, last = min(detours, key=_median), max(rest, key=_median)
     names = " and ".join(f"{a}-{b}" for a, b in node.detour_pairs)
     return verdict(
-        not out and below(last, first),
+        not out and above(first, last),
         f"{names}, the pairs whose widest path is not the shortest, have {span(detours)}, "
         f"published are {least:g} to {most:g}; the others reach {named([last])}.",
         middle_number(f"{names}, median", detours),
         number("other pairs, greatest", last),
-        published_number("outliers, least", "paper-p2p-lat-outlier-low"),
-        published_number("outliers, most", "paper-p2p-lat-outlier-high"),
     )
 
 
 def _range(observed: Observed) -> Finding:
     _, points, _, _ = _all(observed)
     first, last = min(points, key=_median), max(points, key=_median)
-    least, most = stated("paper-p2p-lat-min"), stated("paper-p2p-lat-max")
+    least, most = value("paper-p2p-lat-min"), value("paper-p2p-lat-max")
     holds = all(
         within(one, wanted * (1 - ALIKE), wanted * (1 + ALIKE))
         for one, wanted in ((first, least), (last, most))
@@ -103,8 +96,6 @@ def _range(observed: Observed) -> Finding:
         number(f"least, {named([first])}", first),
         number(f"greatest, {named([last])}", last),
         computed("greatest over least", last.median / first.median, "ratio", first),
-        published_number("least", "paper-p2p-lat-min"),
-        published_number("greatest", "paper-p2p-lat-max"),
     )
 
 

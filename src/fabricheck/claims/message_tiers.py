@@ -11,17 +11,15 @@ from fabricheck.claims.between import (
     SINGLE,
     Points,
     by_pair,
-    computed,
-    ends,
     every_pair,
-    middle,
     middle_number,
     named,
     of_classes,
 )
+from fabricheck.claims.judging import high, low, middle
 from fabricheck.claims.messages import device_messages, measured_by, messages
-from fabricheck.claims.model import Claim, Finding, NotTestable, number, verdict
-from fabricheck.claims.stated import published_number, stated
+from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.claims.published import value
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed, Point
 
@@ -44,12 +42,11 @@ def _tiers(observed: Observed) -> Finding:
     found = of_classes(node, points, classes, "messages of MPI", "E9")
     holds, texts, numbers = True, [], []
     for kind, tier, record in zip(classes, found, records, strict=True):
-        wanted = stated(record)
+        wanted = value(record)
         holds &= abs(middle(tier) / wanted - 1) <= AROUND
         texts.append(f"{middle(tier):.1f} GB/s over {kind.name} links ({wanted:.1f} published)")
         numbers += [
             middle_number(f"{kind.name} links, median", tier),
-            published_number(f"{kind.name} links", record),
         ]
     by = measured_by(list(points.values()))
     return verdict(holds, f"messages have {', '.join(texts)} ({by}).", *numbers)
@@ -57,7 +54,8 @@ def _tiers(observed: Observed) -> Finding:
 
 def _parts(node: NodeModel, points: Points) -> tuple[list[float], list[float]]:
     """Return what direct and what other pairs reach of the peak of their path, in percent."""
-    direct, indirect = [], []
+    direct: list[float] = []
+    indirect: list[float] = []
     for pair, point in points.items():
         part = 100 * point.median / node.peer_peak_gbs(*pair)
         (direct if node.link_class(*pair).direct else indirect).append(part)
@@ -70,7 +68,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
     node = needs.tiers(observed)
     points = messages(observed, engine=False)
     direct, indirect = (statistics.median(some) for some in _parts(node, points))
-    first, second = stated("jsc-util-direct"), stated("jsc-util-indirect")
+    first, second = value("jsc-util-direct"), value("jsc-util-indirect")
     like = next(iter(points.values()))
     holds = (
         abs(direct - first) <= PARTS_POINTS
@@ -83,8 +81,6 @@ def _parts_of_peak(observed: Observed) -> Finding:
         f"({measured_by(list(points.values()))}); published are about {first:g} and {second:g} %.",
         computed("neighbours, of the peak", direct, "percent", like),
         computed("others, of the peak", indirect, "percent", like),
-        published_number("neighbours, of the peak", "jsc-util-direct"),
-        published_number("others, of the peak", "jsc-util-indirect"),
     )
 
 
@@ -100,12 +96,11 @@ def _smaller_messages(observed: Observed) -> Finding:
     holds, texts, numbers = True, [], []
     names = (("neighbours", "jsc-util-small-direct"), ("others", "jsc-util-small-indirect"))
     for (name, record), many, few in zip(names, large, small, strict=True):
-        change, wanted = statistics.median(few) - statistics.median(many), stated(record)
+        change, wanted = statistics.median(few) - statistics.median(many), value(record)
         holds &= abs(change - wanted) <= SMALLER * abs(wanted)
         texts.append(f"{change:+.1f} points between {name} ({wanted:+g} published)")
         numbers += [
             computed(f"{name}, change of part of peak", change, "percentage points", like),
-            published_number(f"{name}, change of part of peak", record),
         ]
     return verdict(
         holds,
@@ -132,7 +127,7 @@ def _alike(observed: Observed) -> tuple[NodeModel, list[Point], str]:
 def _uniform(observed: Observed) -> Finding:
     node, points, few = _alike(observed)
     first, last = (choose(points, key=lambda one: one.median) for choose in (min, max))
-    apart = ends(last)[0] / ends(first)[1] - 1
+    apart = low(last) / high(first) - 1
     return verdict(
         apart <= UNIFORM,
         f"messages of {len(points)} ordered pairs of {node.name} have {named([first])} to "
@@ -146,16 +141,14 @@ def _uniform(observed: Observed) -> Finding:
 def _a100_part_of_peak(observed: Observed) -> Finding:
     node, points, few = _alike(observed)
     part = 100 * middle(points) / node.peer_peak_gbs(0, 1)
-    wanted = stated("jsc-a100-util")
+    wanted = value("jsc-a100-util")
     return verdict(
         abs(part - wanted) <= A100_POINTS,
         f"messages reach {middle(points):.1f} GB/s, {part:.1f} % of the "
-        f"{node.peer_peak_gbs(0, 1):g} of a pair, the median of {len(points)} ordered pairs ({measured_by(points)}); published "
-        f"are {wanted:g} % of A100.{few}",
+        f"{node.peer_peak_gbs(0, 1):g} of a pair, the median of {len(points)} ordered pairs "
+        f"({measured_by(points)}); published are {wanted:g} % of A100.{few}",
         computed("of the links' peak", part, "percent", points[0]),
         middle_number("messages, median", points),
-        published_number("A100, of the links' peak", "jsc-a100-util"),
-        published_number("A100", "jsc-a100-p2p"),
     )
 
 

@@ -21,8 +21,10 @@ Kind = Literal["measured", "simulated", "published", "derived"]
 class Number:
     """A number that a claim was judged by.
 
-    what: what it is, as a table's row. unit: GB/s (1e9 bytes per second), us, B, percent, or ratio.
-    interval: the 95 % interval of a median, where there is one. computed: of several values.
+    what: what it is, as a table's row. unit: GB/s (1e9 bytes per second), us, B, percent, or ratio;
+    of a published one also its record's. interval: the 95 % interval of a median, where there is
+    one. computed: of several values. noisy: whether its series was. record, place: of a published
+    one, its id in the data set, and the document and the place in it.
     """
 
     what: str
@@ -31,6 +33,9 @@ class Number:
     kind: Kind
     interval: tuple[float, float] | None = None
     computed: bool = False
+    noisy: bool = False
+    record: str | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,9 +58,10 @@ class Claim:
     id: its name on the command line. statement: the finding, in our words. document: key of
     documents.yaml. where: the place in it. rule: when it counts as reproduced, with the tolerance
     and its reason. judge: the rule; it raises NotTestable. records: of the published data set that
-    state it. rests_on: the keys of a node model that decide it on a simulated node
-    (``simulation.link_efficiency``); fitted ones among them are told. built_in: what the simulated
-    node assumes, so that its result is no evidence; None where it follows from the rest.
+    state it; `evaluate` adds them to the numbers. rests_on: the keys of a node model that decide it
+    on a simulated node (``simulation.link_efficiency``); fitted ones among them are told. built_in:
+    what the simulated node assumes, so that its result is no evidence; None where it follows from
+    the rest.
     """
 
     id: str
@@ -83,6 +89,12 @@ class Verdict:
     kind: str
     finding: Finding
     fitted: tuple[str, ...] = ()
+    published: tuple[Number, ...] = ()
+
+    @property
+    def noisy(self) -> bool:
+        """Whether a series that it was judged by was too noisy for its check."""
+        return any(number.noisy for number in self.finding.numbers)
 
     @property
     def outcome(self) -> Outcome:
@@ -97,7 +109,14 @@ class Verdict:
 
 def number(what: str, point: Point) -> Number:
     """Return a series' median with its interval."""
-    return Number(what, point.median, point.unit, point.clock, point.interval)
+    return Number(
+        what, point.median, point.unit, point.clock, point.interval, noisy=point.series["noisy"]
+    )
+
+
+def computed(what: str, value: float, unit: str, of: Point) -> Number:
+    """Return a number made of several medians; ``of`` is one of their series."""
+    return Number(what, value, unit, of.clock, computed=True)
 
 
 def verdict(holds: bool, because: str, *numbers: Number) -> Finding:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fabricheck.claims import needs
-from fabricheck.claims.between import accesses, computed, every_pair
+from fabricheck.claims.between import accesses, every_pair
 from fabricheck.claims.links import as_modelled, differences_from_table
-from fabricheck.claims.model import Claim, Finding, NotTestable, Number, verdict
+from fabricheck.claims.model import Claim, Finding, NotTestable, Number, computed, verdict
 from fabricheck.node import NodeModel, best_subsets
 from fabricheck.node.subsets import mean_between
 from fabricheck.observed import Observed
@@ -96,8 +96,8 @@ CLAIMS = (
         document="hugging-face",
         where="Dual-die topology",
         rule="the mean of writes by kernel between two devices of each of these sets is that of "
-        "the best set of its size, less 2 % at most, by which like pairs of the paper differ; only on "
-        "nodes with the links of the page",
+        "the best set of its size, less 2 % at most, by which like pairs of the paper differ; only "
+        "on nodes with the links of the page",
         judge=_measured,
         experiments=("E8", "E14"),
         rests_on=("simulation.link_efficiency",),

@@ -1,0 +1,28 @@
+"""The five documents whose findings and figures the suite holds its results against."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+_FILE = Path(__file__).with_name("documents.yaml")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document: its title, how a sentence names it, and where it is, if known."""
+
+    title: str
+    short: str
+    url: str | None = None
+
+
+@functools.cache
+def documents() -> Mapping[str, Document]:
+    """Return the documents by their key."""
+    content = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    return {key: Document(**fields) for key, fields in content.items()}
