@@ -147,7 +147,7 @@ def _detours(
             lack = 1 - middle(indirect) / middle(found[direct])
             text = (
                 f"{middle(indirect):.1f} GB/s beside {middle(found[direct]):.1f} of {direct.name} "
-                f"links{words} ({-100 * lack:+.1f} %)"
+                f"links{words} ({round(-100 * lack, 1) + 0.0:+.1f} %)"
             )
             what = f"less than direct {direct.name} links{words}"
             yield lack, text, computed(what, 100 * lack, "percent", indirect[0])
