@@ -19,13 +19,18 @@ MI250X = load("mi250x")
 Rate = Callable[[int, int], float]
 
 
-def pair(a: int, b: int, median: float, operation: str = "engine", **changes: Any) -> Series:
-    """Build a series from device a to device b; by kernel it is of E8, else of E7."""
+def pair(
+    a: int, b: int, median: float, operation: str = "engine", spread: float = 0.001, **changes: Any
+) -> Series:
+    """Build a series from device a to device b; by kernel it is of E8, else of E7.
+
+    :param spread: of the interval, about, as a part of the median.
+    """
     kernel = operation in ("read", "write", "copy")
     latency = operation == "latency"
     size = 16 if latency else 1 << 30
     return factories.series(
-        around(median),
+        around(median, spread),
         **{
             "experiment": "E8" if kernel else "E7",
             "operation": operation,
