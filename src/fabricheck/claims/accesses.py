@@ -36,7 +36,7 @@ def _three_tiers(observed: Observed) -> Finding:
     spans = [f"{kind.name} {span(tier)}" for kind, tier in zip(_CLASSES, tiers, strict=True)]
     return verdict(
         holds,
-        f"copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
+        f"Copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
         *(
             middle_number(f"{kind.name} links, median", tier)
             for kind, tier in zip(_CLASSES, tiers, strict=True)
@@ -57,7 +57,7 @@ def _part_of_peak(observed: Observed) -> Finding:
         numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", tier[0]))
     return verdict(
         holds,
-        f"copies by kernel reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
+        f"Copies by kernel reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
         *numbers,
     )
 
@@ -67,7 +67,7 @@ def _quad_above_dual(observed: Observed) -> Finding:
     ratio = middle(quad) / middle(dual)
     return verdict(
         ratio >= NEXT_TIER,
-        f"by kernel a quad link gives {middle(quad):.1f} GB/s and a dual one {middle(dual):.1f}, "
+        f"By kernel a quad link gives {middle(quad):.1f} GB/s and a dual one {middle(dual):.1f}, "
         f"{ratio:.2f} times as much.",
         middle_number("quad links, median", quad),
         middle_number("dual links, median", dual),
@@ -85,7 +85,6 @@ CLAIMS = (
         "the next tier, half of what twice the links could give",
         judge=_three_tiers,
         experiments=("E8",),
-        rests_on=("simulation.kernel_window",),
         built_in=_LINKS_ONLY,
     ),
     Claim(
@@ -111,7 +110,6 @@ CLAIMS = (
         "what twice the links could give",
         judge=_quad_above_dual,
         experiments=("E8",),
-        rests_on=("simulation.kernel_window",),
         built_in=_LINKS_ONLY,
     ),
 )

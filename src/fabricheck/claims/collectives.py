@@ -102,7 +102,7 @@ def _falls_at_eight(observed: Observed) -> Finding:
     texts = [f"{name} {rccl[name, 7].median:.1f} to {rccl[name, 8].median:.1f}" for name in names]
     return verdict(
         len(falls) == len(names),
-        f"from seven to eight devices RCCL's times go from {', '.join(texts)} us.",
+        f"From seven to eight devices RCCL's times go from {', '.join(texts)} us.",
         *(number(f"{name}, {n} devices", rccl[name, n]) for name in names for n in (7, 8)),
     )
 
@@ -150,7 +150,7 @@ def _not_below_bound(observed: Observed) -> Finding:
     told = ", ".join(f"{one.operation} {one.median:.1f} us ({one.program})" for one in fast[:3])
     return verdict(
         not fast,
-        f"the least latency of a copy is {least.median:.2f} us, so collectives of one pass take "
+        f"The least latency of a copy is {least.median:.2f} us, so collectives of one pass take "
         f"that and others {2 * least.median:.2f}; of {len(points)} times {len(fast)} are below "
         f"their bound{': ' + told if told else ''}; nearest to it is {nearest.operation} by "
         f"{nearest.program} with {nearest.median:.1f} us.",
@@ -169,7 +169,7 @@ def _close_to_bound(observed: Observed) -> Finding:
     bound, lowest = 2 * least.median, min(two, key=lambda one: one.median)
     return verdict(
         abs(lowest.median / bound - 1) <= CLOSE,
-        f"with two devices RCCL's {lowest.operation} takes {lowest.median:.1f} us, the least of "
+        f"With two devices RCCL's {lowest.operation} takes {lowest.median:.1f} us, the least of "
         f"{len(two)}; twice the least latency of a copy is {bound:.1f}.",
         number(f"{lowest.operation}, two devices", lowest),
         computed("twice the least latency", bound, "us", least),

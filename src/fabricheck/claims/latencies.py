@@ -38,7 +38,7 @@ def _lowest_over_one_link(observed: Observed) -> Finding:
     least = min(others, key=_median)
     return verdict(
         not slow and not quick,
-        f"over one direct link latencies are {span(single)}, of all other pairs {least.median:.1f} "
+        f"Over one direct link latencies are {span(single)}, of all other pairs {least.median:.1f} "
         f"us at least; published is that the former alone are below {most:g} us.",
         middle_number("one direct link, median", single),
         number("one direct link, greatest", max(single, key=_median)),
@@ -56,7 +56,7 @@ def _within_a_package(observed: Observed) -> Finding:
     lower = any(above(one, lowest) for one in inside)
     return verdict(
         not out and lower,
-        f"within a package latencies are {span(inside)}, published are {least:g} to {most:g}; the "
+        f"Within a package latencies are {span(inside)}, published are {least:g} to {most:g}; the "
         f"lowest of all is {named([lowest])}.",
         middle_number("within a package, median", inside),
         number("lowest of all", lowest),
@@ -91,7 +91,7 @@ def _range(observed: Observed) -> Finding:
     )
     return verdict(
         holds,
-        f"latencies are {first.median:.2f} to {last.median:.2f} us; published are {least:g} to "
+        f"Latencies are {first.median:.2f} to {last.median:.2f} us; published are {least:g} to "
         f"{most:g}.",
         number(f"least, {named([first])}", first),
         number(f"greatest, {named([last])}", last),

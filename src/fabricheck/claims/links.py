@@ -68,7 +68,7 @@ def _two_hops(observed: Observed) -> Finding:
     apart = [pair for kind, pairs in node.link_classes.items() if not kind.links for pair in pairs]
     return verdict(
         longest <= most and not apart,
-        f"the longest of the shortest paths of {node.name} has {longest} hops, and "
+        f"The longest of the shortest paths of {node.name} has {longest} hops, and "
         f"{len(apart)} pairs have no path; the node's links are those of the model.",
         Number("longest of the shortest paths", float(longest), "hops", "derived", None, True),
     )
@@ -84,7 +84,7 @@ def _table(observed: Observed) -> Finding:
     told = f": {', '.join(listed)}{' and more' if len(found) > 3 else ''} GB/s" if found else ""
     return verdict(
         not found,
-        f"of the page's table {len(found)} pairs differ from {node.name}{told}.",
+        f"Of the page's table {len(found)} pairs differ from {node.name}{told}.",
         Number("pairs that differ", float(len(found)), "pairs", "derived", None, True),
     )
 

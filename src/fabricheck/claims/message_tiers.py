@@ -49,7 +49,7 @@ def _tiers(observed: Observed) -> Finding:
             middle_number(f"{kind.name} links, median", tier),
         ]
     by = measured_by(list(points.values()))
-    return verdict(holds, f"messages have {', '.join(texts)} ({by}).", *numbers)
+    return verdict(holds, f"Messages have {', '.join(texts)} ({by}).", *numbers)
 
 
 def _parts(node: NodeModel, points: Points) -> tuple[list[float], list[float]]:
@@ -77,7 +77,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
     )
     return verdict(
         holds,
-        f"neighbours reach {direct:.1f} % of the peak and others {indirect:.1f} % "
+        f"Neighbours reach {direct:.1f} % of the peak and others {indirect:.1f} % "
         f"({measured_by(list(points.values()))}); published are about {first:g} and {second:g} %.",
         computed("neighbours, of the peak", direct, "percent", like),
         computed("others, of the peak", indirect, "percent", like),
@@ -104,7 +104,7 @@ def _smaller_messages(observed: Observed) -> Finding:
         ]
     return verdict(
         holds,
-        f"from 64 to 4 MiB the part of the peak changes by {' and '.join(texts)} ({like.program}).",
+        f"From 64 to 4 MiB the part of the peak changes by {' and '.join(texts)} ({like.program}).",
         *numbers,
     )
 
@@ -130,7 +130,7 @@ def _uniform(observed: Observed) -> Finding:
     apart = low(last) / high(first) - 1
     return verdict(
         apart <= UNIFORM,
-        f"messages of {len(points)} ordered pairs of {node.name} have {named([first])} to "
+        f"Messages of {len(points)} ordered pairs of {node.name} have {named([first])} to "
         f"{named([last])} ({measured_by(points)}).{few}",
         number(f"least, {named([first])}", first),
         number(f"most, {named([last])}", last),
@@ -144,7 +144,7 @@ def _a100_part_of_peak(observed: Observed) -> Finding:
     wanted = value("jsc-a100-util")
     return verdict(
         abs(part - wanted) <= A100_POINTS,
-        f"messages reach {middle(points):.1f} GB/s, {part:.1f} % of the "
+        f"Messages reach {middle(points):.1f} GB/s, {part:.1f} % of the "
         f"{node.peer_peak_gbs(0, 1):g} of a pair, the median of {len(points)} ordered pairs "
         f"({measured_by(points)}); published are {wanted:g} % of A100.{few}",
         computed("of the links' peak", part, "percent", points[0]),

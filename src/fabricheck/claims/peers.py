@@ -46,7 +46,7 @@ def _two_levels(observed: Observed) -> Finding:
     upper = [one for one in points if within(one, top * (1 - LEVEL), top * (1 + LEVEL))]
     neither = [one for one in points if one not in lower and one not in upper]
     because = (
-        f"of {len(points)} ordered pairs {len(lower)} are in the level of {least:g} to {most:g} "
+        f"Of {len(points)} ordered pairs {len(lower)} are in the level of {least:g} to {most:g} "
         f"GB/s and {len(upper)} in that of {top:g}; in neither: {named(neither)}."
     )
     return verdict(
@@ -73,7 +73,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
         holds &= abs(part / value(record) - 1) <= LEVEL
         parts.append(f"{part:.1f} % of {kind.name} links ({value(record):g} % published)")
         numbers.append(computed(f"of the peak of a {kind.name} link", part, "percent", points[0]))
-    return verdict(holds, f"copies by engine reach {', '.join(parts)}.", *numbers)
+    return verdict(holds, f"Copies by engine reach {', '.join(parts)}.", *numbers)
 
 
 def _quad_no_more_than_dual(observed: Observed) -> Finding:
@@ -82,7 +82,7 @@ def _quad_no_more_than_dual(observed: Observed) -> Finding:
     ratio = middle(quad) / middle(dual)
     return verdict(
         abs(ratio - 1) <= LEVEL,
-        f"a quad link gives a copy by engine {middle(quad):.1f} GB/s and a dual one "
+        f"A quad link gives a copy by engine {middle(quad):.1f} GB/s and a dual one "
         f"{middle(dual):.1f}, {ratio:.3f} times as much.",
         middle_number("quad links, median", quad),
         middle_number("dual links, median", dual),
@@ -106,7 +106,7 @@ def _limited_at_every_size(observed: Observed) -> Finding:
     most = max(found, key=lambda one: one.median)
     return verdict(
         not above,
-        f"over quad links copies by engine of {len(sizes)} sizes reach {most.median:.1f} GB/s at "
+        f"Over quad links copies by engine of {len(sizes)} sizes reach {most.median:.1f} GB/s at "
         f"most, at {most.bytes} B; of an engine {top:g} are published.",
         number(f"the most, at {most.bytes} B", most),
     )
@@ -151,7 +151,7 @@ def _faster_without_engine(observed: Observed) -> Finding:
     without = [off[pair] for pair in wide]
     return verdict(
         not not_faster,
-        f"over several links {len(wide)} ordered pairs have {span(with_engine)} with the engine "
+        f"Over several links {len(wide)} ordered pairs have {span(with_engine)} with the engine "
         f"and {span(without)} without; not faster without it: {named(not_faster)}.",
         middle_number("with the engine, median", with_engine),
         middle_number("without the engine, median", without),
@@ -175,7 +175,7 @@ def _bridge(observed: Observed) -> Finding:
     ratio, wanted = middle(linked) / middle(apart), value("hf-mi210-gain")
     return verdict(
         abs(ratio - wanted) <= BRIDGE,
-        f"copies between linked devices are {ratio:.2f} times as fast as over PCIe; published are "
+        f"Copies between linked devices are {ratio:.2f} times as fast as over PCIe; published are "
         f"about {wanted:g}.",
         middle_number("linked devices, median", linked),
         middle_number("devices without a link, median", apart),

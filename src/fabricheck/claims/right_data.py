@@ -33,7 +33,7 @@ def _right_data(observed: Observed) -> Finding:
     clock = found[0].clock
     return verdict(
         not wrong,
-        f"of {len(found)} series of {', '.join(operations)} on {most} devices {len(wrong)} had "
+        f"Of {len(found)} series of {', '.join(operations)} on {most} devices {len(wrong)} had "
         f"wrong data{': ' + ', '.join(told[:3]) if told else ''}{beside}.",
         Number("series", float(len(found)), "series", clock, None, True),
         Number("with wrong data", float(len(wrong)), "series", clock, None, True),

@@ -45,7 +45,7 @@ def _predicted(observed: Observed) -> Finding:
             Number(f"best sets of {size}", float(len(best)), "sets", "derived", None, True)
         )
     return verdict(
-        holds, f"by its links {node.name} has as best sets {'; '.join(texts)}.", *numbers
+        holds, f"By its links {node.name} has as best sets {'; '.join(texts)}.", *numbers
     )
 
 
@@ -68,7 +68,7 @@ def _measured(observed: Observed) -> Finding:
         numbers.append(computed(f"{_text(best)}, the best measured, mean", most, "GB/s", like))
     return verdict(
         holds,
-        f"means of writes by kernel between two devices of a set, in GB/s: {', '.join(texts)}.",
+        f"Means of writes by kernel between two devices of a set, in GB/s: {', '.join(texts)}.",
         *numbers,
     )
 
@@ -101,7 +101,6 @@ CLAIMS = (
         "nodes with other links have other sets",
         judge=_measured,
         experiments=("E8", "E14"),
-        rests_on=("simulation.link_efficiency",),
         built_in="the simulated node's bandwidths are those of the links that predict the sets",
     ),
 )
