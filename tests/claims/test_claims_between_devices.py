@@ -255,6 +255,22 @@ def test_either_variable_switches_the_engines_off(variable):
     assert "copies by engine" in because("engine-two-levels", partition(off))
 
 
+def test_only_copies_by_engine_over_quad_links_are_held_against_the_engines_limit():
+    scan = [pair(0, 1, 50.0, bytes=size) for size in (1 << 20, 1 << 25, 1 << 30)]
+    other = document(pair(0, 6, 60.0), *scan), document(pair(0, 1, 150.0), environment=dict(OFF))
+    assert outcome("engine-limited-at-every-size", partition(*other)) == REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("devices", "words"), [((0, 1), "pairs without a link"), ((1, 2), "linked pairs")]
+)
+def test_the_kind_of_pair_that_is_missing_beside_bridges_is_told(devices, words):
+    verdict = judged("bridge-over-pcie", of(pair(*devices, 43.0), node="mi210"))
+    assert verdict.outcome == NOT_TESTABLE and f"no copies by engine of {words}" in (
+        verdict.finding.because
+    )
+
+
 def test_messages_are_those_of_mpi_else_of_osu():
     osu = by("osu", *every(lambda a, b: 93.4, message, n=4), runtime="cuda")
     own = by("mpi", *every(lambda a, b: 80.0, message, n=4), runtime="cuda")
@@ -303,6 +319,11 @@ def test_links_that_differ_or_are_not_told_are_no_ground():
         assert outcome(name, gone) == outcome(name, untold) == NOT_TESTABLE
 
 
+def test_pairs_that_differ_from_the_table_are_told_by_peak():
+    said = because("rocm-smi-link-table", cases_links.told("mi250"))
+    assert "0-2 0 (page: 50), 0-4 100 (page: 0), 0-6 50 (page: 100) and more GB/s" in said
+
+
 def test_the_table_of_links_is_the_whole_one_of_the_data_set():
     records = published(OWN_FOLDER / FILE).records
     assert set(links.TABLE.values()) == {one for one in records if one.startswith("hf-nodesbw-")}
@@ -314,7 +335,7 @@ def test_the_table_of_links_is_the_whole_one_of_the_data_set():
 def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count():
     wrong = groups.compared(2, operation="bcast")
     verdict = judged("mpi-right-data", partition(by("mpi", groups.compared(), wrong)))
-    assert "bcast of 1048576 B" in verdict.finding.because
+    assert "on 8 devices 1 had wrong data: bcast of 1048576 B" in verdict.finding.because
     made = by("mpi", groups.compared(), wrong, faults_injected=["bcast"])
     assert outcome("mpi-right-data", partition(made)) == NOT_TESTABLE
 

@@ -161,7 +161,7 @@ def _faster_without_engine(observed: Observed) -> Finding:
 def _bridge(observed: Observed) -> Finding:
     node = needs.node(observed)
     kinds = {kind.links > 0 for kind in node.link_classes}
-    if node.switch is not None or kinds != {True, False}:
+    if kinds != {True, False}:
         raise NotTestable(
             f"it is of devices of which some are linked and others are not, and those of "
             f"{node.name} are not so"
