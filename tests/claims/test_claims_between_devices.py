@@ -335,7 +335,7 @@ def test_the_table_of_links_is_the_whole_one_of_the_data_set():
 def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count():
     wrong = groups.compared(2, operation="bcast")
     verdict = judged("mpi-right-data", partition(by("mpi", groups.compared(), wrong)))
-    assert "on 8 devices 1 had wrong data: bcast of 1048576 B" in verdict.finding.because
+    assert "on 8 devices 1 had wrong data: bcast of 1 MiB" in verdict.finding.because
     made = by("mpi", groups.compared(), wrong, faults_injected=["bcast"])
     assert outcome("mpi-right-data", partition(made)) == NOT_TESTABLE
 

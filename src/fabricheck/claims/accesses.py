@@ -98,7 +98,7 @@ CLAIMS = (
         judge=_part_of_peak,
         experiments=("E8",),
         records=("paper-stream-p2p-pct-low", "paper-stream-p2p-pct-high"),
-        rests_on=("simulation.kernel_window", "simulation.link_efficiency"),
+        rests_on=("simulation.kernel_window",),
     ),
     Claim(
         id="kernel-no-engine-limit",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fabricheck.claims import needs
 from fabricheck.claims.between import latencies
-from fabricheck.claims.judging import above, high, low
+from fabricheck.claims.judging import above, high, low, size_of
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.observed import Observed, Point
@@ -27,7 +27,7 @@ Key = tuple[str, int]
 def _rccl(observed: Observed) -> dict[Key, Point]:
     """Return RCCL's times of one size, out of place where both are there."""
     found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
-    needs.some(found, f"collectives of RCCL of {_size() >> 20} MiB", "E11")
+    needs.some(found, f"collectives of RCCL of {size_of(_size())}", "E11")
     return _by_key(sorted(found, key=lambda one: bool(one.series.get("in_place"))))
 
 
@@ -38,7 +38,7 @@ def _mpi(observed: Observed) -> dict[Key, Point]:
         for one in _of_size(observed.select(experiment="E10", unit="us", role="single"))
         if one.series["source"]["memory"] == "device"
     ]
-    needs.some(found, f"collectives of MPI of {_size() >> 20} MiB on memory of devices", "E10")
+    needs.some(found, f"collectives of MPI of {size_of(_size())} on memory of devices", "E10")
     return _by_key(sorted(found, key=lambda one: one.program != "mpi"))
 
 
@@ -143,7 +143,7 @@ def _not_below_bound(observed: Observed) -> Finding:
             points += read(observed).values()
         except NotTestable:
             continue
-    needs.some(points, f"collectives of {_size() >> 20} MiB on memory of devices", "E10, E11")
+    needs.some(points, f"collectives of {size_of(_size())} on memory of devices", "E10, E11")
     over = [one.median / (_passes(one.operation) * least.median) for one in points]
     fast = [one for one in points if high(one) < _passes(one.operation) * low(least)]
     nearest = points[over.index(min(over))]
@@ -229,7 +229,6 @@ CLAIMS = (
         judge=_not_below_bound,
         experiments=("E7", "E10", "E11"),
         records=("paper-coll-bound-1", "paper-coll-bound-2", "paper-coll-size"),
-        rests_on=("simulation.copy_start_us", "simulation.copy_hop_us", "simulation.message_us"),
     ),
     Claim(
         id="rccl-two-close-to-bound",

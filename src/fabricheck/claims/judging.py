@@ -11,6 +11,14 @@ from fabricheck.observed import Point
 Key = TypeVar("Key", bound=Hashable)
 
 
+def size_of(count: int) -> str:
+    """Return bytes as a sentence has them: 64 KiB, 4 B."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor:
+            return f"{count / factor:.4g} {unit}"
+    return f"{count} B"
+
+
 def low(point: Point) -> float:
     """Return the lower end of the median's interval; the median where it has none."""
     return point.interval[0] if point.interval else point.median
@@ -24,6 +32,11 @@ def high(point: Point) -> float:
 def above(one: Point, other: Point) -> bool:
     """Say whether a median is above another one with intervals that do not meet."""
     return low(one) > high(other)
+
+
+def above_by(one: Point, other: Point, part: float) -> bool:
+    """Say whether another median is below by more than a part of this one, beyond the noise."""
+    return low(one) * (1 - part) > high(other)
 
 
 def ratio_near(one: Point, other: Point, wanted: float, tolerance: float) -> bool:

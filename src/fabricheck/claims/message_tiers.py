@@ -164,7 +164,6 @@ CLAIMS = (
         judge=_tiers,
         experiments=("E9",),
         records=("jsc-samegpu", "jsc-dual", "jsc-single"),
-        rests_on=("simulation.link_efficiency", "simulation.message_us"),
     ),
     Claim(
         id="jsc-neighbours-90-percent",
@@ -177,7 +176,6 @@ CLAIMS = (
         judge=_parts_of_peak,
         experiments=("E9",),
         records=("jsc-util-direct", "jsc-util-indirect"),
-        rests_on=("simulation.link_efficiency", "simulation.message_us"),
     ),
     Claim(
         id="jsc-smaller-messages",
@@ -190,7 +188,6 @@ CLAIMS = (
         judge=_smaller_messages,
         experiments=("E9",),
         records=("jsc-util-small-direct", "jsc-util-small-indirect"),
-        rests_on=("simulation.message_us",),
     ),
     Claim(
         id="uniform-links",
@@ -216,6 +213,5 @@ CLAIMS = (
         judge=_a100_part_of_peak,
         experiments=("E9",),
         records=("jsc-a100-util", "jsc-a100-p2p"),
-        rests_on=("simulation.link_efficiency",),
     ),
 )

@@ -59,9 +59,9 @@ class Claim:
     documents.yaml. where: the place in it. rule: when it counts as reproduced, with the tolerance
     and its reason. judge: the rule; it raises NotTestable. records: of the published data set that
     state it; `evaluate` adds them to the numbers. rests_on: the keys of a node model that decide it
-    on a simulated node (``simulation.link_efficiency``); fitted ones among them are told. built_in:
-    what the simulated node assumes, so that its result is no evidence; None where it follows from
-    the rest.
+    on a simulated node (``simulation.link_efficiency``); where one of them was fitted it agrees by
+    construction, so keys that were fitted to something else are left out. built_in: what the
+    simulated node assumes, so that its result is no evidence; None where it follows from the rest.
     """
 
     id: str
@@ -105,6 +105,11 @@ class Verdict:
     def independent(self) -> bool:
         """Whether a reproduced claim is evidence: measured, or neither fitted nor built in."""
         return self.kind == "measured" or not (self.fitted or self.claim.built_in)
+
+    @property
+    def by_construction(self) -> bool:
+        """Whether it is reproduced because it was fitted or is built in, which is no evidence."""
+        return self.outcome == REPRODUCED and not self.independent
 
 
 def number(what: str, point: Point) -> Number:

@@ -49,3 +49,59 @@ def some(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]
     if not points:
         raise NotTestable(f"the session has no {what} ({experiment})")
     return points
+
+
+def own_domains(observed: Observed) -> NodeModel:
+    """Ask for packages of two devices, each with a NUMA domain for itself, as those of MI250X."""
+    model = packages_of_two(observed)
+    for domain in model.domains:
+        if domain.devices and domain.devices not in model.packages:
+            raise NotTestable(
+                f"it is of packages with a NUMA domain each, and on {model.name} several share one"
+            )
+    return model
+
+
+def shared_domains(observed: Observed) -> NodeModel:
+    """Ask for packages of two devices, several near each of several NUMA domains."""
+    model = packages_of_two(observed)
+    attached = [domain for domain in model.domains if domain.devices]
+    if len(attached) < 2 or any(len(domain.devices) <= 2 for domain in attached):
+        raise NotTestable(
+            "it is of two sockets with several packages each, and "
+            f"{model.name} is attached to its NUMA domains in another way"
+        )
+    return model
+
+
+def one_domain_of_several(observed: Observed) -> NodeModel:
+    """Ask for a whole node with all devices near one of several NUMA domains, as Leonardo's."""
+    model = node(observed)
+    attached = sum(bool(domain.devices) for domain in model.domains)
+    if model.part_of or attached != 1 or len(model.domains) < 2:
+        raise NotTestable(
+            "it is of nodes whose devices are all near one of several NUMA domains, and those of "
+            f"{model.name} are not"
+        )
+    return model
+
+
+def architecture(observed: Observed, wanted: str, device: str) -> NodeModel:
+    """Ask for devices of an architecture, as the node model names it.
+
+    :param device: how a sentence names such a device.
+    """
+    model = node(observed)
+    if model.architecture != wanted:
+        raise NotTestable(f"it is of {device}, and {model.name} has {model.device_model}")
+    return model
+
+
+def fabric_to_host(observed: Observed) -> NodeModel:
+    """Ask for packages of two devices that reach the host by Infinity Fabric, not by PCIe."""
+    model = packages_of_two(observed)
+    if "Infinity Fabric" not in model.host_link_type:
+        raise NotTestable(
+            f"it is of Infinity Fabric to the host, and {model.name} has {model.host_link_type}"
+        )
+    return model

@@ -17,7 +17,7 @@ from fabricheck.claims.between import (
     span,
     within,
 )
-from fabricheck.claims.judging import above, high, low, middle
+from fabricheck.claims.judging import above, high, low, middle, size_of
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.observed import Observed
@@ -107,8 +107,8 @@ def _limited_at_every_size(observed: Observed) -> Finding:
     return verdict(
         not above,
         f"Over quad links copies by engine of {len(sizes)} sizes reach {most.median:.1f} GB/s at "
-        f"most, at {most.bytes} B; of an engine {top:g} are published.",
-        number(f"the most, at {most.bytes} B", most),
+        f"most, at {size_of(most.bytes)}; of an engine {top:g} are published.",
+        number(f"the most, at {size_of(most.bytes)}", most),
     )
 
 
@@ -263,7 +263,6 @@ CLAIMS = (
         judge=_faster_without_engine,
         experiments=("E7",),
         records=("lab-sdma-max",),
-        rests_on=("simulation.link_efficiency",),
         built_in="kernels are limited by the links alone, engines by their peak too",
     ),
     Claim(
