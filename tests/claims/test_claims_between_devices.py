@@ -281,6 +281,24 @@ def test_messages_are_those_of_mpi_else_of_osu():
     assert "(osu, 64 MiB)" in because("uniform-links-93-percent", alone)
 
 
+def test_a_program_with_messages_as_large_as_the_documents_goes_first():
+    reads = by("p2p", *every(peak(0.87), operation="read"))
+    small = sent.off(*every(peak(0.85), message, size=16 << 20))
+    large = every(lambda a, b: 0.88 * peak(0.87)(a, b), message, size=1 << 30)
+    osu = by("osu", *large, environment=dict(OFF))
+    assert outcome("mpi-below-direct-access", partition(reads, small)) == REFUTED
+    assert outcome("mpi-below-direct-access", partition(reads, small, osu)) == REPRODUCED
+    assert "(osu, 1 GiB)" in because("mpi-below-direct-access", partition(reads, small, osu))
+
+
+def test_smaller_messages_are_compared_by_the_program_that_has_both_sizes():
+    both = [*sent.parts(0.86, 0.78), *sent.parts(0.68, 0.68, size=sent.SMALL)]
+    osu = by("osu", *both, environment=dict(OFF))
+    mpi = sent.off(*sent.parts(0.5, 0.5, size=1 << 28))
+    assert outcome("jsc-smaller-messages", partition(mpi, osu)) == REPRODUCED
+    assert "(osu)" in because("jsc-smaller-messages", partition(mpi, osu))
+
+
 def test_messages_of_host_memory_are_none_of_devices():
     on_host = {"memory": "host-pageable", "device": None, "numa_domain": 0}
     ends = {"source": on_host, "destination": on_host}
