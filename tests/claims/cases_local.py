@@ -47,6 +47,13 @@ def noisy(value):
     return {name: built[name] for name in ("samples", "median", "mad", "ci95")}
 
 
+def large_blocks(*values):
+    """Build copy with large arrays, a block size each."""
+    return [
+        stream(value, bytes=2 * GIB, block_size=64 << place) for place, value in enumerate(values)
+    ]
+
+
 PLATEAU = [(size, 1340.0) for size in (64, 128, 256, 512)]
 
 CASES = {
@@ -79,5 +86,10 @@ CASES = {
         lambda: blocks(b64=1250.0, b256=1340.0, b1024=1345.0),
         lambda: blocks(b64=1400.0, b256=1340.0, b1024=1345.0),
         lambda: blocks(b256=1340.0),
+    ),
+    "blocks-76-to-88": Cases(
+        lambda: of(*large_blocks(1245.0, 1440.0)),
+        lambda: of(*large_blocks(1100.0, 1440.0)),
+        lambda: of(*large_blocks(1440.0)),
     ),
 }

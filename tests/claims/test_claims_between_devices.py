@@ -314,6 +314,9 @@ def test_collectives_of_osu_fill_what_mpi_lacks_and_are_named():
     verdict = judged("rccl-beats-mpi", partition(library, own, osu))
     assert verdict.outcome == REPRODUCED and "(mpi and osu)" in verdict.finding.because
     assert outcome("rccl-beats-mpi", partition(library, own)) == NOT_TESTABLE
+    slower = by("osu", *(collective(name, 2, 60.0) for name in EVERY))
+    for order in ((own, slower), (slower, own)):
+        assert outcome("rccl-beats-mpi", partition(library, *order)) == REPRODUCED
 
 
 def test_rccl_counts_out_of_place_and_with_sizes_rounded_down():
