@@ -361,6 +361,31 @@ def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count():
     assert outcome("mpi-right-data", partition(made)) == NOT_TESTABLE
 
 
+def test_of_many_pairs_three_are_named():
+    off = changed(peers.BW, (0, 3), (1, 2), to=41.0)
+    said = because("engine-two-levels", peers.copies(off))
+    assert said.endswith("in neither: 0-3 41.0, 1-2 41.0, 2-1 41.0 and 1 more GB/s.")
+    lacking = because("engine-two-levels", peers.CASES["engine-two-levels"].missing())
+    assert "of 55 of 56 ordered pairs (E7), 6-3 is not among them" in lacking
+
+
+def test_a_number_of_one_series_has_its_interval_and_one_of_several_is_computed():
+    alone, many = of(pair(0, 1, 50.3), pair(0, 6, 50.4)), peers.copies()
+    one, several = (judged("engine-quad-as-dual", it).finding.numbers[0] for it in (alone, many))
+    assert one.interval and not one.computed
+    assert several.computed and several.interval is None
+
+
+def test_times_with_more_than_two_devices_are_the_least_of_their_collective():
+    times = {name: 30.0 + step for step, name in enumerate(TWO_PASSES)}
+    series = [
+        rccl(name, n, 20.0 if n == 2 else times[name] + n) for name in times for n in (2, 4, 8)
+    ]
+    said = because("rccl-grows-beyond-two", partition(by("rccl-tests", *series)))
+    assert "allreduce 20.0 with two and at least 34.0 with more" in said
+    assert "allgather 20.0 with two and at least 36.0 with more" in said
+
+
 def test_a_simulated_node_tells_what_was_built_in_or_fitted():
     copies = partition(simulated(*every(peers.BW)))
     two = judged("engine-two-levels", copies)
