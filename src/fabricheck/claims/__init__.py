@@ -1,6 +1,22 @@
 """The findings of the documents as rules over results: reproduced, refuted, or not testable."""
 
-from fabricheck.claims import concurrent, host, local, managed, numa, placement
+from fabricheck.claims import (
+    accesses,
+    collectives,
+    concurrent,
+    host,
+    latencies,
+    links,
+    local,
+    managed,
+    message_tiers,
+    messages,
+    numa,
+    peers,
+    placement,
+    right_data,
+    subsets,
+)
 from fabricheck.claims.evaluate import evaluate
 from fabricheck.claims.model import Claim, Finding, NotTestable, Number, Verdict
 
@@ -12,6 +28,15 @@ CLAIMS: tuple[Claim, ...] = (
     *numa.CLAIMS,
     *concurrent.CLAIMS,
     *placement.CLAIMS,
+    *peers.CLAIMS,
+    *latencies.CLAIMS,
+    *accesses.CLAIMS,
+    *messages.CLAIMS,
+    *message_tiers.CLAIMS,
+    *collectives.CLAIMS,
+    *right_data.CLAIMS,
+    *links.CLAIMS,
+    *subsets.CLAIMS,
 )
 
 __all__ = ["CLAIMS", "Claim", "Finding", "NotTestable", "Number", "Verdict", "evaluate"]

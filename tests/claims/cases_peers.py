@@ -1,0 +1,118 @@
+"""Cases of the claims on copies between devices by engine (E7), and on kernels there (E8)."""
+
+from __future__ import annotations
+
+from device_pairs import MI250X, OFF, changed, every, pair, paper, peak
+from observations import Cases, document, of, partition
+
+BW, LAT = paper("bw"), paper("lat")
+DETOURS = MI250X.detour_pairs
+QUADS = ((0, 1), (2, 3), (4, 5), (6, 7))
+
+
+def copies(rate=BW, **changes):
+    """Build a partition with copies by engine of every pair."""
+    return of(*every(rate, **changes))
+
+
+def latencies(rate=LAT):
+    """Build a partition with latencies of every pair."""
+    return of(*every(rate, operation="latency"))
+
+
+def kernels(rate):
+    """Build a partition with copies by kernel in a peer's memory, of every pair."""
+    return of(*every(rate, operation="copy"))
+
+
+def scan(*rates, a=0, b=1):
+    """Build a partition with copies over a link, of sizes that double."""
+    return of(*(pair(a, b, rate, bytes=1 << (20 + step)) for step, rate in enumerate(rates)))
+
+
+def switched(with_engine, without):
+    """Build a partition with copies of every pair, with the engines and without."""
+    return partition(
+        document(*every(with_engine)), document(*every(without), environment=dict(OFF))
+    )
+
+
+def in_pairs(linked, apart):
+    """Build a partition of MI210, which are linked in pairs."""
+    return of(*every(lambda a, b: linked if a // 2 == b // 2 else apart), node="mi210")
+
+
+CASES = {
+    "engine-two-levels": Cases(
+        copies,
+        lambda: copies(changed(BW, (0, 3), to=41.0)),
+        lambda: of(*[one for one in every(BW) if one["device_set"] != [6, 3]]),
+    ),
+    "engine-parts-of-peak": Cases(
+        copies,
+        lambda: copies(changed(BW, *QUADS, to=52.0)),
+        lambda: of(pair(0, 2, 37.6), pair(0, 6, 50.3)),
+    ),
+    "engine-quad-as-dual": Cases(
+        lambda: of(pair(0, 1, 50.3), pair(0, 6, 50.4)),
+        lambda: of(pair(0, 1, 52.0), pair(0, 6, 50.4)),
+        lambda: of(pair(0, 1, 50.3)),
+    ),
+    "engine-limited-at-every-size": Cases(
+        lambda: scan(20.0, 45.0, 50.3),
+        lambda: scan(20.0, 52.0, 50.3),
+        lambda: scan(50.3, 50.3),
+    ),
+    "engine-widest-path": Cases(
+        copies,
+        lambda: copies(changed(BW, DETOURS[0], to=37.5)),
+        lambda: copies(lambda a, b: 50.0),
+    ),
+    "engine-off-faster": Cases(
+        lambda: switched(BW, peak(0.75)),
+        lambda: switched(BW, changed(peak(0.75), (0, 6), to=50.0)),
+        copies,
+    ),
+    "bridge-over-pcie": Cases(
+        lambda: in_pairs(43.0, 25.0),
+        lambda: in_pairs(35.0, 25.0),
+        lambda: of(pair(0, 1, 43.0), node="mi210"),
+    ),
+    "latency-one-link-lowest": Cases(
+        latencies,
+        lambda: latencies(changed(LAT, (0, 2), to=10.4)),
+        lambda: of(
+            *[one for one in every(LAT, operation="latency") if one["device_set"] != [0, 2]]
+        ),
+    ),
+    "latency-in-package": Cases(
+        latencies,
+        lambda: latencies(changed(LAT, (0, 1), to=11.5)),
+        copies,
+    ),
+    "latency-outliers": Cases(
+        latencies,
+        lambda: latencies(changed(LAT, (0, 7), to=19.0)),
+        copies,
+    ),
+    "latency-range": Cases(
+        latencies,
+        lambda: latencies(changed(LAT, (0, 2), to=8.3)),
+        lambda: of(pair(0, 2, 8.7, "latency"), pair(1, 7, 18.2, "latency")),
+    ),
+    "kernel-three-tiers": Cases(
+        lambda: kernels(peak(0.87)),
+        lambda: kernels(changed(peak(0.87), (0, 1), to=100.0)),
+        lambda: of(pair(0, 1, 174.0, "copy"), pair(0, 2, 43.5, "copy")),
+    ),
+    "kernel-43-percent": Cases(
+        lambda: kernels(peak(0.87)),
+        lambda: kernels(peak(0.93)),
+        copies,
+    ),
+    "kernel-no-engine-limit": Cases(
+        lambda: kernels(peak(0.87)),
+        lambda: kernels(changed(peak(0.87), *QUADS, to=100.0)),
+        copies,
+    ),
+}

@@ -1,0 +1,396 @@
+"""What the cases of claims on transfers between devices leave: each part of a rule, and reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import cases_collectives as groups
+import cases_links
+import cases_messages as sent
+import cases_peers as peers
+import pytest
+from device_pairs import MI250X, OFF, by, changed, collective, every, message, pair, peak, rccl
+from observations import document, of, partition, simulated
+
+from fabricheck.checkout import ROOT
+from fabricheck.claims import CLAIMS, evaluate, links
+from fabricheck.claims.collectives import EVERY, TWO_PASSES
+from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.observed import observe
+from fabricheck.references.published import FILE, published
+from fabricheck.references.stated import OWN_FOLDER
+from fabricheck.results.folder import ResultsFolder
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
+MODULES = (peers, sent, groups, cases_links)
+OURS = [name for module in MODULES for name in module.CASES]
+
+
+def judged(name, observed):
+    (verdict,) = evaluate([BY_ID[name]], observed)
+    return verdict
+
+
+def outcome(name, observed):
+    return judged(name, observed).outcome
+
+
+def because(name, observed):
+    return judged(name, observed).finding.because
+
+
+def inside(a, b):
+    """Whether two devices are of one package."""
+    return a // 2 == b // 2
+
+
+ALSO_REFUTED = {
+    "all copies in one level": ("engine-two-levels", lambda: peers.copies(lambda a, b: 50.0)),
+    "a single link at less than 75 %": (
+        "engine-parts-of-peak",
+        lambda: of(pair(0, 1, 50.0), pair(0, 6, 50.0), pair(0, 2, 36.0)),
+    ),
+    "a dual link at less than 50 %": (
+        "engine-parts-of-peak",
+        lambda: of(pair(0, 1, 50.0), pair(0, 6, 45.0), pair(0, 2, 37.5)),
+    ),
+    "one direction of a detour": (
+        "engine-widest-path",
+        lambda: peers.copies(lambda a, b: 37.5 if (a, b) == (5, 3) else peers.BW(a, b)),
+    ),
+    "PCIe nearly as fast": ("bridge-over-pcie", lambda: peers.in_pairs(50.0, 25.0)),
+    "another pair below 10 us": (
+        "latency-one-link-lowest",
+        lambda: peers.latencies(changed(peers.LAT, (0, 6), to=9.5)),
+    ),
+    "within a package the lowest": (
+        "latency-in-package",
+        lambda: peers.latencies(lambda a, b: 10.6 if inside(a, b) else 12.0),
+    ),
+    "outliers out of the range": (
+        "latency-outliers",
+        lambda: peers.latencies(changed(peers.LAT, (1, 7), to=20.0)),
+    ),
+    "the greatest above the range": (
+        "latency-range",
+        lambda: peers.latencies(changed(peers.LAT, (1, 7), to=19.0)),
+    ),
+    "dual as single by kernel": (
+        "kernel-three-tiers",
+        lambda: peers.kernels(changed(peak(0.87), (0, 6), (2, 4), to=50.0)),
+    ),
+    "less of the peak by kernel": ("kernel-43-percent", lambda: peers.kernels(peak(0.80))),
+    "messages far below reads": ("mpi-below-direct-access", lambda: sent.beside_reads(0.80)),
+    "non-neighbours slower with the engine": (
+        "mpi-non-neighbours",
+        lambda: partition(sent.on(*sent.parts(0.7, 0.6)), sent.off(*sent.parts(0.7, 0.7))),
+    ),
+    "two hops far slower": (
+        "mpi-two-hops-slower",
+        lambda: partition(sent.off(*sent.parts(0.7, 0.55))),
+    ),
+    "less than 70 %": ("mpi-70-percent", lambda: partition(sent.off(message(0, 1, 125.0)))),
+    "a single link off the tier": (
+        "jsc-mi250-tiers",
+        lambda: partition(sent.off(*sent.tiers(37.0, 85.9, 166.4))),
+    ),
+    "others as fast as neighbours": (
+        "jsc-neighbours-90-percent",
+        lambda: partition(sent.off(*sent.parts(0.85, 0.86))),
+    ),
+    "smaller messages between others": (
+        "jsc-smaller-messages",
+        lambda: partition(
+            sent.off(*sent.parts(0.86, 0.78), *sent.parts(0.68, 0.58, size=sent.SMALL))
+        ),
+    ),
+    "RCCL's reduce slower": (
+        "rccl-beats-mpi",
+        lambda: groups.both(lambda name: 40.0, lambda name: 50.0 if name in EVERY[:2] else 30.0),
+    ),
+    "broadcast does not fall": (
+        "rccl-falls-at-eight",
+        lambda: partition(
+            by(
+                "rccl-tests",
+                *(rccl(name, 7, 50.0) for name in EVERY),
+                *(rccl(name, 8, 60.0 if name == "bcast" else 40.0) for name in EVERY),
+            )
+        ),
+    ),
+    "MPI's reduce below the bound": (
+        "collectives-bound",
+        lambda: partition(by("p2p", *groups.LATENCIES), by("mpi", collective("reduce", 2, 8.0))),
+    ),
+    "two devices far below the bound": (
+        "rccl-two-close-to-bound",
+        lambda: groups.beside_latency(*(rccl(name, 2, 12.0) for name in TWO_PASSES)),
+    ),
+    "another set of four": (
+        "best-sets-measured",
+        lambda: cases_links.writes(changed(cases_links.WRITES, (1, 3), (1, 2), (0, 3), to=150.0)),
+    ),
+    "one set of four only": (
+        "best-sets-predicted",
+        lambda: replace(
+            cases_links.told(),
+            node=replace(MI250X, links={**MI250X.links, (2, 4): MI250X.links[0, 2]}),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ALSO_REFUTED)
+def test_each_part_of_a_rule_refutes(what):
+    name, build = ALSO_REFUTED[what]
+    verdict = judged(name, build())
+    assert verdict.outcome == REFUTED, verdict.finding.because
+
+
+#: What is judged on nodes of other devices than MI250X, and of it what a session may lack there.
+ANYWHERE = {
+    "bridge-over-pcie",
+    "uniform-links",
+    "uniform-links-93-percent",
+    "rccl-beats-mpi",
+    "collectives-bound",
+    "mpi-right-data",
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(OURS) - ANYWHERE))
+def test_findings_on_mi250x_are_not_testable_on_nvidia(name):
+    verdict = judged(name, of(pair(0, 1, 50.0), node="h200", runtime="cuda"))
+    assert verdict.outcome == NOT_TESTABLE
+    assert "h200" in verdict.finding.because
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_nothing_is_testable_on_virtual_devices_and_without_results(name):
+    virtual = judged(name, of(pair(0, 1, 50.0), node=None, runtime="host"))
+    assert virtual.outcome == NOT_TESTABLE and "share the memory" in virtual.finding.because
+    assert outcome(name, partition()) == NOT_TESTABLE
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_series_of_other_experiments_only_are_told_as_missing(name):
+    node = {"bridge-over-pcie": "mi210", "uniform-links": "h200"}.get(name, "mi250x")
+    node = "h200" if name == "uniform-links-93-percent" else node
+    local = pair(0, 1, 50.0, "copy", experiment="E1")
+    verdict = judged(name, of(local, node=node))
+    assert verdict.outcome == NOT_TESTABLE
+    assert any(f"({one}" in verdict.finding.because for one in BY_ID[name].experiments)
+
+
+@pytest.fixture(scope="module")
+def two_h200():
+    folder = ResultsFolder(ROOT / "tests/outputs/h200/session-x2")
+    session = folder.latest()
+    (observed,) = observe(session, folder.entries(session))
+    return {one.claim.id: one for one in evaluate(CLAIMS, observed)}
+
+
+def test_on_two_recorded_h200_uniform_links_are_tested_and_one_pair_is_said(two_h200):
+    said = {name: two_h200[name].finding.because for name in OURS}
+    tested = {name: one for name in OURS if (one := two_h200[name].outcome) != NOT_TESTABLE}
+    assert tested == {
+        "uniform-links": REPRODUCED,
+        "uniform-links-93-percent": REFUTED,
+        "collectives-bound": REPRODUCED,
+        "mpi-right-data": REPRODUCED,
+    }
+    for name in ("uniform-links", "uniform-links-93-percent"):
+        assert "one pair only" in said[name]
+    assert "one pair only" not in because("uniform-links", sent.uniform(lambda a, b: 9.0))
+    assert "not tested: allgather, allreduce" in said["mpi-right-data"]
+    assert "of reduce, allreduce, reduce_scatter, allgather" in said["rccl-beats-mpi"]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [("mi250x", "mi250x has pairs of 6 kinds"), ("mi210", "mi210 has pairs of 2 kinds")],
+)
+def test_uniform_links_are_not_testable_where_devices_are_linked_otherwise(node, words):
+    observed = partition(by("mpi", *every(lambda a, b: 40.0, message)), node=node)
+    assert words in because("uniform-links", observed)
+
+
+def test_outliers_follow_the_links_of_the_node():
+    rate = changed(lambda a, b: 11.0, (1, 5), (3, 7), to=18.0)
+    other = of(*every(rate, operation="latency"), node="mi250")
+    assert outcome("latency-outliers", other) == REPRODUCED
+    assert "1-5 and 3-7" in because("latency-outliers", other)
+    assert outcome("latency-outliers", replace(other, node=MI250X)) == REFUTED
+
+
+def test_a_node_without_detours_tells_so():
+    links_ = {**MI250X.links, (1, 7): MI250X.links[0, 6], (3, 5): MI250X.links[0, 6]}
+    wide = replace(MI250X, links=links_)
+    copies, latencies = (replace(build(), node=wide) for build in (peers.copies, peers.latencies))
+    assert "no widest path is longer" in because("engine-widest-path", copies)
+    assert "no widest path is longer" in because("latency-outliers", latencies)
+
+
+def test_an_interval_that_touches_the_bound_does_not_refute():
+    rest = [one for one in every(peers.LAT, operation="latency") if one["device_set"] != [0, 2]]
+    wide = [*rest, pair(0, 2, 10.2, "latency", spread=0.03)]
+    assert outcome("latency-one-link-lowest", of(*wide)) == REPRODUCED
+    sharp = [*rest, pair(0, 2, 10.2, "latency", spread=0.001)]
+    assert outcome("latency-one-link-lowest", of(*sharp)) == REFUTED
+
+
+def test_faster_needs_intervals_apart():
+    on, off = sent.on(message(0, 1, 49.4)), sent.off(message(0, 1, 50.5))
+    assert outcome("mpi-faster-without-engine", partition(on, off)) == REPRODUCED
+    blurred = sent.off(message(0, 1, 50.5, spread=0.1))
+    assert outcome("mpi-faster-without-engine", partition(on, blurred)) == REFUTED
+
+
+@pytest.mark.parametrize("variable", OFF)
+def test_either_variable_switches_the_engines_off(variable):
+    off = document(*every(peak(0.75)), environment={variable: "0"})
+    both = partition(document(*every(peers.BW)), off)
+    assert outcome("engine-off-faster", both) == REPRODUCED
+    assert outcome("engine-two-levels", both) == REPRODUCED
+    assert "copies by engine" in because("engine-two-levels", partition(off))
+
+
+def test_only_copies_by_engine_over_quad_links_are_held_against_the_engines_limit():
+    scan = [pair(0, 1, 50.0, bytes=size) for size in (1 << 20, 1 << 25, 1 << 30)]
+    other = document(pair(0, 6, 60.0), *scan), document(pair(0, 1, 150.0), environment=dict(OFF))
+    assert outcome("engine-limited-at-every-size", partition(*other)) == REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("devices", "words"), [((0, 1), "pairs without a link"), ((1, 2), "linked pairs")]
+)
+def test_the_kind_of_pair_that_is_missing_beside_bridges_is_told(devices, words):
+    verdict = judged("bridge-over-pcie", of(pair(*devices, 43.0), node="mi210"))
+    assert verdict.outcome == NOT_TESTABLE and f"no copies by engine of {words}" in (
+        verdict.finding.because
+    )
+
+
+def test_messages_are_those_of_mpi_else_of_osu():
+    osu = by("osu", *every(lambda a, b: 93.4, message, n=4), runtime="cuda")
+    own = by("mpi", *every(lambda a, b: 80.0, message, n=4), runtime="cuda")
+    both = partition(osu, own, node="a100-jureca")
+    assert outcome("uniform-links-93-percent", both) == REFUTED
+    assert "(mpi, 64 MiB)" in because("uniform-links-93-percent", both)
+    alone = partition(osu, node="a100-jureca")
+    assert "(osu, 64 MiB)" in because("uniform-links-93-percent", alone)
+
+
+def test_a_program_with_messages_as_large_as_the_documents_goes_first():
+    reads = by("p2p", *every(peak(0.87), operation="read"))
+    small = sent.off(*every(peak(0.85), message, size=16 << 20))
+    large = every(lambda a, b: 0.88 * peak(0.87)(a, b), message, size=1 << 30)
+    osu = by("osu", *large, environment=dict(OFF))
+    assert outcome("mpi-below-direct-access", partition(reads, small)) == REFUTED
+    assert outcome("mpi-below-direct-access", partition(reads, small, osu)) == REPRODUCED
+    assert "(osu, 1 GiB)" in because("mpi-below-direct-access", partition(reads, small, osu))
+
+
+def test_smaller_messages_are_compared_by_the_program_that_has_both_sizes():
+    both = [*sent.parts(0.86, 0.78), *sent.parts(0.68, 0.68, size=sent.SMALL)]
+    osu = by("osu", *both, environment=dict(OFF))
+    mpi = sent.off(*sent.parts(0.5, 0.5, size=1 << 28))
+    assert outcome("jsc-smaller-messages", partition(mpi, osu)) == REPRODUCED
+    assert "(osu)" in because("jsc-smaller-messages", partition(mpi, osu))
+
+
+def test_messages_of_host_memory_are_none_of_devices():
+    on_host = {"memory": "host-pageable", "device": None, "numa_domain": 0}
+    ends = {"source": on_host, "destination": on_host}
+    found = partition(sent.on(*(one | ends for one in sent.lab(1))))
+    assert "messages of MPI between devices" in because("mpi-engine-below-50", found)
+
+
+def test_collectives_of_osu_fill_what_mpi_lacks_and_are_named():
+    times = {name: 50.0 if name == "bcast" else 30.0 for name in EVERY}
+    library = by("rccl-tests", *(rccl(name, 2, time) for name, time in times.items()))
+    own = by("mpi", collective("bcast", 2, 40.0))
+    osu = by("osu", *(collective(name, 2, 40.0) for name in EVERY if name != "bcast"))
+    verdict = judged("rccl-beats-mpi", partition(library, own, osu))
+    assert verdict.outcome == REPRODUCED and "(mpi and osu)" in verdict.finding.because
+    assert outcome("rccl-beats-mpi", partition(library, own)) == NOT_TESTABLE
+    slower = by("osu", *(collective(name, 2, 60.0) for name in EVERY))
+    for order in ((own, slower), (slower, own)):
+        assert outcome("rccl-beats-mpi", partition(library, *order)) == REPRODUCED
+
+
+def test_rccl_counts_out_of_place_and_with_sizes_rounded_down():
+    rounded = (1 << 20) - 64
+    series = [
+        rccl(name, count, time, bytes=rounded, in_place=place)
+        for name in EVERY
+        for count, time, place in ((7, 1.0, True), (7, 60.0, False), (8, 50.0, False))
+    ]
+    assert outcome("rccl-falls-at-eight", partition(by("rccl-tests", *series))) == REPRODUCED
+    small = [one | {"bytes": 1 << 19} for one in series]
+    assert outcome("rccl-falls-at-eight", partition(by("rccl-tests", *small))) == NOT_TESTABLE
+
+
+def test_links_that_differ_or_are_not_told_are_no_ground():
+    gone = cases_links.told(differences=["0-6 has 2 links in mi250x, and none was told."])
+    untold = cases_links.told(note="compared with mi250x: devices, NUMA domains")
+    for name in ("shortest-path-two-hops", "rocm-smi-link-table", "best-sets-predicted"):
+        assert "0-6 has 2 links" in because(name, gone)
+        assert "do not tell its links" in because(name, untold)
+        assert outcome(name, gone) == outcome(name, untold) == NOT_TESTABLE
+
+
+def test_pairs_that_differ_from_the_table_are_told_by_peak():
+    said = because("rocm-smi-link-table", cases_links.told("mi250"))
+    assert "0-2 0 (page: 50), 0-4 100 (page: 0), 0-6 50 (page: 100) and more GB/s" in said
+
+
+def test_the_table_of_links_is_the_whole_one_of_the_data_set():
+    records = published(OWN_FOLDER / FILE).records
+    assert set(links.TABLE.values()) == {one for one in records if one.startswith("hf-nodesbw-")}
+    for (a, b), name in links.TABLE.items():
+        conditions = records[name]["conditions"]
+        assert (conditions["src"], conditions["dst"]) == (f"GPU{a}", f"GPU{b}")
+
+
+def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count():
+    wrong = groups.compared(2, operation="bcast")
+    verdict = judged("mpi-right-data", partition(by("mpi", groups.compared(), wrong)))
+    assert "on 8 devices 1 had wrong data: bcast of 1 MiB" in verdict.finding.because
+    made = by("mpi", groups.compared(), wrong, faults_injected=["bcast"])
+    assert outcome("mpi-right-data", partition(made)) == NOT_TESTABLE
+
+
+def test_of_many_pairs_three_are_named():
+    off = changed(peers.BW, (0, 3), (1, 2), to=41.0)
+    said = because("engine-two-levels", peers.copies(off))
+    assert said.endswith("in neither: 0-3 41.0, 1-2 41.0, 2-1 41.0 and 1 more GB/s.")
+    lacking = because("engine-two-levels", peers.CASES["engine-two-levels"].missing())
+    assert "of 55 of 56 ordered pairs (E7), 6-3 is not among them" in lacking
+
+
+def test_a_number_of_one_series_has_its_interval_and_one_of_several_is_computed():
+    alone, many = of(pair(0, 1, 50.3), pair(0, 6, 50.4)), peers.copies()
+    one, several = (judged("engine-quad-as-dual", it).finding.numbers[0] for it in (alone, many))
+    assert one.interval and not one.computed
+    assert several.computed and several.interval is None
+
+
+def test_times_with_more_than_two_devices_are_the_least_of_their_collective():
+    times = {name: 30.0 + step for step, name in enumerate(TWO_PASSES)}
+    series = [
+        rccl(name, n, 20.0 if n == 2 else times[name] + n) for name in times for n in (2, 4, 8)
+    ]
+    said = because("rccl-grows-beyond-two", partition(by("rccl-tests", *series)))
+    assert "allreduce 20.0 with two and at least 34.0 with more" in said
+    assert "allgather 20.0 with two and at least 36.0 with more" in said
+
+
+def test_a_simulated_node_tells_what_was_built_in_or_fitted():
+    copies = partition(simulated(*every(peers.BW)))
+    two = judged("engine-two-levels", copies)
+    assert two.outcome == REPRODUCED and not two.independent
+    assert two.fitted == ("simulation.link_efficiency",)
+    assert judged("engine-quad-as-dual", copies).fitted == ()
+    assert not judged("engine-quad-as-dual", copies).independent
+    assert judged("engine-two-levels", peers.copies()).independent
