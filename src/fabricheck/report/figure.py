@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,14 +29,18 @@ SHAPES: Mapping[str, str] = {
     "derived": "cross",
 }
 
+#: Where a drawing names one of its own parts, or refers to it.
+_PART = re.compile(r'(?<=\bid=")(?=[\w-]+")|(?<=url\(#)|(?<=href="#)')
+
 
 @dataclass(frozen=True)
 class Figure:
     """One figure.
 
-    id: its name in links and files. title: what it shows, shortly. kind: measured or simulated.
-    says: what is seen in it, in sentences, for those who do not see it. rows: its data, as a table
-    of one dictionary a row with the same keys each. svg: the drawing.
+    id: its name in links and files. title: what it shows, shortly. kind: measured or simulated;
+    of a figure without any value of this session published or derived. says: what is seen in it,
+    in sentences, for those who do not see it. rows: its data, as a table of one dictionary a row
+    with the same keys each. svg: the drawing.
     """
 
     id: str
@@ -57,12 +63,15 @@ class Figure:
 def drawn(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG, in the style of the report."""
     themed = chart.to_dict() | {"config": CONFIG}
-    return str(vl_convert.vegalite_to_svg(themed))
+    svg = str(vl_convert.vegalite_to_svg(themed))
+    # Every drawing calls its parts gradient_0 and clip0, and one page has many drawings.
+    return _PART.sub(f"v{hashlib.sha256(svg.encode()).hexdigest()[:10]}-", svg)
 
 
-#: The style of all charts.
+#: The style of all charts. What is seen in one, its figure says: marks need no words of their own.
 CONFIG: Mapping[str, Any] = {
     "font": "Liberation Sans, Arial, sans-serif",
+    "aria": False,
     "axis": {"labelFontSize": 11, "titleFontSize": 11, "gridColor": "#e5e5e5"},
     "legend": {"labelFontSize": 11, "titleFontSize": 11, "orient": "bottom", "columns": 2},
     "header": {"labelFontSize": 11, "titleFontSize": 11},

@@ -11,13 +11,17 @@ from fabricheck.node import NodeModel
 from fabricheck.references.published import FILE, UNITS, published
 from fabricheck.references.stated import folder
 
+#: The unit of records that are one value over another: no ground for a reference.
+RATIO = ("ratio",)
+
 
 @dataclass(frozen=True)
 class Value:
-    """A published value, in ``unit``: GB/s (1e9 bytes per second), us or percent.
+    """A published value, in ``unit``: GB/s (1e9 bytes per second), us, percent or ratio.
 
     kind: published, or secondary where its document cites another one. place: document and place
-    in it. system: the machine of the value.
+    in it. system: the machine of the value. size: of the array or message in bytes; None where the
+    document does not state it.
     """
 
     record: str
@@ -26,6 +30,7 @@ class Value:
     kind: str
     system: str
     place: str
+    size: int | None = None
 
 
 def beside(node: NodeModel | None, *patterns: str) -> Iterator[Value]:
@@ -45,10 +50,11 @@ def beside(node: NodeModel | None, *patterns: str) -> Iterator[Value]:
     for name, record in data.records.items():
         fits = any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
         stated = record.get("unit_si", record.get("unit"))
-        if not fits or record["system"] not in node.systems or stated not in UNITS:
+        if not fits or record["system"] not in node.systems or stated not in (*UNITS, *RATIO):
             continue
-        value, unit = data.value(name)
+        value, unit = (record["value"], "ratio") if stated in RATIO else data.value(name)
         source = record["source"]
         kind = "secondary" if record.get("secondary") else "published"
         place = f"{source['title']}, {source.get('where', '')}".rstrip(", ")
-        yield Value(name, value, unit, kind, record["system"], place)
+        size = record["conditions"].get("message_size_bytes")
+        yield Value(name, value, unit, kind, record["system"], place, size)

@@ -29,6 +29,9 @@ PASSED = frozenset({"pass", "xfail"})
 #: Results of ReFrame that mean that the test did not run.
 SKIPPED = frozenset({"skip"})
 
+#: A reference, and its lower and upper limit as parts of it; None is no limit.
+Reference = tuple[float, float | None, float | None]
+
 EXPERIMENT = re.compile(r"E([1-9]|1[0-5])")
 
 #: Latest time that every calendar can write, in seconds since the epoch: 31 December 9998.
@@ -100,7 +103,8 @@ class Case:
     A check that ReFrame repeats or distributes is a case each time, told apart by its name.
     ``folders`` are where its document may lie, in order; ``earlier`` are the attempts before this
     one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
-    ``values`` has by metric the value that ReFrame recorded, and its unit.
+    ``values`` has by metric the value that ReFrame recorded, and its unit; ``references`` of those
+    that have a limit the reference, and the lower and upper limit as parts of it.
     """
 
     name: str
@@ -114,6 +118,7 @@ class Case:
     earlier: tuple[Case, ...] = ()
     phase: str | None = None
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
+    references: Mapping[str, Reference] = field(default_factory=dict, hash=False)
 
     @property
     def failed_attempts(self) -> int:
@@ -274,6 +279,11 @@ def _case(entry: dict[str, Any], info: dict[str, Any], results: Path) -> Case:
             key.rsplit(":", 1)[-1]: (value, unit or "")
             for key, (value, _, _, _, unit, *_) in (entry.get("perfvalues") or {}).items()
             if value is not None
+        },
+        references={
+            key.rsplit(":", 1)[-1]: (reference, lower, upper)
+            for key, (_, reference, lower, upper, *_) in (entry.get("perfvalues") or {}).items()
+            if reference and (lower, upper) != (None, None)
         },
     )
 

@@ -1,0 +1,127 @@
+"""Heat maps: a table of numbers with the colour of each, and its scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from fabricheck.report.figure import PALETTE, drawn
+
+#: Sides of a cell in pixels, for many and for few columns; of all of them together.
+_LEAST, _MOST, _TOGETHER = 34, 64, 296
+
+#: From here on a colour of the scale is so light that text on it is black.
+_LIGHT = 0.45
+
+Cell = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The rows and columns: what they are, and which there are.
+
+    unit: of the numbers. counted: whether they are whole. own: whether rows and columns are the
+    same, so that the diagonal stays empty.
+    """
+
+    row: str
+    column: str
+    rows: Sequence[int]
+    columns: Sequence[int]
+    unit: str
+    counted: bool = False
+    own: bool = True
+
+
+def shown(value: float, counted: bool = False) -> str:
+    """Return a number as a cell has it: three figures, from 100 on none after the point."""
+    return f"{value:.0f}" if counted or abs(value) >= 99.95 else f"{value:#.3g}"
+
+
+def top(values: Sequence[float]) -> float:
+    """Return the end of a colour scale from zero that holds the values: 1, 2, 2.5, 5... up."""
+    highest = max(values, default=0.0)
+    if highest <= 0:
+        return 1.0
+    power: float = 10 ** math.floor(math.log10(highest))
+    return next(
+        step * power for step in (1, 1.2, 1.6, 2, 2.5, 4, 5, 6, 8, 10) if step * power >= highest
+    )
+
+
+def heat_map(
+    cells: Mapping[Cell, float],
+    axes: Axes,
+    highest: float,
+    *,
+    missed: Sequence[Cell] = (),
+    blank: str = "none",
+) -> str:
+    """Return the drawing of a matrix.
+
+    :param cells: the number of each row and column. highest: the end of the colour scale, which
+        begins at zero. missed: cells with a frame, since they are outside of their limits.
+    :param blank: what stands where a number would be expected and there is none.
+    """
+    every = [
+        {
+            "row": row,
+            "column": column,
+            "value": cells.get((row, column)),
+            "text": _text(cells, (row, column), axes, blank),
+            "ink": "white" if cells.get((row, column), highest) < _LIGHT * highest else "black",
+        }
+        for row in axes.rows
+        for column in axes.columns
+    ]
+    x = alt.X("column:O", title=axes.column, axis=_AXIS, scale=_scale(axes.columns))
+    y = alt.Y("row:O", title=axes.row, axis=_AXIS, scale=_scale(axes.rows))
+    size = min(_MOST, max(_LEAST, _TOGETHER // len(axes.columns)))
+    filled = alt.Chart(alt.Data(values=[one for one in every if one["value"] is not None]))
+    colour = alt.Color(
+        "value:Q",
+        title=f"colour of the numbers, in {axes.unit}",
+        scale=alt.Scale(scheme="viridis", domain=[0, highest], clamp=True),
+        legend=alt.Legend(
+            gradientLength=200,
+            gradientThickness=10,
+            tickCount=4,
+            tickMinStep=1 if axes.counted else 0,
+        ),
+    )
+    layers = [filled.mark_rect(stroke="white", strokeWidth=1).encode(x=x, y=y, color=colour)]
+    framed = [one for one in every if (one["row"], one["column"]) in missed]
+    if framed:
+        frame = alt.Chart(alt.Data(values=framed))
+        for outside, stroke, width in ((size - 3, "white", 5.0), (size - 3, PALETTE[1], 3.0)):
+            layers.append(
+                frame.mark_rect(
+                    filled=False, stroke=stroke, strokeWidth=width, width=outside, height=outside
+                ).encode(x=x, y=y)
+            )
+    for ink in ("white", "black"):
+        inked = [one for one in every if one["text"] and one["ink"] == ink]
+        if inked:
+            text = alt.Chart(alt.Data(values=inked)).mark_text(fontSize=11, color=ink)
+            layers.append(text.encode(x=x, y=y, text="text:N"))
+    return drawn(
+        alt.layer(*layers).properties(
+            width=size * len(axes.columns), height=min(size, 44) * len(axes.rows), padding=3
+        )
+    )
+
+
+def _text(cells: Mapping[Cell, float], cell: Cell, axes: Axes, blank: str) -> str:
+    if cell in cells:
+        return shown(cells[cell], axes.counted)
+    return "" if axes.own and cell[0] == cell[1] else blank
+
+
+_AXIS = alt.Axis(labelAngle=0, ticks=False, domain=False)
+
+
+def _scale(places: Sequence[int]) -> alt.Scale:
+    return alt.Scale(domain=list(places), paddingInner=0, paddingOuter=0)

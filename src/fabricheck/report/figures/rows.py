@@ -1,0 +1,101 @@
+"""The data of a figure as rows of one shape: series of this session, and published values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fabricheck.observed import Point
+from fabricheck.observed.point import curve
+from fabricheck.report.published import Value
+
+#: One row of a figure's data. Every row of a figure has the same keys.
+Row = Mapping[str, Any]
+
+#: How far a device or rank is from the median of all before it is called odd, in percent: repeated
+#: runs of one device differ by less (docs/method.md), a link or a memory that is broken by more.
+ODD_PERCENT = 5.0
+
+
+def of_point(label: str, point: Point, **more: Any) -> dict[str, Any]:
+    """Return a series of this session as a row.
+
+    :param label: what it is called in the figure.
+    :param more: further columns, put behind the label.
+    """
+    low, high = point.interval or (None, None)
+    return {
+        "series": label,
+        **more,
+        "kind": point.clock,
+        "bytes": point.bytes,
+        "value": point.median,
+        "low": low,
+        "high": high,
+        "unit": point.unit,
+        "n": len(point.series["samples"]),
+        "noisy": point.series["noisy"],
+        "devices": " ".join(map(str, point.devices)),
+        "experiment": point.experiment,
+        "operation": point.operation,
+        "check": point.check,
+        "record": "",
+        "place": "",
+    }
+
+
+def of_value(label: str, value: Value, **more: Any) -> dict[str, Any]:
+    """Return a published value as a row; ``bytes`` is None where its document states no size."""
+    empty = dict.fromkeys(("low", "high", "n", "noisy"))
+    return {
+        "series": label,
+        **more,
+        "kind": "published",
+        "bytes": value.size,
+        "value": value.value,
+        **empty,
+        "unit": value.unit,
+        "devices": "",
+        "experiment": "",
+        "operation": "",
+        "check": "",
+        "record": value.record,
+        "place": value.place,
+    }
+
+
+def derived(row: Row, value: float, unit: str = "GB/s") -> dict[str, Any]:
+    """Return the row of a published value with what follows from it."""
+    return {**row, "kind": "derived", "value": value, "unit": unit}
+
+
+def own(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of this session."""
+    return [row for row in rows if row["kind"] in ("measured", "simulated")]
+
+
+def scan(points: Iterable[Point]) -> list[Point]:
+    """Return the curve of the check with most sizes; empty where none has two.
+
+    One run is one curve: what another run found at the same size may differ by more than noise.
+    """
+    by_check: dict[str, list[Point]] = {}
+    for point in points:
+        by_check.setdefault(point.check, []).append(point)
+    curves = [curve(found) for found in by_check.values()]
+    longest = max(curves, key=len, default=[])
+    return longest if len(longest) > 1 else []
+
+
+def median_of(values: Sequence[float]) -> float:
+    """Return the lower median, which is one of the values."""
+    return sorted(values)[(len(values) - 1) // 2]
+
+
+def odd(values: Mapping[str, float]) -> dict[str, float]:
+    """Return those that are far from the median of all, with their distance in percent."""
+    if len(values) < 2:
+        return {}
+    middle = median_of(list(values.values()))
+    away = {name: 100 * (value / middle - 1) for name, value in values.items()}
+    return {name: percent for name, percent in away.items() if abs(percent) > ODD_PERCENT}

@@ -1,0 +1,75 @@
+"""Sentences on curves and bars, for those who do not see the drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from fabricheck.report.figures.rows import Row, own
+
+#: The part of its greatest value at which a curve counts as saturated.
+SATURATED = 0.9
+
+#: A fall from one size to the next that is told, as a part of the value before.
+FALL = 0.2
+
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def size(count: int) -> str:
+    """Return bytes in the largest binary unit: 64 KiB, 256 B."""
+    for factor, unit in _UNITS:
+        if count >= factor:
+            return f"{count / factor:.4g} {unit}"
+    return f"{count} B"
+
+
+def amount(value: float, unit: str = "GB/s") -> str:
+    """Return a value with three figures and its unit; whole numbers from 100 on."""
+    text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{text} {unit}".rstrip()
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Return words as a list: a, b and c."""
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def of_curve(rows: Sequence[Row]) -> str:
+    """Return where a curve ends, where it saturates, and its deepest fall.
+
+    :param rows: of one series of this session, by size.
+    """
+    label, last, best = rows[0]["series"], rows[-1], max(row["value"] for row in rows)
+    full = next(row for row in rows if row["value"] >= SATURATED * best)
+    text = f"{label[:1].upper()}{label[1:]}: {amount(last['value'], last['unit'])} at {size(last['bytes'])}"
+    if best > 1.1 * last["value"]:
+        at = next(row for row in rows if row["value"] == best)
+        text += f", at most {amount(best)} at {size(at['bytes'])}"
+    text += f", {SATURATED * 100:.0f} % of its greatest from {size(full['bytes'])} on"
+    falls = [(b["value"] / a["value"], a, b) for a, b in pairwise(rows)]
+    ratio, before, after = min(falls, key=lambda fall: fall[0], default=(1.0, last, last))
+    if ratio < 1 - FALL:
+        text += (
+            f"; it falls from {amount(before['value'])} at {size(before['bytes'])} "
+            f"to {amount(after['value'])} at {size(after['bytes'])}"
+        )
+    return f"{text}."
+
+
+def of_published(rows: Iterable[Row]) -> str:
+    """Return the published and derived values of a figure; empty where it has none."""
+    parts = []
+    for row in rows:
+        if row["kind"] in ("published", "derived"):
+            at = f" at {size(row['bytes'])}" if row["bytes"] else ""
+            parts.append(f"{row['series']} {amount(row['value'], row['unit'])}{at} ({row['kind']})")
+    return f" For comparison: {'; '.join(parts)}." if parts else ""
+
+
+def of_noise(rows: Iterable[Row]) -> str:
+    """Return how many values of this session are noisy; empty where none is."""
+    mine = own(rows)
+    noisy = sum(bool(row["noisy"]) for row in mine)
+    return f" Of {len(mine)} values {noisy} are noisy." if noisy else ""
