@@ -62,7 +62,8 @@ class Figure:
 
 def drawn(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG, in the style of the report."""
-    themed = chart.to_dict() | {"config": CONFIG}
+    # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
+    themed = chart.to_dict(validate=False) | {"config": CONFIG}
     svg = str(vl_convert.vegalite_to_svg(themed))
     # Every drawing calls its parts gradient_0 and clip0, and one page has many drawings.
     return _PART.sub(f"v{hashlib.sha256(svg.encode()).hexdigest()[:10]}-", svg)

@@ -82,7 +82,7 @@ def _rows(observed: Observed) -> list[dict[str, Any]]:
     ]
 
 
-def _all(observed: Observed, rows: Sequence[dict[str, Any]]) -> Figure:
+def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     title = "Collectives of 1 MiB: MPI beside RCCL"
     labels = [label for label in _LOOKS if any(row["series"] == label for row in rows)]
     says = f"Latency of collectives, {words.size(SIZE)}, {observed.kind}; less is better."
@@ -97,9 +97,10 @@ def _all(observed: Observed, rows: Sequence[dict[str, Any]]) -> Figure:
         if record in bounds and name in there
     ]
     if theirs:
+        bounds_said = words.listed(dict.fromkeys(words.amount(r["value"], "us") for r in theirs))
         says += (
             " Dotted lines are lower bounds that the paper states, of one and of two rounds over "
-            f"the fastest pair: {words.listed(sorted({words.amount(r['value'], 'us') for r in theirs}))}."
+            f"the fastest pair: {bounds_said}."
         )
     if len({row["partners"] for row in rows}) == 1:
         # A curve of one number of partners would be a dot in an empty field.
@@ -114,7 +115,7 @@ def _all(observed: Observed, rows: Sequence[dict[str, Any]]) -> Figure:
     return Figure("collectives", title, observed.kind, says, [*rows, *theirs], drawing)
 
 
-def _of(rows: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+def _of(rows: Sequence[Row], name: str) -> list[Row]:
     return [row for row in rows if row["collective"] == name]
 
 
@@ -140,35 +141,34 @@ def _ends(rows: Sequence[Row]) -> str:
 
 def _panel(
     name: str, rows: Sequence[Row], bounds: Sequence[Row], labels: Sequence[str]
-) -> alt.LayerChart:
-    chart = _lines(rows, "series", {label: _LOOKS[label] for label in labels})
+) -> alt.LayerChart | alt.FacetChart:
+    layers = _lines(rows, "series", {label: _LOOKS[label] for label in labels})
     if bounds:
-        line = alt.Chart(alt.Data(values=[{"value": row["value"]} for row in bounds]))
-        rule = line.mark_rule(strokeDash=[2, 3], color="#555555").encode(y="value:Q")
-        chart = alt.layer(chart, rule)
+        line = alt.Chart(alt.InlineData(values=[{"value": row["value"]} for row in bounds]))
+        layers.append(line.mark_rule(strokeDash=[2, 3], color="#555555").encode(y="value:Q"))
     heading = alt.TitleParams(name, fontSize=12, anchor="start", offset=4)
-    return alt.layer(chart).properties(width=116, height=96, title=heading)
+    return alt.layer(*layers).properties(width=116, height=96, title=heading)
 
 
-def _rccl(observed: Observed, rows: Sequence[dict[str, Any]]) -> Figure:
+def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
     title = "Collectives of 1 MiB by RCCL or NCCL"
     says = f"Latency, {words.size(SIZE)}, {observed.kind}; less is better. "
     there = [name for name in COLLECTIVES if _of(own(rows), name)]
     says += " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
-    chart = _lines(rows, "collective", {name: _OF_RCCL[name] for name in there})
-    sized = alt.layer(chart).properties(width=280, height=190, padding=4)
+    layers = _lines(rows, "collective", {name: _OF_RCCL[name] for name in there})
+    sized = alt.layer(*layers).properties(width=280, height=190, padding=4)
     return Figure("collectives-rccl", title, observed.kind, says, rows, drawn(sized))
 
 
 def _lines(
     rows: Sequence[Row], by: str, looks: Mapping[str, tuple[str, str, list[int]]]
-) -> alt.LayerChart:
-    """Return lines over the number of partners, with intervals; colour, mark and dash tell apart."""
+) -> list[alt.Chart]:
+    """Return lines over the number of partners with intervals, told apart by the column ``by``."""
     keys = ("series", "collective", "partners", "value", "low", "high")
     names = list(looks)
     colours, shapes, dashes = (list(one) for one in zip(*looks.values(), strict=True))
     legend = alt.Legend(columns=3, symbolSize=60, labelLimit=110, symbolStrokeWidth=1.5)
-    data = alt.Chart(alt.Data(values=[{key: row[key] for key in keys} for row in rows]))
+    data = alt.Chart(alt.InlineData(values=[{key: row[key] for key in keys} for row in rows]))
     x = alt.X("partners:O", title="partners", axis=alt.Axis(labelAngle=0))
     y = alt.Y("value:Q", title="us", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4))
     colour = alt.Color(
@@ -190,8 +190,8 @@ def _lines(
     if ranged:
         values = [{key: row[key] for key in keys} for row in ranged]
         layers.append(
-            alt.Chart(alt.Data(values=values))
+            alt.Chart(alt.InlineData(values=values))
             .mark_rule(strokeWidth=1)
             .encode(x=x, y=alt.Y("low:Q", title="us"), y2="high:Q", color=colour)
         )
-    return alt.layer(*layers)
+    return layers

@@ -42,6 +42,11 @@ class Curve:
         return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
 
     @property
+    def short(self) -> bool:
+        """Whether a label of more than five letters would hide it."""
+        return math.dist(self.start, self.end) < 60 and self.start[1] == self.end[1]
+
+    @property
     def path(self) -> str:
         """The data of an SVG path."""
         (x0, y0), (x2, y2) = self.start, self.end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import altair as alt
 
@@ -12,7 +13,7 @@ from fabricheck.report.figures.rows import Row, own
 #: Dark, light, darkest: told apart in grey too.
 GREYS = (PALETTE[0], PALETTE[5], PALETTE[6])
 
-#: In pixels: a bar's height, between two groups, and width of the drawing without what is left of it.
+#: In pixels: a bar's height, the gap between two groups, and the width of the drawing.
 _BAR, _GAP, _PLOT = 14, 8, 320
 
 _KEYS = ("series", "value", "low", "high", "text", "peak")
@@ -24,9 +25,9 @@ def grouped_bars(
     """Return the drawing, a bar for each row of this session.
 
     :param rows: of `rows.of_point` and `rows.of_value`, with ``text`` for a bar's end and perhaps
-        ``peak``, which a line marks. group: the column that groups them. noun: what is before a group's
-        name, as ``device``; may be empty.
-    :param colours: of the series, in the order within a group.
+        ``peak``, which a line marks.
+    :param group: the column that groups them. noun: what is before a group's name, as ``device``.
+    :param colours: of the series, in the order within a group. unit: title of the axis.
     """
     picked = [{"group": row[group], **{key: row.get(key) for key in _KEYS}} for row in own(rows)]
     theirs = [
@@ -39,9 +40,9 @@ def grouped_bars(
     # Text begins where all that is drawn of its bar ends.
     ends: dict[tuple[str, object], float] = {}
     for row in (*picked, *theirs):
-        place = (row["series"], row["group"])
+        bar = (row["series"], row["group"])
         reach = max(row["value"], row.get("peak") or 0.0, row.get("high") or 0.0)
-        ends[place] = max(ends.get(place, 0.0), reach)
+        ends[bar] = max(ends.get(bar, 0.0), reach)
     texts = [{**row, "value": ends[row["series"], row["group"]]} for row in picked]
     # A letter is some 6 pixels wide.
     share = (max(len(row["text"]) for row in picked) * 6.2 + 12) / (_PLOT - 60)
@@ -67,25 +68,27 @@ def grouped_bars(
         scale=alt.Scale(domain=labels, range=[colours[label] for label in labels]),
         legend=alt.Legend(columns=2, labelLimit=150) if len(labels) > 1 else None,
     )
-    place = {"y": y, "yOffset": offset}
-    bars = alt.Chart(alt.Data(values=picked))
+    place: dict[str, Any] = {"y": y, "yOffset": offset}
+    bars = alt.Chart(alt.InlineData(values=picked))
     layers = [
         bars.mark_bar(stroke="black", strokeWidth=0.4, height=_BAR - 2).encode(
             x=x, color=colour, **place
         ),
-        alt.Chart(alt.Data(values=texts))
+        alt.Chart(alt.InlineData(values=texts))
         .mark_text(align="left", dx=6, fontSize=11)
         .encode(x=x, text="text:N", **place),
     ]
     ranged = [row for row in picked if row["low"] is not None]
     if ranged:
-        interval = alt.Chart(alt.Data(values=ranged)).mark_rule(strokeWidth=2.5, color="#888888")
+        interval = alt.Chart(alt.InlineData(values=ranged)).mark_rule(
+            strokeWidth=2.5, color="#888888"
+        )
         layers.append(interval.encode(x=alt.X("low:Q", title=unit), x2="high:Q", **place))
     if any(row["peak"] for row in picked):
         tick = bars.mark_tick(color="#555555", thickness=2, size=_BAR + 2)
         layers.append(tick.encode(x=alt.X("peak:Q", title=unit), **place))
     if theirs:
-        mark = alt.Chart(alt.Data(values=theirs)).mark_point(
+        mark = alt.Chart(alt.InlineData(values=theirs)).mark_point(
             shape=SHAPES["published"], size=45, filled=True, fill="white", stroke="black", opacity=1
         )
         layers.append(mark.encode(x=x, **place))

@@ -80,7 +80,7 @@ def heat_map(
     x = alt.X("column:O", title=axes.column, axis=_AXIS, scale=_scale(axes.columns))
     y = alt.Y("row:O", title=axes.row, axis=_AXIS, scale=_scale(axes.rows))
     size = min(_MOST, max(_LEAST, _TOGETHER // len(axes.columns)))
-    filled = alt.Chart(alt.Data(values=[one for one in every if one["value"] is not None]))
+    filled = alt.Chart(alt.InlineData(values=[one for one in every if one["value"] is not None]))
     colour = alt.Color(
         "value:Q",
         title=f"colour of the numbers, in {axes.unit}",
@@ -95,7 +95,7 @@ def heat_map(
     layers = [filled.mark_rect(stroke="white", strokeWidth=1).encode(x=x, y=y, color=colour)]
     framed = [one for one in every if (one["row"], one["column"]) in missed]
     if framed:
-        frame = alt.Chart(alt.Data(values=framed))
+        frame = alt.Chart(alt.InlineData(values=framed))
         for outside, stroke, width in ((size - 3, "white", 5.0), (size - 3, PALETTE[1], 3.0)):
             layers.append(
                 frame.mark_rect(
@@ -105,7 +105,7 @@ def heat_map(
     for ink in ("white", "black"):
         inked = [one for one in every if one["text"] and one["ink"] == ink]
         if inked:
-            text = alt.Chart(alt.Data(values=inked)).mark_text(fontSize=11, color=ink)
+            text = alt.Chart(alt.InlineData(values=inked)).mark_text(fontSize=11, color=ink)
             layers.append(text.encode(x=x, y=y, text="text:N"))
     return drawn(
         alt.layer(*layers).properties(

@@ -306,8 +306,9 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))
         title = f"Every NUMA domain with every device, {way}"
         says = (
-            f"{title}: {first.memory} memory, {words.size(first.bytes)}, {observed.kind}, NUMA domain "
-            f"first and device second. {_range(cells, first.unit)}{_judged(judged, missed, found)}"
+            f"{title}: {first.memory} memory, {words.size(first.bytes)}, {observed.kind}, NUMA "
+            f"domain first, device second. {_range(cells, first.unit)}"
+            f"{_judged(judged, missed, found)}"
         )
         rows = [
             of_point(

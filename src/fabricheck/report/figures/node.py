@@ -18,15 +18,15 @@ STYLES: Mapping[State, Style] = {
     "within": Style(PALETTE[0], "", "within the limits of its reference"),
     "outside": Style(PALETTE[1], "7 4", "outside of the limits", "bold"),
     "peak": Style("#555555", "", "no reference: percent of the theoretical peak"),
-    "missing": Style("#999999", "2 4", "not measured"),
+    "missing": Style("#999999", "2 4", "not measured (? where it is short)"),
 }
 
 #: Sizes in pixels: of a device's box and of a NUMA domain's, of a link to the host, from one row of
 #: devices to the other, and of a line of the legend.
 _BOX_WIDTH, _BOX_HEIGHT, _DOMAIN, _HOST, _BETWEEN, _LINE = 34, 28, 34, 50, 176, 16
 
-#: Width of the widest link, and of a link to the host.
-_WIDEST, _HOST_WIDTH = 8.0, 3.0
+#: Widths in pixels: of the widest link, of a link to the host, and of the narrowest domain.
+_WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
@@ -109,7 +109,8 @@ class _Sketch:
         top = self._top(devices[0])
         xs = [self.spots[device][0] for device in devices]
         y = 1 if top else self.end - _DOMAIN - 1
-        left, right = min(xs) - _BOX_WIDTH / 2 - 6, max(xs) + _BOX_WIDTH / 2 + 6
+        half = max(_NARROWEST, max(xs) - min(xs) + _BOX_WIDTH + 12) / 2
+        left, right = (min(xs) + max(xs)) / 2 - half, (min(xs) + max(xs)) / 2 + half
         self.drawing.box(left, y, right - left, _DOMAIN, "#e3e3e3", stroke="#555555")
         name = f"NUMA {index}" + (" (the same)" if again else "")
         wide = int((right - left) / LETTER)
@@ -136,7 +137,8 @@ class _Sketch:
             health = self.peers[pair]
             width = max(2.0, _WIDEST * self.node.links[pair].count / most)
             style = STYLES[health.state]
-            self.drawing.line(self._curve(*pair), width, style, *_label(health))
+            curve = self._curve(*pair)
+            self.drawing.line(curve, width, style, *_label(health, short=curve.short))
 
     def _curve(self, a: int, b: int) -> Curve:
         (xa, ya), (xb, yb) = self.spots[a], self.spots[b]
@@ -191,8 +193,11 @@ class _Sketch:
                 self.drawing.text(4, y, text, **start)
 
 
-def _label(health: Health) -> tuple[str, ...]:
-    return ("not", "measured") if health.state == "missing" else (health.text,)
+def _label(health: Health, short: bool = False) -> tuple[str, ...]:
+    """Return the lines of a label; on a short link the legend says what its mark means."""
+    if health.state == "missing":
+        return ("?",) if short else ("not", "measured")
+    return (health.text,)
 
 
 def _worst(several: Sequence[Health]) -> Health | None:
@@ -215,9 +220,9 @@ def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, 
     what = f"linked {noun}" if node.switch is None else f"{noun} through a switch"
     changed = f" The simulated node was changed by {observed.overlay}." if observed.overlay else ""
     return (
-        f"{node.name}, {observed.kind}: {len(node.devices)} devices{packages}, {len(peers)} {what}. "
-        "A percentage is the lowest of all bandwidths over the link, in both directions, as a part "
-        f"of its reference in this session, else of the peak.{changed}"
+        f"{node.name}, {observed.kind}: {len(node.devices)} devices{packages}, {len(peers)} {what}."
+        " A percentage is the lowest of all bandwidths over the link, in both directions, as a "
+        f"part of its reference in this session, else of the peak.{changed}"
         f"{_group('Links between devices', list(peers.values()))}"
         f"{_group('Links to the host, pinned copies', list(hosts.values()))}"
     )

@@ -65,8 +65,8 @@ def of_value(label: str, value: Value, **more: Any) -> dict[str, Any]:
 
 
 def derived(row: Row, value: float, unit: str = "GB/s") -> dict[str, Any]:
-    """Return the row of a published value with what follows from it."""
-    return {**row, "kind": "derived", "value": value, "unit": unit}
+    """Return the row of a published value with what follows from it, which is of no size."""
+    return {**row, "kind": "derived", "bytes": None, "value": value, "unit": unit}
 
 
 def own(rows: Iterable[Row]) -> list[Row]:
@@ -79,12 +79,16 @@ def scan(points: Iterable[Point]) -> list[Point]:
 
     One run is one curve: what another run found at the same size may differ by more than noise.
     """
-    by_check: dict[str, list[Point]] = {}
-    for point in points:
-        by_check.setdefault(point.check, []).append(point)
-    curves = [curve(found) for found in by_check.values()]
-    longest = max(curves, key=len, default=[])
+    longest = max((curve(found) for found in by_check(points)), key=len, default=[])
     return longest if len(longest) > 1 else []
+
+
+def by_check(points: Iterable[Point]) -> list[list[Point]]:
+    """Return the points of each check, which are of one run."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        found.setdefault(point.check, []).append(point)
+    return list(found.values())
 
 
 def median_of(values: Sequence[float]) -> float:
@@ -93,8 +97,11 @@ def median_of(values: Sequence[float]) -> float:
 
 
 def odd(values: Mapping[str, float]) -> dict[str, float]:
-    """Return those that are far from the median of all, with their distance in percent."""
-    if len(values) < 2:
+    """Return those that are far from the median of all, with their distance in percent.
+
+    Of two values nobody knows which is the odd one: none is.
+    """
+    if len(values) < 3:
         return {}
     middle = median_of(list(values.values()))
     away = {name: 100 * (value / middle - 1) for name, value in values.items()}

@@ -30,6 +30,11 @@ def amount(value: float, unit: str = "GB/s") -> str:
     return f"{text} {unit}".rstrip()
 
 
+def begun(text: str) -> str:
+    """Return a text with its first letter as a sentence begins."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def listed(parts: Iterable[str]) -> str:
     """Return words as a list: a, b and c."""
     *most, last = parts
@@ -43,7 +48,7 @@ def of_curve(rows: Sequence[Row]) -> str:
     """
     label, last, best = rows[0]["series"], rows[-1], max(row["value"] for row in rows)
     full = next(row for row in rows if row["value"] >= SATURATED * best)
-    text = f"{label[:1].upper()}{label[1:]}: {amount(last['value'], last['unit'])} at {size(last['bytes'])}"
+    text = f"{begun(label)}: {amount(last['value'], last['unit'])} at {size(last['bytes'])}"
     if best > 1.1 * last["value"]:
         at = next(row for row in rows if row["value"] == best)
         text += f", at most {amount(best)} at {size(at['bytes'])}"
@@ -72,4 +77,4 @@ def of_noise(rows: Iterable[Row]) -> str:
     """Return how many values of this session are noisy; empty where none is."""
     mine = own(rows)
     noisy = sum(bool(row["noisy"]) for row in mine)
-    return f" Of {len(mine)} values {noisy} are noisy." if noisy else ""
+    return f" Noisy: {noisy} of {len(mine)} values." if noisy else ""
