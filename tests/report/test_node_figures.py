@@ -18,7 +18,7 @@ from fabricheck.report.figure import WIDTH
 from fabricheck.report.figures import collectives, layout, matrices, node, peers, sections
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
 from fabricheck.report.figures.grouped import grouped_bars
-from fabricheck.report.figures.heat import Axes, heat_map, shown, top
+from fabricheck.report.figures.heat import shown, top
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.session import Case, read_report
 
@@ -336,14 +336,6 @@ def test_every_figure_fits_and_has_a_name_of_its_own(h200_figures):
         sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)', figure.svg)]
         assert sizes and min(sizes) >= 10, figure.id
         assert len({frozenset(row) for row in figure.rows}) == 1, figure.id
-
-
-def test_drawings_of_one_page_do_not_share_names():
-    axes = Axes("from", "to", (0, 1), (0, 1), "GB/s")
-    one, other = (heat_map({(0, 1): value}, axes, 10.0) for value in (5.0, 6.0))
-    names, others = (set(re.findall(r'\bid="([^"]+)"', svg)) for svg in (one, other))
-    assert names and others and not names & others
-    assert set(re.findall(r"url\(#([^)]+)\)", one)) <= names
 
 
 def test_text_with_html_in_it_is_text():

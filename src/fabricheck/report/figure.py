@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,9 +26,6 @@ SHAPES: Mapping[str, str] = {
     "published": "diamond",
     "derived": "cross",
 }
-
-#: Where a drawing names one of its own parts, or refers to it.
-_PART = re.compile(r'(?<=\bid=")(?=[\w-]+")|(?<=url\(#)|(?<=href="#)')
 
 
 @dataclass(frozen=True)
@@ -64,9 +59,7 @@ def drawn(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG, in the style of the report."""
     # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
     themed = chart.to_dict(validate=False) | {"config": CONFIG}
-    svg = str(vl_convert.vegalite_to_svg(themed))
-    # Every drawing calls its parts gradient_0 and clip0, and one page has many drawings.
-    return _PART.sub(f"v{hashlib.sha256(svg.encode()).hexdigest()[:10]}-", svg)
+    return str(vl_convert.vegalite_to_svg(themed))
 
 
 #: The style of all charts. What is seen in one, its figure says: marks need no words of their own.

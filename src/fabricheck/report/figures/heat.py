@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
 from fabricheck.report.figure import PALETTE, drawn
 
-#: Sides of a cell in pixels, for many and for few columns; of all of them together.
-_LEAST, _MOST, _TOGETHER = 34, 64, 296
+#: Width of a cell in pixels, for many and for few columns, and of all of them together; and the
+#: greatest height of one.
+_LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
 
 #: From here on a colour of the scale is so light that text on it is black.
 _LIGHT = 0.45
@@ -73,45 +75,48 @@ def heat_map(
             "value": cells.get((row, column)),
             "text": _text(cells, (row, column), axes, blank),
             "ink": "white" if cells.get((row, column), highest) < _LIGHT * highest else "black",
+            "missed": (row, column) in missed,
         }
         for row in axes.rows
         for column in axes.columns
     ]
-    x = alt.X("column:O", title=axes.column, axis=_AXIS, scale=_scale(axes.columns))
-    y = alt.Y("row:O", title=axes.row, axis=_AXIS, scale=_scale(axes.rows))
-    size = min(_MOST, max(_LEAST, _TOGETHER // len(axes.columns)))
-    filled = alt.Chart(alt.InlineData(values=[one for one in every if one["value"] is not None]))
+    wide = min(_MOST, max(_LEAST, _TOGETHER // len(axes.columns)))
+    high = min(wide, _HIGHEST)
     colour = alt.Color(
         "value:Q",
         title=f"colour of the numbers, in {axes.unit}",
         scale=alt.Scale(scheme="viridis", domain=[0, highest], clamp=True),
-        legend=alt.Legend(
-            gradientLength=200,
-            gradientThickness=10,
-            tickCount=4,
-            tickMinStep=1 if axes.counted else 0,
-        ),
+        legend=_counted(highest) if axes.counted else alt.Legend(tickCount=4, **_GRADIENT),
     )
-    layers = [filled.mark_rect(stroke="white", strokeWidth=1).encode(x=x, y=y, color=colour)]
-    framed = [one for one in every if (one["row"], one["column"]) in missed]
-    if framed:
-        frame = alt.Chart(alt.InlineData(values=framed))
-        for outside, stroke, width in ((size - 3, "white", 5.0), (size - 3, PALETTE[1], 3.0)):
-            layers.append(
-                frame.mark_rect(
-                    filled=False, stroke=stroke, strokeWidth=width, width=outside, height=outside
-                ).encode(x=x, y=y)
-            )
+    chart = alt.Chart().encode(
+        x=alt.X("column:O", title=axes.column, axis=_AXIS, scale=_scale(axes.columns)),
+        y=alt.Y("row:O", title=axes.row, axis=_AXIS, scale=_scale(axes.rows)),
+    )
+    filled = chart.mark_rect(stroke="white", strokeWidth=1).encode(color=colour)
+    layers = [filled.transform_filter("isValid(datum.value)")]
+    # White on both sides keeps the frame apart from any colour of the scale.
+    for stroke, width in (("white", 5.0), (PALETTE[1], 3.0)) if missed else ():
+        frame = chart.mark_rect(
+            filled=False, stroke=stroke, strokeWidth=width, width=wide - 3, height=high - 3
+        )
+        layers.append(frame.transform_filter("datum.missed"))
     for ink in ("white", "black"):
-        inked = [one for one in every if one["text"] and one["ink"] == ink]
-        if inked:
-            text = alt.Chart(alt.InlineData(values=inked)).mark_text(fontSize=11, color=ink)
-            layers.append(text.encode(x=x, y=y, text="text:N"))
+        text = chart.mark_text(fontSize=11, color=ink).encode(text="text:N")
+        layers.append(text.transform_filter(f"datum.text && datum.ink === '{ink}'"))
     return drawn(
-        alt.layer(*layers).properties(
-            width=size * len(axes.columns), height=min(size, 44) * len(axes.rows), padding=3
+        alt.layer(
+            *layers,
+            # Once for all layers: Altair copies it with each change of what has it.
+            data=alt.InlineData(values=every),
+            width=wide * len(axes.columns),
+            height=high * len(axes.rows),
+            padding=3,
         )
     )
+
+
+def _counted(highest: float) -> alt.Legend:
+    return alt.Legend(values=list(range(int(highest) + 1)), format="d", **_GRADIENT)
 
 
 def _text(cells: Mapping[Cell, float], cell: Cell, axes: Axes, blank: str) -> str:
@@ -120,6 +125,7 @@ def _text(cells: Mapping[Cell, float], cell: Cell, axes: Axes, blank: str) -> st
     return "" if axes.own and cell[0] == cell[1] else blank
 
 
+_GRADIENT: Mapping[str, Any] = {"gradientLength": 200, "gradientThickness": 10}
 _AXIS = alt.Axis(labelAngle=0, ticks=False, domain=False)
 
 
