@@ -155,6 +155,13 @@ def test_the_slower_direction_of_a_link_decides(mi250x):
     assert "0-6 53 % (write 40 GB/s" in figure.says
 
 
+def test_small_transfers_do_not_decide(mi250x):
+    document, references = kernels(mi250x)
+    small = [transfer(0, 6, 1.0, size=1 << 12), *document["series"]]
+    (figure,) = node.figures(partition(mi250x, document | {"series": small}, references=references))
+    assert "outside" not in figure.says
+
+
 def test_a_link_without_a_value_is_no_good_link(mi250x):
     figure = drawing_of(mi250x, from2to4=None)
     assert "not measured: 2-4;" in figure.says or "not measured: 2-4." in figure.says

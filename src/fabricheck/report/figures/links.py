@@ -105,7 +105,7 @@ def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
 
 
 def _health(name: str, found: list[Found]) -> Health:
-    judged = [one for one in found if one.expected]
+    judged = [one for one in _largest(found) if one.expected]
     if judged:
         missed = [one for one in judged if one.missed]
         return Health(name, min(missed or judged, key=lambda one: one.part), tuple(judged))
@@ -123,10 +123,11 @@ def _health(name: str, found: list[Found]) -> Health:
 
 
 def _largest(found: Iterable[Found]) -> list[Found]:
-    """Return of each direction and operation the one of the largest size."""
+    """Return of each check, direction and operation the one of the largest size: it is judged."""
     best: dict[tuple[Any, ...], Found] = {}
     for one in found:
-        key = (one.point.pair, one.point.device, one.point.operation, one.point.engines)
+        point = one.point
+        key = (point.check, point.pair, point.device, point.operation, point.engines)
         if key not in best or one.point.bytes > best[key].point.bytes:
             best[key] = one
     return list(best.values())
@@ -145,6 +146,6 @@ def hosts(observed: Observed) -> dict[int, Health]:
 
 
 def _host(name: str, found: list[Found]) -> Health:
-    judged = [one for one in found if one.expected]
-    shown = judged or _largest(found)
+    largest = _largest(found)
+    shown = [one for one in largest if one.expected] or largest
     return Health(name, min(shown, key=lambda one: one.part, default=None), tuple(shown))
