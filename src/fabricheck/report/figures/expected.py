@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fabricheck.observed import Observed, Point
+from fabricheck.report.figures import words
+from fabricheck.report.figures.rows import Row
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,25 @@ def of_host_copy(observed: Observed, point: Point) -> Expected | None:
     near = point.domain in (None, observed.node.devices[point.device].domain)
     kind = point.memory.removeprefix("host-")
     return _stated(observed, point, f"{point.operation}_{kind}_{'near' if near else 'far'}")
+
+
+def fitted(observed: Observed, rows: Iterable[Row]) -> str:
+    """Return which published values of a figure the simulation was fitted to; empty for none.
+
+    That a simulated node agrees with them is so by construction, and says nothing.
+    """
+    if observed.node is None or not observed.simulated:
+        return ""
+    shown = {row["record"] for row in rows if row["record"]}
+    keys = {
+        fact.record: key
+        for key, fact in observed.node.facts.items()
+        if fact.kind == "fitted" and fact.record in shown
+    }
+    if not keys:
+        return ""
+    named = words.listed(f"{record} ({key})" for record, key in keys.items())
+    return f" The simulation was fitted to {named}: that it agrees there is no evidence."
 
 
 def _stated(observed: Observed, point: Point, stem: str) -> Expected | None:

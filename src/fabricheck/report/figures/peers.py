@@ -78,6 +78,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         )
         for value in theirs
     ]
+    says += expected.fitted(observed, rows)
     drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
     yield Figure("peer-peak", title, observed.kind, says, rows, drawing)
 
@@ -118,6 +119,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
             " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "
             "whose devices are linked as those here."
         )
+    says += expected.fitted(observed, rows)
     drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
     yield Figure("mpi-from-0", title, observed.kind, says, rows, drawing)
 
