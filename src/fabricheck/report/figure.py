@@ -32,9 +32,10 @@ SHAPES: Mapping[str, str] = {
 class Figure:
     """One figure.
 
-    id: its name in links and files. title: what it shows, shortly. kind: measured or simulated.
-    says: what is seen in it, in sentences, for those who do not see it. rows: its data, as a table
-    of one dictionary a row with the same keys each. svg: the drawing.
+    id: its name in links and files. title: what it shows, shortly. kind: measured or simulated;
+    of a figure without any value of this session published or derived. says: what is seen in it,
+    in sentences, for those who do not see it. rows: its data, as a table of one dictionary a row
+    with the same keys each. svg: the drawing.
     """
 
     id: str
@@ -56,13 +57,15 @@ class Figure:
 
 def drawn(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG, in the style of the report."""
-    themed = chart.to_dict() | {"config": CONFIG}
+    # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
+    themed = chart.to_dict(validate=False) | {"config": CONFIG}
     return str(vl_convert.vegalite_to_svg(themed))
 
 
-#: The style of all charts.
+#: The style of all charts. What is seen in one, its figure says: marks need no words of their own.
 CONFIG: Mapping[str, Any] = {
     "font": "Liberation Sans, Arial, sans-serif",
+    "aria": False,
     "axis": {"labelFontSize": 11, "titleFontSize": 11, "gridColor": "#e5e5e5"},
     "legend": {"labelFontSize": 11, "titleFontSize": 11, "orient": "bottom", "columns": 2},
     "header": {"labelFontSize": 11, "titleFontSize": 11},

@@ -6,10 +6,11 @@ It is the form of ReFrame 4.10 (data version 4.2). What is not named here may be
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results.text import read_text
@@ -20,9 +21,46 @@ _LATEST = 253370764799
 _Time = Annotated[float, Field(ge=0, le=_LATEST)]
 
 
-def _recorded(value: list[Any]) -> tuple[float | None, str]:
-    """Return value and unit of a recorded value; its reference and limits stand between them."""
-    numbers, unit = value[:4], value[4]
+@dataclass(frozen=True)
+class Judged:
+    """What ReFrame held a value against: the reference, and its limits as parts of it.
+
+    A limit of None bounds nothing. result: pass, fail, or of expected failures xfail and xpass.
+    """
+
+    reference: float | None
+    lower: float | None
+    upper: float | None
+    result: str | None
+
+    @property
+    def least(self) -> float | None:
+        """The least value that passes, in the unit of the reference; None for no such limit."""
+        return self._limit(self.lower)
+
+    @property
+    def most(self) -> float | None:
+        """The greatest value that passes, in the unit of the reference; None for no such limit."""
+        return self._limit(self.upper)
+
+    def _limit(self, part: float | None) -> float | None:
+        return None if self.reference is None or part is None else self.reference * (1 + part)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A value of a metric, None where it has none, its unit, and what it was held against."""
+
+    value: float | None
+    unit: str
+    judged: Judged
+
+
+def _recorded(value: Any) -> Recorded:
+    """Return what ReFrame writes as [value, reference, lower, upper, unit, result, ...]."""
+    if not isinstance(value, list) or len(value) < 6:
+        raise ValueError("is no list of six")
+    numbers, unit, result = value[:4], value[4], value[5]
     for number in numbers:
         if number is None:
             continue
@@ -32,7 +70,9 @@ def _recorded(value: list[Any]) -> tuple[float | None, str]:
             raise ValueError("is NaN")
     if unit is not None and not isinstance(unit, str):
         raise ValueError("has no unit")
-    return numbers[0], unit or ""
+    if result is not None and not isinstance(result, str):
+        raise ValueError("has no result")
+    return Recorded(numbers[0], unit or "", Judged(numbers[1], numbers[2], numbers[3], result))
 
 
 class _Section(BaseModel):
@@ -42,7 +82,7 @@ class _Section(BaseModel):
 class TestCase(_Section):
     """One check in one partition and environment, in one run.
 
-    perfvalues: by ``system:partition:metric`` the value (None where it has none) and its unit.
+    perfvalues: by ``system:partition:metric`` what was recorded.
     """
 
     __test__ = False
@@ -56,9 +96,7 @@ class TestCase(_Section):
     unique_name: str = ""
     fail_reason: str | None = None
     fail_phase: str | None = None
-    perfvalues: (
-        dict[str, Annotated[list[Any], Field(min_length=6), AfterValidator(_recorded)]] | None
-    ) = None
+    perfvalues: dict[str, Annotated[Recorded, PlainValidator(_recorded)]] | None = None
     outputdir: str | None = None
     stagedir: str | None = None
 

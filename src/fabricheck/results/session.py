@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fabricheck.results import run_report
-from fabricheck.results.run_report import RunReport, SessionInfo, TestCase
+from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.results.text import printable
 
 #: File that a program writes, and the name that it has until the program ends.
@@ -36,7 +36,8 @@ class Case:
     A check that ReFrame repeats or distributes is a case each time, told apart by its name.
     ``folders`` are where its document may lie, in order; ``earlier`` are the attempts before this
     one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
-    ``values`` has by metric the value that ReFrame recorded, and its unit.
+    ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
+    held against.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Case:
     earlier: tuple[Case, ...] = ()
     phase: str | None = None
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
+    judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
 
     @property
     def failed_attempts(self) -> int:
@@ -186,9 +188,12 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
         folders=tuple(_folders(entry, info, results)),
         phase=entry.fail_phase,
         values={
-            key.rsplit(":", 1)[-1]: (value, unit)
-            for key, (value, unit) in (entry.perfvalues or {}).items()
-            if value is not None
+            key.rsplit(":", 1)[-1]: (one.value, one.unit)
+            for key, one in (entry.perfvalues or {}).items()
+            if one.value is not None
+        },
+        judged={
+            key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
     )
 

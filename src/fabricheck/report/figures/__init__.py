@@ -6,15 +6,29 @@ from collections.abc import Callable, Iterator
 
 from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures import host, peer_curves, placement, rccl_curves, scaling, stream
+from fabricheck.report.figures import (
+    collectives,
+    host,
+    matrices,
+    node,
+    peer_curves,
+    peers,
+    placement,
+    rccl_curves,
+    scaling,
+    stream,
+)
 
 #: By section of the page what draws its figures, in order; each yields those that it has data for.
 SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
-    "Between host and device": (host.figures, scaling.figures),
-    "Placement of ranks": (placement.figures,),
-    "Between devices": (peer_curves.figures,),
-    "Collectives": (rccl_curves.figures,),
+    "The node": (node.figures, matrices.hops),
     "A device's own memory": (stream.figures,),
+    "Between host and device": (host.figures, scaling.figures),
+    "Host memory by NUMA domain": (matrices.host_memory,),
+    "Placement of ranks": (placement.figures,),
+    "Between devices": (matrices.figures, peers.figures, peer_curves.figures),
+    "MPI between devices": (peers.messages, matrices.messages),
+    "Collectives": (collectives.figures, rccl_curves.figures),
 }
 
 

@@ -1,0 +1,153 @@
+"""Parts of a drawing as SVG: boxes, lines, texts, and labels that keep off each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+Spot = tuple[float, float]
+
+#: Height of a text in pixels, and the width of one of its letters.
+FONT, LETTER = 11, 6.2
+
+#: By how much of a line the middle of its label may be off the line's start, best first.
+_PLACES = (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75, 0.18, 0.82)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a link is drawn: a colour, doubled by a dash and by words in the legend."""
+
+    colour: str
+    dash: str
+    words: str
+    weight: str = "normal"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line between two spots; bent towards a third one where it has it."""
+
+    start: Spot
+    end: Spot
+    bend: Spot | None = None
+
+    def at(self, part: float) -> Spot:
+        """Return the spot at a part of its way."""
+        (x0, y0), (x2, y2) = self.start, self.end
+        x1, y1 = self.bend or ((x0 + x2) / 2, (y0 + y2) / 2)
+        a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
+        return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+
+    @property
+    def short(self) -> bool:
+        """Whether a label of more than five letters would hide it."""
+        return math.dist(self.start, self.end) < 60 and self.start[1] == self.end[1]
+
+    @property
+    def path(self) -> str:
+        """The data of an SVG path."""
+        (x0, y0), (x2, y2) = self.start, self.end
+        via = f"Q{self.bend[0]:.1f} {self.bend[1]:.1f} " if self.bend else "L"
+        return f"M{x0:.1f} {y0:.1f}{via}{x2:.1f} {y2:.1f}"
+
+
+@dataclass
+class Drawing:
+    """A drawing of a width and height in pixels, made part by part."""
+
+    width: int
+    height: int
+    parts: list[str] = field(default_factory=list)
+    _curves: list[tuple[Curve, Sequence[str], Style]] = field(default_factory=list)
+
+    def box(self, x: float, y: float, width: float, height: float, fill: str, **more: str) -> None:
+        """Add a box with round corners."""
+        self.parts.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
+            f'fill="{fill}"{_attributes(more)}/>'
+        )
+
+    def text(self, x: float, y: float, words: str, **more: str) -> None:
+        """Add a text around x, its base line at y."""
+        attributes = {"text-anchor": "middle", "font-size": str(FONT)} | more
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}"{_attributes(attributes)}>{escape(words)}</text>'
+        )
+
+    def line(self, curve: Curve, width: float, style: Style, *label: str) -> None:
+        """Add a line; its label, of one or two lines of text, is placed when all are there."""
+        dash = {"stroke-dasharray": style.dash} if style.dash else {}
+        self.parts.append(
+            f'<path d="{curve.path}" fill="none" stroke="{style.colour}" '
+            f'stroke-width="{width:.1f}"{_attributes(dash)}/>'
+        )
+        self._curves.append((curve, label, style))
+
+    def svg(self) -> str:
+        """Return the drawing, labels on top."""
+        # What stands out first, then short lines: long ones have more places for their labels.
+        order = sorted(
+            self._curves,
+            key=lambda one: (one[2].weight == "normal", math.dist(one[0].start, one[0].end)),
+        )
+        taken: list[tuple[float, float, float, float]] = []
+        for curve, label, style in order:
+            if label:
+                self._label(curve, label, style, taken)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
+            f'viewBox="0 0 {self.width} {self.height}" '
+            'font-family="Liberation Sans, Arial, sans-serif">'
+            f'<rect width="{self.width}" height="{self.height}" fill="white"/>'
+            f"{''.join(self.parts)}</svg>"
+        )
+
+    def _label(
+        self,
+        curve: Curve,
+        label: Sequence[str],
+        style: Style,
+        taken: list[tuple[float, float, float, float]],
+    ) -> None:
+        wide = max(map(len, label)) * LETTER + 4
+        high = len(label) * (FONT + 1) + 2
+
+        def around(part: float) -> tuple[float, float, float, float]:
+            x, y = curve.at(part)
+            x = min(max(x, wide / 2), self.width - wide / 2)
+            return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
+
+        def crowded(part: float) -> int:
+            box = around(part)
+            crossed = sum(
+                any(_holds(box, other.at(step / 40)) for step in range(41))
+                for other, _, _ in self._curves
+                if other is not curve
+            )
+            return 100 * sum(_overlap(box, one) for one in taken) + crossed
+
+        box = around(min(_PLACES, key=crowded))
+        taken.append(box)
+        self.box(box[0], box[1], wide, high, "white", **{"fill-opacity": "0.88"})
+        for number, line in enumerate(label):
+            self.text(
+                (box[0] + box[2]) / 2,
+                box[1] + (number + 1) * (FONT + 1) - 1,
+                line,
+                **{"font-weight": style.weight},
+            )
+
+
+def _attributes(given: Mapping[str, str]) -> str:
+    return "".join(f' {name}="{escape(value)}"' for name, value in given.items())
+
+
+def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _holds(box: tuple[float, float, float, float], spot: Spot) -> bool:
+    return box[0] <= spot[0] <= box[2] and box[1] <= spot[1] <= box[3]

@@ -1,0 +1,328 @@
+"""Matrices of the node: hops, transfers of all pairs (the paper's figure 6), and host memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabricheck.observed import Observed, Pair, Point
+from fabricheck.report.figure import Figure
+from fabricheck.report.figures import expected, words
+from fabricheck.report.figures.expected import Expected
+from fabricheck.report.figures.heat import Axes, heat_map, top
+from fabricheck.report.figures.rows import of_point, of_value
+from fabricheck.report.published import Value, beside
+
+#: The two devices at the end of a record's name.
+_PAIR = re.compile(r"-(\d)(\d)$")
+
+SENDER, RECEIVER = "from device", "to device"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A heat map of all pairs of devices.
+
+    select: what its series have. row, column: what the first and the second device of a pair are.
+    records: of the published data set, their names ending in two devices, to be shown beside.
+    """
+
+    id: str
+    title: str
+    select: Mapping[str, Any]
+    row: str = SENDER
+    column: str = RECEIVER
+    records: tuple[str, ...] = ()
+    published: str = ""
+    once: bool = field(default=False)
+
+
+_ENGINE = {"experiment": "E7", "role": "single", "engines": True}
+_KERNEL = {"experiment": "E8", "role": "single"}
+_MPI = {"experiment": "E9", "role": "single", "program": "mpi"}
+
+MATRICES = (
+    Matrix(
+        "peer-latency",
+        "Latency of copies by engine between devices",
+        {**_ENGINE, "operation": "latency"},
+        records=("kth-lat-??",),
+        published="Published: latency of copies by engine (the paper's figure 6b)",
+    ),
+    Matrix(
+        "peer-engine",
+        "Copies by engine between devices",
+        {**_ENGINE, "operation": "engine"},
+        records=("kth-bw-??",),
+        published="Published: copies by engine (the paper's figure 6c)",
+    ),
+    Matrix(
+        "peer-engine-both",
+        "Copies by engine both ways at once, sum of both directions",
+        {"experiment": "E7", "role": "sum", "operation": "engine-both", "engines": True},
+        "first device",
+        "second device",
+        once=True,
+    ),
+    Matrix(
+        "peer-engine-off",
+        "Copies between devices with the engines switched off",
+        {**_ENGINE, "engines": False, "operation": "engine"},
+    ),
+    Matrix(
+        "peer-read",
+        "Kernels that read from a peer",
+        {**_KERNEL, "operation": "read"},
+        "device that reads",
+        "device that is read",
+    ),
+    Matrix(
+        "peer-write",
+        "Kernels that write to a peer",
+        {**_KERNEL, "operation": "write"},
+        "device that writes",
+        "device written to",
+        records=("rocmdocs-mi200-uni-??",),
+        published="Published: copies by kernel between devices (ROCm's documentation)",
+    ),
+    Matrix(
+        "peer-copy",
+        "Kernels that copy within a peer's memory, reads and writes counted",
+        {**_KERNEL, "operation": "copy"},
+        "device that copies",
+        "device with both arrays",
+    ),
+    Matrix(
+        "mpi-bandwidth",
+        "MPI bandwidth between ranks",
+        {**_MPI, "operation": "bandwidth", "engines": True},
+    ),
+    Matrix(
+        "mpi-bandwidth-engine-off",
+        "MPI bandwidth with the engines switched off",
+        {**_MPI, "operation": "bandwidth", "engines": False},
+    ),
+    Matrix("mpi-latency", "MPI latency between ranks", {**_MPI, "operation": "latency"}),
+)
+
+
+def hops(observed: Observed) -> Iterator[Figure]:
+    """Yield the lengths of the shortest paths, which follow from the node model (figure 6a).
+
+    A node whose devices are all joined directly has nothing to show.
+    """
+    node = observed.node
+    if node is None or len(node.devices) < 2:
+        return
+    devices = range(len(node.devices))
+    cells = {
+        (a, b): float(node.hop_matrix[a][b])
+        for a in devices
+        for b in devices
+        if node.hop_matrix[a][b]
+    }
+    if max(cells.values(), default=0.0) < 2:
+        return
+    axes = Axes(SENDER, RECEIVER, devices, devices, "hops", counted=True)
+    most = max(cells.values())
+    far = sum(value == most for value in cells.values()) // 2
+    says = (
+        f"Shortest paths of {node.name} by its node model: {most:.0f} hops at most, "
+        f"between {far} of {len(cells) // 2} pairs."
+    )
+    detours = words.listed(f"{a}-{b}" for a, b in node.detour_pairs) if node.detour_pairs else ""
+    says += f" The widest path is longer than the shortest one for {detours}." if detours else ""
+    rows = [
+        {"row": a, "column": b, "kind": "derived", "value": int(cells[a, b]), "unit": "hops"}
+        for a, b in cells
+    ]
+    drawing = heat_map(cells, axes, most, blank="no path")
+    yield Figure("hops", "Shortest path between devices", "derived", says, rows, drawing)
+
+
+def figures(observed: Observed) -> Iterator[Figure]:
+    """Yield the matrices of copies by engine and of accesses by kernel."""
+    for matrix in MATRICES:
+        if matrix.select["experiment"] != "E9":
+            yield from _drawn(observed, matrix)
+
+
+def messages(observed: Observed) -> Iterator[Figure]:
+    """Yield the matrices of MPI."""
+    for matrix in MATRICES:
+        if matrix.select["experiment"] == "E9":
+            yield from _drawn(observed, matrix)
+
+
+def of_one_size(points: Iterable[Point]) -> dict[Pair, Point]:
+    """Return a point of each pair, all of the size that most pairs have; then of the largest one.
+
+    A session may have other sizes of a few pairs, which are not to be compared with the rest.
+    """
+    by_size: dict[int, dict[Pair, Point]] = {}
+    for point in points:
+        if point.pair is not None and point.pair[0] != point.pair[1]:
+            by_size.setdefault(point.bytes, {}).setdefault(point.pair, point)
+    return max(by_size.items(), key=lambda one: (len(one[1]), one[0]), default=(0, {}))[1]
+
+
+def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
+    found = of_one_size(observed.select(**matrix.select))
+    if not found:
+        return
+    first = next(iter(found.values()))
+    judged = {pair: expected.of_pair(observed, point) for pair, point in found.items()}
+    missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].median)]
+    cells = {pair: point.median for pair, point in found.items()}
+    others = _others(observed, matrix)
+    count = max(max(pair) for pair in [*cells, *others]) + 1
+    devices = range(max(count, len(observed.node.devices) if observed.node else 0))
+    axes = Axes(matrix.row, matrix.column, devices, devices, first.unit)
+    highest = top([*cells.values(), *(value.value for value in others.values())])
+    rows = [
+        of_point(
+            matrix.title,
+            point,
+            row=pair[0],
+            column=pair[1],
+            reference=wanted.value if wanted else None,
+            limit=wanted.limit if wanted else None,
+        )
+        for pair, point in found.items()
+        for wanted in [judged[pair]]
+    ]
+    wanted_pairs = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1)
+    says = (
+        f"{matrix.title}, {words.size(first.bytes)}, {observed.kind}. {_range(cells, first.unit)}"
+    )
+    says += _missing(wanted_pairs - len(cells)) + _judged(judged, missed, found)
+    blank = "" if matrix.once else "none"
+    drawing = heat_map(cells, axes, highest, missed=missed, blank=blank)
+    yield Figure(matrix.id, matrix.title, observed.kind, says, rows, drawing)
+    if others:
+        theirs = {pair: value.value for pair, value in others.items()}
+        rows = [
+            of_value(
+                matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None
+            )
+            for pair, value in others.items()
+        ]
+        says = f"{matrix.published}, {next(iter(others.values())).system}. "
+        says += _range(theirs, first.unit) + _apart(cells, theirs)
+        says += expected.fitted(observed, rows)
+        drawing = heat_map(theirs, axes, highest)
+        yield Figure(f"{matrix.id}-published", matrix.published, "published", says, rows, drawing)
+
+
+def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Value]:
+    """Return the published values of the pairs, without those of a device with itself."""
+    found = {}
+    for value in beside(observed.node, *matrix.records) if matrix.records else ():
+        ends = _PAIR.search(value.record)
+        if ends and ends[1] != ends[2]:
+            found[int(ends[1]), int(ends[2])] = value
+    return found
+
+
+def _range(cells: Mapping[Pair, float], unit: str) -> str:
+    """Return the lowest and the highest value, and where they are."""
+    low, high = min(cells.values()), max(cells.values())
+    if len(cells) == 1:
+        return f"The only value is {_exact(low)} {unit}."
+    if high - low <= 0.005 * high:
+        return f"All {len(cells)} values lie between {_exact(low)} and {_exact(high)} {unit}."
+    return (
+        f"Lowest {words.amount(low, unit)} at {_where(cells, low)}; "
+        f"highest {words.amount(high, unit)} at {_where(cells, high)}."
+    )
+
+
+def _exact(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
+    """Return the places that have an extreme value or one that differs from it by 0.5 %."""
+    near = [pair for pair, value in cells.items() if abs(value - extreme) <= 0.005 * abs(extreme)]
+    named = [f"{a}-{b}" for a, b in near]
+    if len(named) <= most:
+        return words.listed(named)
+    return f"{', '.join(named[:most])} and {len(named) - most} more"
+
+
+def _missing(count: int) -> str:
+    if count <= 0:
+        return ""
+    return f" {count} {'pair has' if count == 1 else 'pairs have'} no value."
+
+
+def _judged(
+    judged: Mapping[Pair, Expected | None],
+    missed: Sequence[Pair],
+    found: Mapping[Pair, Point],
+) -> str:
+    have = [wanted for wanted in judged.values() if wanted]
+    if not have:
+        return " No reference judges them."
+    if not missed:
+        return f" All {len(have)} that have a reference are within its limits."
+    named = []
+    for a, b in missed[:6]:
+        wanted = judged[a, b]
+        assert wanted is not None
+        value = words.amount(found[a, b].median, found[a, b].unit)
+        named.append(f"{a}-{b} with {value} (reference {words.amount(wanted.value, '')})")
+    more = f" and {len(missed) - 6} more" if len(missed) > 6 else ""
+    return f" Framed, since outside of the limits: {words.listed(named)}{more}."
+
+
+def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
+    """Return the pair at which this session is farthest from what was published."""
+    apart = {pair: cells[pair] / theirs[pair] - 1 for pair in cells if pair in theirs}
+    if not apart:
+        return ""
+    pair = max(apart, key=lambda one: abs(apart[one]))
+    return (
+        f" This session is farthest from it at {pair[0]}-{pair[1]}, by {100 * apart[pair]:+.1f} %."
+    )
+
+
+def host_memory(observed: Observed) -> Iterator[Figure]:
+    """Yield the bandwidth between every NUMA domain and every device, for both directions (E4)."""
+    for operation, way in (("h2d", "to the device"), ("d2h", "to the host")):
+        found: dict[Pair, Point] = {}
+        for point in observed.select(experiment="E4", operation=operation, role="single"):
+            if point.domain is not None and point.device is not None:
+                key = (point.domain, point.device)
+                if key not in found or point.bytes > found[key].bytes:
+                    found[key] = point
+        if not found:
+            continue
+        first = next(iter(found.values()))
+        judged = {place: expected.of_host_copy(observed, one) for place, one in found.items()}
+        missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].median)]
+        cells = {place: point.median for place, point in found.items()}
+        domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))
+        title = f"Every NUMA domain with every device, {way}"
+        says = (
+            f"{title}: {first.memory} memory, {words.size(first.bytes)}, {observed.kind}, NUMA "
+            f"domain first, device second. {_range(cells, first.unit)}"
+            f"{_judged(judged, missed, found)}"
+        )
+        rows = [
+            of_point(
+                title,
+                point,
+                row=place[0],
+                column=place[1],
+                reference=wanted.value if wanted else None,
+                limit=wanted.limit if wanted else None,
+            )
+            for place, point in found.items()
+            for wanted in [judged[place]]
+        ]
+        axes = Axes("NUMA domain", "device", domains, devices, first.unit, own=False)
+        drawing = heat_map(cells, axes, top(list(cells.values())), missed=missed)
+        yield Figure(f"numa-{operation}", title, observed.kind, says, rows, drawing)

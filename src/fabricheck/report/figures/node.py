@@ -1,0 +1,266 @@
+"""The node: devices in their packages, NUMA domains, and how the links between them do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from fabricheck.node import NodeModel
+from fabricheck.node.cores import format_cores
+from fabricheck.observed import Observed, Pair
+from fabricheck.report.figure import PALETTE, WIDTH, Figure
+from fabricheck.report.figures import layout, links, words
+from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Spot, Style
+from fabricheck.report.figures.links import Health, State
+
+STYLES: Mapping[State, Style] = {
+    "within": Style(PALETTE[0], "", "within the limits of its reference"),
+    "outside": Style(PALETTE[1], "7 4", "outside of the limits", "bold"),
+    "peak": Style("#555555", "", "no reference: percent of the theoretical peak"),
+    "missing": Style("#999999", "2 4", "not measured (? where it is short)"),
+}
+
+#: Sizes in pixels: of a device's box and of a NUMA domain's, of a link to the host, from one row of
+#: devices to the other, and of a line of the legend.
+_BOX_WIDTH, _BOX_HEIGHT, _DOMAIN, _HOST, _BETWEEN, _LINE = 34, 28, 34, 50, 176, 16
+
+#: Widths in pixels: of the widest link, of a link to the host, and of the narrowest domain.
+_WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
+
+
+def figures(observed: Observed) -> Iterator[Figure]:
+    """Yield the drawing, where there is a node model and a link was measured."""
+    node = observed.node
+    if node is None:
+        return
+    pairs = list(node.links) if node.switch is None else list(_pairs(node))
+    peers, hosts = links.peers(observed, pairs), links.hosts(observed)
+    every = [*peers.values(), *hosts.values()]
+    if all(one.state == "missing" for one in every):
+        return
+    svg = _Sketch(node, peers, hosts).svg()
+    rows = [row for one in every for row in one.rows()]
+    yield Figure(
+        "node", "The node and its links", observed.kind, _says(observed, peers, hosts), rows, svg
+    )
+
+
+def _pairs(node: NodeModel) -> Iterator[Pair]:
+    yield from combinations(range(len(node.devices)), 2)
+
+
+@dataclass
+class _Sketch:
+    """The drawing while it is made."""
+
+    node: NodeModel
+    peers: Mapping[Pair, Health]
+    hosts: Mapping[int, Health]
+
+    def svg(self) -> str:
+        self.rows = layout.rows_of(self.node)
+        states = {one.state for one in (*self.peers.values(), *self.hosts.values())}
+        legend = [style for state, style in STYLES.items() if state in states]
+        spare = [domain for domain in self.node.domains if not domain.devices]
+        above = _DOMAIN + _HOST + _BOX_HEIGHT
+        devices = 2 * above + _BETWEEN if len(self.rows) == 2 else above + 74
+        self.end = devices
+        drawing = Drawing(WIDTH, devices + 8 + _LINE * (len(legend) + len(spare) + 1))
+        self.drawing = drawing
+        self.spots: dict[int, Spot] = {}
+        for number, row in enumerate(self.rows):
+            y = _DOMAIN + _HOST + _BOX_HEIGHT / 2
+            y = y if number == 0 else devices - y
+            pitch = WIDTH / len(row)
+            self.spots |= {device: (pitch * (i + 0.5), y) for i, device in enumerate(row)}
+        self._packages()
+        self._domains()
+        self._links()
+        self._devices()
+        self._legend(legend, devices)
+        return drawing.svg()
+
+    def _top(self, device: int) -> bool:
+        return device in self.rows[0]
+
+    def _packages(self) -> None:
+        for number, package in enumerate(self.node.packages):
+            rows = {self._top(device) for device in package}
+            if len(package) < 2 or len(rows) > 1:
+                continue
+            xs = [self.spots[device][0] for device in package]
+            y = self.spots[package[0]][1]
+            left = min(xs) - _BOX_WIDTH / 2 - 6
+            width = max(xs) - min(xs) + _BOX_WIDTH + 12
+            self.drawing.box(left, y - 21, width, 42, "#f1f1f1", stroke="#777777")
+            # On the side of the host, where no links between devices pass.
+            side = y - 11 if rows == {True} else y + 19
+            self.drawing.text(sum(xs) / len(xs), side, f"package {number}", **{"font-size": "10"})
+
+    def _domains(self) -> None:
+        for domain in self.node.domains:
+            parts = [[d for d in row if d in domain.devices] for row in self.rows]
+            shown = [part for part in parts if part]
+            for number, part in enumerate(shown):
+                self._domain(domain.index, format_cores(domain.cores), part, again=number > 0)
+
+    def _domain(self, index: int, cores: str, devices: Sequence[int], *, again: bool) -> None:
+        top = self._top(devices[0])
+        xs = [self.spots[device][0] for device in devices]
+        y = 1 if top else self.end - _DOMAIN - 1
+        half = max(_NARROWEST, max(xs) - min(xs) + _BOX_WIDTH + 12) / 2
+        left, right = (min(xs) + max(xs)) / 2 - half, (min(xs) + max(xs)) / 2 + half
+        self.drawing.box(left, y, right - left, _DOMAIN, "#e3e3e3", stroke="#555555")
+        name = f"NUMA {index}" + (" (the same)" if again else "")
+        wide = int((right - left) / LETTER)
+        text = f"cores {cores}"
+        text = text if len(text) <= wide else f"{text[: wide - 3]}..."
+        self.drawing.text((left + right) / 2, y + 14, name, **{"font-weight": "bold"})
+        self.drawing.text((left + right) / 2, y + 28, text)
+        for device in devices:
+            x, middle = self.spots[device]
+            ends = (y + _DOMAIN, middle - _BOX_HEIGHT / 2) if top else (middle + _BOX_HEIGHT / 2, y)
+            health = self.hosts[device]
+            style = STYLES[health.state]
+            self.drawing.line(
+                Curve((x, ends[0]), (x, ends[1])), _HOST_WIDTH, style, *_label(health)
+            )
+
+    def _links(self) -> None:
+        if self.node.switch is not None:
+            self._switch()
+            return
+        most = max(link.count for link in self.node.links.values()) if self.node.links else 1
+        # Widest first, so that narrow ones are not hidden.
+        for pair in sorted(self.peers, key=lambda one: -self.node.links[one].count):
+            health = self.peers[pair]
+            width = max(2.0, _WIDEST * self.node.links[pair].count / most)
+            style = STYLES[health.state]
+            curve = self._curve(*pair)
+            self.drawing.line(curve, width, style, *_label(health, short=curve.short))
+
+    def _curve(self, a: int, b: int) -> Curve:
+        (xa, ya), (xb, yb) = self.spots[a], self.spots[b]
+        if ya != yb:
+            inner = _BOX_HEIGHT / 2 if ya < yb else -_BOX_HEIGHT / 2
+            lean = max(-10.0, min(10.0, (xb - xa) / 10))
+            return Curve((xa + lean, ya + inner), (xb - lean, yb - inner))
+        row = self.rows[0] if self._top(a) else self.rows[1]
+        span = abs(row.index(a) - row.index(b))
+        if span == 1:
+            sign = 1 if xb > xa else -1
+            return Curve((xa + sign * _BOX_WIDTH / 2, ya), (xb - sign * _BOX_WIDTH / 2, yb))
+        inwards = 1 if self._top(a) else -1
+        edge = ya + inwards * _BOX_HEIGHT / 2
+        return Curve((xa, edge), (xb, edge), ((xa + xb) / 2, edge + inwards * 28 * span))
+
+    def _switch(self) -> None:
+        switch = self.node.switch
+        assert switch is not None
+        y = self.end - 18 if len(self.rows) == 1 else self.end / 2
+        for device, (x, middle) in self.spots.items():
+            own = [health for pair, health in self.peers.items() if device in pair]
+            worst = _worst(own)
+            inner = _BOX_HEIGHT / 2 if middle < y else -_BOX_HEIGHT / 2
+            end = (x * 0.8 + WIDTH * 0.1, y - 14 if middle < y else y + 14)
+            if worst is not None:
+                line = Curve((x, middle + inner), end)
+                self.drawing.line(line, _WIDEST / 2, STYLES[worst.state], *_label(worst))
+        self.drawing.box(12, y - 14, WIDTH - 24, 28, "#e3e3e3", stroke="#555555")
+        text = f"switch, {switch.links_per_device} links to each device"
+        self.drawing.text(WIDTH / 2, y + 4, text, **{"font-weight": "bold"})
+
+    def _devices(self) -> None:
+        for device, (x, y) in self.spots.items():
+            left, top = x - _BOX_WIDTH / 2, y - _BOX_HEIGHT / 2
+            self.drawing.box(left, top, _BOX_WIDTH, _BOX_HEIGHT, "white", stroke="black")
+            self.drawing.text(x, y + 5, str(device), **{"font-size": "15", "font-weight": "bold"})
+
+    def _legend(self, styles: Sequence[Style], y: float) -> None:
+        y += 8 + FONT
+        start = {"text-anchor": "start"}
+        text = "Numbers in boxes are devices; wider is more links."
+        self.drawing.text(4, y, text, **start)
+        for style in styles:
+            y += _LINE
+            self.drawing.line(Curve((4, y - 4), (44, y - 4)), 4, style)
+            self.drawing.text(52, y, style.words, **start)
+        for domain in self.node.domains:
+            if not domain.devices:
+                y += _LINE
+                text = f"NUMA {domain.index}: cores {format_cores(domain.cores)}, no device"
+                self.drawing.text(4, y, text, **start)
+
+
+def _label(health: Health, short: bool = False) -> tuple[str, ...]:
+    """Return the lines of a label; on a short link the legend says what its mark means."""
+    if health.state == "missing":
+        return ("?",) if short else ("not", "measured")
+    return (health.text,)
+
+
+def _worst(several: Sequence[Health]) -> Health | None:
+    """Return the one that is outside of its limits, else the lowest, else one without a value."""
+    order: tuple[State, ...] = ("outside", "within", "peak", "missing")
+    return min(
+        several,
+        key=lambda one: (order.index(one.state), one.decides.part if one.decides else 0.0),
+        default=None,
+    )
+
+
+def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, Health]) -> str:
+    node = observed.node
+    assert node is not None
+    packages = (
+        "" if len(node.packages) == len(node.devices) else f" in {len(node.packages)} packages"
+    )
+    noun = "pair" if len(peers) == 1 else "pairs"
+    what = f"linked {noun}" if node.switch is None else f"{noun} through a switch"
+    changed = f" The simulated node was changed by {observed.overlay}." if observed.overlay else ""
+    return (
+        f"{node.name}, {observed.kind}: {len(node.devices)} devices{packages}, {len(peers)} {what}."
+        " A percentage is the lowest of all bandwidths over the link, in both directions, as a "
+        f"part of its reference in this session, else of the peak.{changed}"
+        f"{_group('Links between devices', list(peers.values()))}"
+        f"{_group('Links to the host, pinned copies', list(hosts.values()))}"
+    )
+
+
+def _group(what: str, several: Sequence[Health]) -> str:
+    if not several:
+        return ""
+    said = f" {what}:"
+    outside = [one for one in several if one.state == "outside"]
+    if outside:
+        said += f" {len(outside)} outside of the limits: {'; '.join(map(_one, outside[:6]))}"
+        said += f"; and {len(outside) - 6} more." if len(outside) > 6 else "."
+    parts: list[str] = []
+    for state, words_of_it in (
+        ("within", "within the limits of their references"),
+        ("peak", "without a reference, so of the peak"),
+    ):
+        found = [one for one in several if one.state == state]
+        if found:
+            low = min(found, key=lambda one: one.decides.part if one.decides else 0.0)
+            high = max(found, key=lambda one: one.decides.part if one.decides else 0.0)
+            ends = "" if high.text == low.text else f", highest {high.text} at {high.name}"
+            ends = f"lowest {_one(low)}{ends}"
+            parts.append(f"{len(found)} {words_of_it}, {ends}")
+    missing = [one.name for one in several if one.state == "missing"]
+    if missing:
+        named = words.listed(missing[:6]) if len(missing) <= 6 else f"{len(missing)} of them"
+        parts.append(f"not measured: {named}")
+    return f"{said} {'; '.join(parts)}." if parts else said
+
+
+def _one(health: Health) -> str:
+    decides = health.decides
+    assert decides is not None
+    wanted = decides.expected.value if decides.expected else decides.peak
+    word = "reference" if decides.expected else "peak"
+    return (
+        f"{health.name} {health.text} ({decides.point.operation} "
+        f"{words.amount(decides.point.median)}, {word} {words.amount(wanted)})"
+    )

@@ -1,0 +1,157 @@
+"""From the first device to each other one: by kernel, by MPI with engines and without."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fabricheck.errors import FabricheckError
+from fabricheck.node import NodeModel
+from fabricheck.node import load as load_node
+from fabricheck.observed import Observed
+from fabricheck.report.figure import Figure
+from fabricheck.report.figures import expected, words
+from fabricheck.report.figures.grouped import GREYS, grouped_bars
+from fabricheck.report.figures.heat import shown
+from fabricheck.report.figures.matrices import of_one_size
+from fabricheck.report.figures.rows import Row, of_point, of_value, own
+from fabricheck.report.published import Value, beside
+
+#: The series of the paper's figure 10, and records of it whose names end in the two devices.
+ENGINE, NO_ENGINE, DIRECT = "MPI with engines", "MPI, engines off", "kernel, no MPI"
+LABELS = (ENGINE, NO_ENGINE, DIRECT)
+LAB_NOTES = {ENGINE: "lab-osubw-sdma1-0?", NO_ENGINE: "lab-osubw-sdma0-0?"}
+
+#: The machine of the lab notes, and the node model whose links are its links (map A).
+LAB_SYSTEM, LAB_LINKS = "amd-mi250-generic", "mi250x"
+
+_COLOURS = dict(zip(LABELS, GREYS, strict=True))
+
+
+def figures(observed: Observed) -> Iterator[Figure]:
+    """Yield both directions at once by kernel, as part of the peak (the paper's figure 9)."""
+    node = observed.node
+    if node is None:
+        return
+    points = observed.select(experiment="E8", operation="copy", role="single", device=0)
+    found = {
+        pair[1]: point
+        for pair, point in of_one_size(points).items()
+        if pair[0] == 0 and pair[1] < len(node.devices) and node.link_class(*pair).direct
+    }
+    if not found:
+        return
+    rows = []
+    for device in sorted(found):
+        peak = 2 * node.peer_peak_gbs(0, device)
+        percent = 100 * found[device].median / peak
+        wanted = expected.of_pair(observed, found[device])
+        rows.append(
+            of_point(
+                DIRECT,
+                found[device],
+                to=device,
+                peak=peak,
+                percent=percent,
+                reference=wanted.value if wanted else None,
+                text=f"{shown(found[device].median)} of {peak:g}, {percent:.0f} %",
+            )
+        )
+    title = "Both directions at once by kernel, device 0 and its neighbours"
+    parts = [
+        f"device {r['to']}: {words.amount(r['value'])}, {r['percent']:.0f} % of {r['peak']:g}"
+        for r in rows
+    ]
+    says = (
+        f"A kernel of device 0 copies within the memory of a neighbour, reads and writes counted, "
+        f"{words.size(rows[0]['bytes'])}, {observed.kind}; percent of the peak of both directions, "
+        f"which the thin lines mark. {'; '.join(parts)}."
+    )
+    theirs = list(beside(node, "paper-stream-p2p-pct-*"))
+    if theirs:
+        stated = words.listed(words.amount(value.value, "%") for value in theirs)
+        says += f" Published: {stated} of the peak ({theirs[0].place})."
+    rows += [
+        of_value(
+            value.record, value, to=None, peak=None, percent=value.value, reference=None, text=""
+        )
+        for value in theirs
+    ]
+    says += expected.fitted(observed, rows)
+    drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
+    yield Figure("peer-peak", title, observed.kind, says, rows, drawing)
+
+
+def messages(observed: Observed) -> Iterator[Figure]:
+    """Yield MPI from device 0 beside direct access by kernel (the paper's figure 10)."""
+    mpi = {"experiment": "E9", "operation": "bandwidth", "role": "single", "program": "mpi"}
+    series = {
+        ENGINE: of_one_size(observed.select(**mpi, engines=True)),
+        NO_ENGINE: of_one_size(observed.select(**mpi, engines=False)),
+    }
+    if observed.runtimes <= {"host"} or not any(series.values()):
+        return
+    reads = of_one_size(observed.select(experiment="E8", operation="read", role="single"))
+    # Who reads is the first of a pair: data of device 0 goes to it, as a message does.
+    series[DIRECT] = {(pair[1], pair[0]): point for pair, point in reads.items()}
+    rows: list[dict[str, Any]] = []
+    for label, points in series.items():
+        from_first = {pair[1]: point for pair, point in points.items() if pair[0] == 0}
+        rows += [
+            of_point(label, point, to=device, text=shown(point.median))
+            for device, point in sorted(from_first.items())
+        ]
+    if not any(row["series"] in LAB_NOTES for row in rows):
+        return
+    for label, pattern in LAB_NOTES.items():
+        if series[label]:
+            rows += [
+                of_value(label, value, to=int(value.record[-1]), text="")
+                for value in _lab_notes(observed.node, pattern)
+            ]
+    title = "From device 0 to each: MPI and direct access"
+    says = f"{title}, {observed.kind}. {' '.join(_in_words(rows))}"
+    absent = [label for label in LABELS if not any(row["series"] == label for row in rows)]
+    says += f" Without values: {words.listed(absent)}." if absent else ""
+    if any(row["kind"] == "published" for row in rows):
+        says += (
+            " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "
+            "whose devices are linked as those here."
+        )
+    says += expected.fitted(observed, rows)
+    drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
+    yield Figure("mpi-from-0", title, observed.kind, says, rows, drawing)
+
+
+def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Value]:
+    """Yield what the lab notes have of a node that is linked as this one."""
+    try:
+        same = node is not None and node.link_matrix == load_node(LAB_LINKS).link_matrix
+    except FabricheckError:
+        return
+    if node is not None and same and node.vendor == "amd":
+        yield from beside(dataclasses.replace(node, systems=(LAB_SYSTEM,)), pattern)
+
+
+def _in_words(rows: Sequence[Row]) -> Iterator[str]:
+    for label in LABELS:
+        mine = [row for row in own(rows) if row["series"] == label]
+        if not mine:
+            continue
+        low, high = (end(mine, key=lambda row: row["value"]) for end in (min, max))
+        said = f"{label} ({words.size(low['bytes'])}): "
+        said += f"{words.amount(low['value'])} to device {low['to']}"
+        if len(mine) > 1:
+            said = said.replace(": ", ": lowest ")
+            said += f", highest {words.amount(high['value'])} to device {high['to']}"
+        theirs = {
+            r["to"]: r["value"] for r in rows if r["kind"] == "published" and r["series"] == label
+        }
+        apart = {
+            r["to"]: 100 * (r["value"] / theirs[r["to"]] - 1) for r in mine if r["to"] in theirs
+        }
+        if apart:
+            far = max(apart, key=lambda device: abs(apart[device]))
+            said += f"; farthest from what was published at device {far}, by {apart[far]:+.1f} %"
+        yield f"{said}."

@@ -1,0 +1,381 @@
+"""The drawing of the node and the matrices of its pairs: a fault shows, and nothing is invented."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from html import unescape
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+import factories
+from fabricheck.node import load
+from fabricheck.observed import Observed, observe
+from fabricheck.report.figure import WIDTH
+from fabricheck.report.figures import collectives, layout, matrices, node, peers, sections
+from fabricheck.report.figures.drawing import Curve, Drawing, Style
+from fabricheck.report.figures.grouped import grouped_bars
+from fabricheck.report.figures.heat import shown, top
+from fabricheck.results.folder import Entry, ResultsFolder
+from fabricheck.results.run_report import Judged
+from fabricheck.results.session import Case, read_report
+
+RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+#: Of each direct link class of MI250X what a kernel writes over it, in GB/s.
+WRITES = {"quad": 150.4, "dual": 75.2, "single": 37.6}
+
+DRAWERS = (
+    node.figures,
+    matrices.hops,
+    matrices.figures,
+    matrices.messages,
+    matrices.host_memory,
+    peers.figures,
+    peers.messages,
+    collectives.figures,
+)
+
+
+@pytest.fixture(scope="module")
+def mi250x():
+    return load("mi250x")
+
+
+@pytest.fixture(scope="module")
+def h200():
+    folder = ResultsFolder(RECORDED)
+    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    return found
+
+
+@pytest.fixture(scope="module")
+def h200_figures(h200):
+    return {figure.id: figure for drawer in DRAWERS for figure in drawer(h200)}
+
+
+def transfer(a, b, value, operation="write", size=1 << 30, **changes):
+    engine = operation in ("engine", "latency")
+    changes = {
+        "experiment": "E7" if engine else "E8",
+        "engine": "copy-engine" if engine else "kernel",
+        "operation": operation,
+        "device": a,
+        "device_set": [a, b],
+        "source": factories.place(device=a),
+        "destination": factories.place("peer", b),
+        "direction": "one-way",
+        "bytes": size,
+        "bytes_counted": "once",
+        "host_clock": None,
+    } | changes
+    return factories.series([value], **changes)
+
+
+def message(a, b, value, **changes):
+    mpi = {"experiment": "E9", "operation": "bandwidth", "engine": "mpi", "ranks": [a, b]}
+    return transfer(a, b, value, size=1 << 24, **mpi | changes)
+
+
+def collective(name, value, count, **changes):
+    ranks = {"ranks": list(range(count)), "device_set": list(range(count)), "device": None}
+    both = {"experiment": "E10", "operation": name, "engine": "mpi", "direction": "collective"}
+    latency = {"unit": "us", "better": "lower", "bytes": 1 << 20}
+    return factories.series([value], **ranks | both | latency | changes)
+
+
+def partition(model, *documents, references=None):
+    """Return a simulated partition whose check p2p_kernel has these references."""
+    case = Case(
+        *("p2p_kernel", "local", "sim-mi250x", "sim", "pass"), None, frozenset(), (),
+        judged={name: Judged(*one, "pass") for name, one in (references or {}).items()},
+    )  # fmt: skip
+    entries = tuple(Entry(case, None, document, None) for document in documents)
+    return Observed("local:sim-mi250x", (case,), entries, model)
+
+
+def program(name, *series, **changes):
+    simulated = factories.simulated_document()
+    return (
+        simulated | {"program": simulated["program"] | {"name": name}, "series": series} | changes
+    )
+
+
+def kernels(model, **slow):
+    """Return the document of kernels that write over every link, and the references of these."""
+    series = []
+    for a, b in permutations(range(8), 2):
+        link = model.link_class(a, b)
+        if link.direct:
+            value = slow.get(f"from{min(a, b)}to{max(a, b)}", WRITES[link.name])
+            series += [] if value is None else [transfer(a, b, value)]
+    references = {f"write_{name}_worst": (value, -0.05, None) for name, value in WRITES.items()}
+    return program("p2p", *series), references
+
+
+def drawing_of(model, **slow):
+    document, references = kernels(model, **slow)
+    (figure,) = node.figures(partition(model, document, references=references))
+    return figure
+
+
+def texts(svg):
+    return [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+def test_links_that_are_as_expected_are_said_to_be(mi250x):
+    figure = drawing_of(mi250x)
+    assert "outside" not in figure.says
+    assert "Links between devices: 12 within the limits" in figure.says
+    assert "not measured: 8 of them" in figure.says  # the host's
+    assert texts(figure.svg).count("100 %") == 12
+    assert {row["state"] for row in figure.rows} == {"within"}
+    assert len(figure.rows) == 24
+
+
+def test_a_slow_link_shows_in_words_in_a_dash_and_in_the_data(mi250x):
+    figure = drawing_of(mi250x, from0to6=37.6)
+    assert "1 outside of the limits: 0-6 50 % (write 37.6 GB/s, reference 75.2 GB/s)" in figure.says
+    assert "11 within the limits" in figure.says
+    assert "50 %" in texts(figure.svg)
+    outside = node.STYLES["outside"]
+    assert figure.svg.count(f'stroke="{outside.colour}"') == 2  # the link and the legend
+    assert outside.dash and not node.STYLES["within"].dash
+    assert {row["series"] for row in figure.rows if row["state"] == "outside"} == {"0-6"}
+
+
+def test_the_slower_direction_of_a_link_decides(mi250x):
+    document, references = kernels(mi250x)
+    slow = [
+        one | {"median": 40.0} if one["device_set"] == [6, 0] else one for one in document["series"]
+    ]
+    (figure,) = node.figures(partition(mi250x, document | {"series": slow}, references=references))
+    assert "0-6 53 % (write 40 GB/s" in figure.says
+
+
+def test_small_transfers_do_not_decide(mi250x):
+    document, references = kernels(mi250x)
+    small = [transfer(0, 6, 1.0, size=1 << 12), *document["series"]]
+    (figure,) = node.figures(partition(mi250x, document | {"series": small}, references=references))
+    assert "outside" not in figure.says
+
+
+def test_a_link_without_a_value_is_no_good_link(mi250x):
+    figure = drawing_of(mi250x, from2to4=None)
+    assert "not measured: 2-4;" in figure.says or "not measured: 2-4." in figure.says
+    assert "11 within" in figure.says
+    assert node.STYLES["missing"].colour in figure.svg
+
+
+def test_without_references_it_is_the_percentage_of_the_peak(h200_figures):
+    figure = h200_figures["node"]
+    assert (
+        "without a reference, so of the peak, lowest 0-1 83 % (write 373 GB/s, peak 450 GB/s)"
+        in (figure.says)
+    )
+    assert {row["expected_is"] for row in figure.rows} == {"peak"}
+
+
+def test_a_reference_without_a_limit_bounds_nothing(results_folder):
+    values = {
+        "local:host:judged": [9.0, 10.0, -0.05, None, "GB/s", "fail"],
+        "local:host:free": [9.0, 0, None, None, "GB/s", "pass"],
+    }
+    report = factories.session(results_folder, [factories.case(perfvalues=values)])
+    (case,) = read_report(report, results_folder).cases
+    assert (case.judged["judged"].least, case.judged["judged"].most) == (9.5, None)
+    assert (case.judged["free"].least, case.judged["free"].most) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "name", ["mi250x", "mi250", "mi250-two-sockets", "mi210", "h200", "a100-booster", "a100-jureca"]
+)
+def test_every_node_has_its_devices_once_and_packages_beside_each_other(name):
+    model = load(name)
+    rows = layout.rows_of(model)
+    assert sorted(device for row in rows for device in row) == list(range(len(model.devices)))
+    for package in model.packages:
+        (row,) = [row for row in rows if set(package) <= set(row)]
+        places = sorted(row.index(device) for device in package)
+        assert places[-1] - places[0] == len(package) - 1
+
+
+def test_a_matrix_has_the_medians_of_the_document(h200_figures):
+    (path,) = RECORDED.glob("output/**/p2p_kernel/result.json")
+    series = json.loads(path.read_text())["series"]
+    medians = {
+        tuple(one["device_set"]): (one["median"], *one["ci95"], len(one["samples"]))
+        for one in series
+        if one["operation"] == "write"
+    }
+    rows = h200_figures["peer-write"].rows
+    assert {
+        (row["row"], row["column"]): (row["value"], row["low"], row["high"], row["n"])
+        for row in rows
+    } == medians
+    written = h200_figures["peer-write"].csv.splitlines()
+    assert len(written) == 3 and str(rows[0]["value"]) in written[1]
+
+
+def test_a_value_outside_of_its_limits_is_framed_and_told(mi250x):
+    document, references = kernels(mi250x, from0to6=37.6)
+    found = partition(mi250x, document, references=references)
+    (figure,) = [one for one in matrices.figures(found) if one.id == "peer-write"]
+    assert "outside of the limits: 0-6 with 37.6 GB/s (reference 75.2) and 6-0 with" in figure.says
+    assert "32 pairs have no value." in figure.says
+    assert texts(figure.svg).count("none") == 32
+    healthy, references = kernels(mi250x)
+    (other,) = matrices.figures(partition(mi250x, healthy, references=references))
+    assert "#D55E00" in figure.svg and "#D55E00" not in other.svg
+
+
+def test_sizes_are_not_mixed_in_a_matrix(mi250x):
+    small = [transfer(a, b, 50.0, "engine") for a, b in permutations(range(3), 2)]
+    large = transfer(0, 1, 51.0, "engine", size=8 << 30)
+    (figure, *_) = matrices.figures(partition(mi250x, program("p2p", *small, large)))
+    assert "1 GiB" in figure.says
+    assert {row["value"] for row in figure.rows} == {50.0}
+
+
+def test_what_was_published_is_a_figure_of_its_own_and_of_such_nodes_only(mi250x):
+    engine = program("p2p", transfer(5, 3, 98.0, "engine"))
+    mine, theirs = matrices.figures(partition(mi250x, engine))
+    assert (mine.kind, theirs.kind) == ("simulated", "published")
+    assert {row["record"] for row in theirs.rows} > {"kth-bw-01", "kth-bw-76"}
+    assert len(theirs.rows) == 56 and all(row["place"] for row in theirs.rows)
+    assert "farthest from it at 5-3, by +100.0 %" in theirs.says
+    assert "fitted to kth-bw-02 (simulation.link_efficiency): that it agrees" in theirs.says
+    measured = factories.document(series=engine["series"])
+    assert "fitted" not in list(matrices.figures(partition(mi250x, measured)))[1].says
+    elsewhere = dataclasses.replace(mi250x, systems=())
+    assert [one.kind for one in matrices.figures(partition(elsewhere, engine))] == ["simulated"]
+
+
+def test_both_have_one_colour_scale():
+    assert [top([value]) for value in (0.43, 17.8, 49.4, 50.4, 150.4, 1256)] == pytest.approx(
+        [0.5, 20, 50, 60, 160, 1600]
+    )
+
+
+def test_hops_are_told_where_devices_are_not_all_joined(mi250x, h200):
+    (figure,) = matrices.hops(partition(mi250x))
+    assert figure.kind == "derived"
+    assert "2 hops at most" in figure.says and "longer than the shortest one for 1-7 and 3-5" in (
+        figure.says
+    )
+    assert not list(matrices.hops(h200))
+
+
+def test_host_memory_is_by_domain_and_device(mi250x):
+    series = [
+        factories.host_copy("h2d", device, domain, value=28.0 + domain)
+        for device in range(8)
+        for domain in range(4)
+    ]
+    (figure,) = matrices.host_memory(partition(mi250x, program("memcpy", *series)))
+    assert {(row["row"], row["column"], row["value"]) for row in figure.rows} == {
+        (domain, device, 28.0 + domain) for domain in range(4) for device in range(8)
+    }
+    assert "Lowest 28 GB/s at 0-0, 0-1, 0-2, 0-3 and 4 more" in figure.says
+
+
+def test_mpi_from_the_first_device_stands_beside_the_lab_notes(mi250x):
+    series = [message(0, device, 100.0) for device in range(1, 8)]
+    found = partition(mi250x, program("mpi", *series), program("mpi", environment={}))
+    (figure,) = peers.messages(found)
+    published = [row for row in figure.rows if row["kind"] == "published"]
+    assert {row["record"] for row in published} == {f"lab-osubw-sdma1-0{to}" for to in range(1, 8)}
+    assert "farthest from what was published at device 3, by +143.8 %" in figure.says
+    assert "Without values: MPI, engines off and kernel, no MPI." in figure.says
+    off = program("mpi", *series, environment={"HSA_ENABLE_SDMA": "0"})
+    (other,) = peers.messages(partition(mi250x, off))
+    assert {row["record"] for row in other.rows if row["kind"] == "published"} == {
+        f"lab-osubw-sdma0-0{to}" for to in range(1, 8)
+    }
+    swapped = load("mi250")  # other links: their pairs are not these pairs
+    (alone,) = peers.messages(partition(swapped, program("mpi", *series)))
+    assert {row["kind"] for row in alone.rows} == {"simulated"}
+
+
+def test_copies_by_kernel_are_a_part_of_the_peak_of_both_directions(mi250x):
+    series = [transfer(0, b, value, "copy") for b, value in ((1, 174.0), (2, 43.0), (3, 43.0))]
+    (figure,) = peers.figures(partition(mi250x, program("p2p", *series)))
+    own = {row["to"]: row["percent"] for row in figure.rows if row["kind"] == "simulated"}
+    assert own == pytest.approx({1: 43.5, 2: 43.0})  # device 3 is no neighbour
+    assert "43.0 of 100, 43 %" in texts(figure.svg)
+
+
+def test_collectives_say_that_there_is_no_rccl(mi250x):
+    series = [
+        collective("reduce", value, count) for count, value in ((2, 30.0), (3, 60.0), (4, 50.0))
+    ]
+    (figure,) = collectives.figures(partition(mi250x, program("mpi", *series)))
+    assert "no RCCL or NCCL" in figure.says
+    assert "reduce: MPI (mpi) 30 us with 2, 50 us with 4, falling at 4." in figure.says
+    bounds = [row for row in figure.rows if row["kind"] == "published"]
+    assert [(row["record"], row["value"]) for row in bounds] == [("paper-coll-bound-1", 8.7)]
+
+
+def test_collectives_of_mpi_and_nccl_stand_beside_each_other(h200_figures):
+    figure = h200_figures["collectives"]
+    assert "bcast: MPI (mpi) 11.4 us with 2; MPI (OSU) 12.6 us with 2; RCCL or NCCL 23.4 us" in (
+        figure.says
+    )
+    assert "no RCCL" not in figure.says
+    assert "collectives-rccl" not in h200_figures  # of one number of partners it says no more
+
+
+def test_rccl_over_its_partners_is_a_figure_of_its_own(mi250x):
+    series = [
+        collective("allreduce", 20.0 + count, count, experiment="E11", engine="rccl")
+        for count in range(2, 9)
+    ]
+    (figure,) = collectives.figures(partition(mi250x, program("rccl-tests", *series)))
+    assert figure.id == "collectives-rccl"
+    assert "allreduce: 22 us with 2, 28 us with 8." in figure.says
+
+
+def test_every_figure_fits_and_has_a_name_of_its_own(h200_figures):
+    figures = list(h200_figures.values())
+    assert len(figures) >= 10
+    assert len({figure.title for figure in figures}) == len(figures)
+    for figure in figures:
+        assert re.fullmatch(r"[a-z0-9-]+", figure.id)
+        assert int(re.search(r'width="(\d+)"', figure.svg)[1]) <= WIDTH, figure.id
+        sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)', figure.svg)]
+        assert sizes and min(sizes) >= 10, figure.id
+        assert len({frozenset(row) for row in figure.rows}) == 1, figure.id
+
+
+def test_text_with_html_in_it_is_text():
+    evil = "<script>alert(1)</script>"
+    drawing = Drawing(90, 40)
+    drawing.text(45, 20, evil, fill='"><script>')
+    drawing.line(Curve((0, 0), (40, 40)), 2, Style("black", "", ""), evil)
+    row = {"series": evil, "to": evil, "value": 1.0, "low": None, "high": None, "text": evil}
+    bars = grouped_bars([{**row, "kind": "measured"}], "to", "device", {evil: "black"}, evil)
+    for svg in (drawing.svg(), bars):
+        assert "<script" not in svg
+        assert "&lt;script&gt;" in svg
+
+
+@pytest.mark.parametrize("documents", [(), (program("p2p"),), (program("mpi"),)])
+def test_without_data_there_is_no_figure(mi250x, documents):
+    found = partition(dataclasses.replace(mi250x, links={}) if documents else mi250x, *documents)
+    drawers = [drawer for drawer in DRAWERS if drawer is not matrices.hops]
+    assert [figure for drawer in drawers for figure in drawer(found)] == []
+
+
+def test_without_a_node_model_only_what_was_measured_is_drawn():
+    series = [transfer(a, b, 50.0, "engine") for a, b in permutations(range(2), 2)]
+    found = sections(partition(None, program("p2p", *series)))
+    assert [figure.id for figures in found.values() for figure in figures] == ["peer-engine"]
+
+
+def test_numbers_in_cells_have_three_figures():
+    assert [shown(value) for value in (0.42564, 8.7, 50.0, 99.96, 150.4)] == [
+        "0.426", "8.70", "50.0", "100", "150"
+    ]  # fmt: skip
