@@ -56,7 +56,7 @@ _CASE_SCHEMA: dict[str, Any] = {
                 "prefixItems": [
                     {"type": ["number", "null"]},
                     *[{"type": ["number", "null"]}] * 3,
-                    {"type": ["string", "null"]},
+                    *[{"type": ["string", "null"]}] * 2,
                 ],
             },
         },
@@ -94,13 +94,27 @@ _REPORT_SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What ReFrame held a value against: the reference, and its limits as parts of it.
+
+    A limit of None bounds nothing. result: pass, fail, or expected failures xfail and xpass.
+    """
+
+    reference: float | None
+    lower: float | None
+    upper: float | None
+    result: str | None
+
+
+@dataclass(frozen=True)
 class Case:
     """One check in one partition and environment, as its last attempt ended.
 
     A check that ReFrame repeats or distributes is a case each time, told apart by its name.
     ``folders`` are where its document may lie, in order; ``earlier`` are the attempts before this
     one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
-    ``values`` has by metric the value that ReFrame recorded, and its unit.
+    ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
+    held against.
     """
 
     name: str
@@ -114,6 +128,7 @@ class Case:
     earlier: tuple[Case, ...] = ()
     phase: str | None = None
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
+    judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
 
     @property
     def failed_attempts(self) -> int:
@@ -274,6 +289,12 @@ def _case(entry: dict[str, Any], info: dict[str, Any], results: Path) -> Case:
             key.rsplit(":", 1)[-1]: (value, unit or "")
             for key, (value, _, _, _, unit, *_) in (entry.get("perfvalues") or {}).items()
             if value is not None
+        },
+        judged={
+            key.rsplit(":", 1)[-1]: Judged(reference, lower, upper, result)
+            for key, (_, reference, lower, upper, _, result, *_) in (
+                entry.get("perfvalues") or {}
+            ).items()
         },
     )
 

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import InvalidDocument, NotFoundError
+
+#: Characters that control a terminal or reorder text, and that HTML and SVG can not hold: all
+#: control characters but tab and line feed, marks of direction, and what is no character.
+_CONTROL = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
+    "\\ud800-\\udfff\\ufffe\\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return a text that can be shown: control characters are written as escapes, as ``\\x1b``."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def read_text(path: Path) -> str:
