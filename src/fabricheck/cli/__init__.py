@@ -17,6 +17,7 @@ from fabricheck.cli import (
     fidelity,
     node,
     references,
+    report,
     results,
     site_check,
     tools,
@@ -82,6 +83,7 @@ app = typer.Typer(
 )
 app.add_typer(results.app, name="results")
 app.command("coverage")(coverage.coverage)
+app.command("report")(report.report)
 node.register(app)
 fidelity.register(app)
 tools.register(app)
