@@ -34,7 +34,7 @@ def report(
 
     gathered = gather.gather(what)
     written = writing.write(output or gathered.outputs, page.files(gathered))
-    for problem in gathered.problems:
+    for problem in (*gathered.problems, *gathered.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")
     if gathered.problems:

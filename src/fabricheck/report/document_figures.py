@@ -79,7 +79,10 @@ def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Cou
     rows = {row.experiment.id: row for row in coverage}
     found = []
     for theirs in figures():
-        here = tuple(one for one in ours if _fits(one.id, theirs.ours))
+        # A drawing of published values alone is no counterpart.
+        here = tuple(
+            one for one in ours if one.kind != "published" and _fits(one.id, theirs.ours)
+        )
         found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, rows)))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class Gathered:
 
     name: of the folder that its page is written to. title: what it is, in a heading. session: None
     for documents outside of one. home: the results folder. warnings: why this is not all, or not
-    what was asked for, in sentences.
+    what was asked for, in sentences. notes: what else there is to know; nothing is missing for it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Gathered:
     entries: tuple[Entry, ...]
     home: Path
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def parts(self) -> tuple[Observed, ...]:
@@ -98,12 +100,24 @@ def gather(what: str) -> Gathered:
 def _latest(folder: ResultsFolder) -> Gathered:
     """Return the latest session; the documents of no session where its report is not there."""
     try:
-        return _session(folder, folder.latest())
+        session = folder.latest()
+        return dataclasses.replace(_session(folder, session), notes=tuple(_newer(folder, session)))
     except (InvalidInputError, NotFoundError) as error:
         try:
             return _unreported(folder, str(error))
         except NotFoundError:
             raise error from None
+
+
+def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
+    """Say that documents came after the latest session, as a killed one leaves them."""
+    times = [entry.path.stat().st_mtime for entry in folder.unreported() if entry.path is not None]
+    newer = sum(time > session.end for time in times)
+    if newer:
+        yield (
+            f"{newer} result document(s) are newer than session {session.id} and belong to no "
+            f"session, as a killed one leaves them: `fabricheck report {UNREPORTED}`."
+        )
 
 
 def _session(folder: ResultsFolder, session: Session) -> Gathered:

@@ -87,18 +87,18 @@ def _environment(html: bool) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "size": size, "cell": cell, "percent": _percent}
+    made.filters |= {"number": cell, "size": size, "cell": cell, "percent": _percent}
     return made
 
 
 def cell(value: Any) -> str:
-    """Return a value of a figure's data as a table shows it; nothing for None."""
+    """Return a value as a table shows it: a number with five digits, nothing for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float) and math.isfinite(value):
-        return number(value)
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return number(value) if isinstance(value, float) else str(value)
     return str(value)
 
 

@@ -12,6 +12,9 @@ from fabricheck.report.sites import extras
 
 Word = Literal["PASS", "FAIL", "INCOMPLETE"]
 
+#: The result of a check that no run report names: nobody says whether it passed.
+UNKNOWN = "unknown"
+
 #: Outcomes of a program that are a verdict on the node, also without ReFrame.
 FAILED = frozenset({"wrong-data", "runtime-error", "too-noisy"})
 
@@ -65,7 +68,7 @@ def _of_checks(observed: Observed) -> list[Failure]:
             " ".join((case.reason or "ReFrame gives no reason").split()),
         )
         for case in observed.cases
-        if not case.passed and not case.skipped
+        if not case.passed and not case.skipped and case.result != UNKNOWN
     ]
 
 
@@ -73,7 +76,8 @@ def _of_documents(observed: Observed) -> list[Failure]:
     """Return what programs say went wrong, where no check of ReFrame says it."""
     found = []
     for entry in observed.entries:
-        if entry.document is None or (entry.case and not entry.case.passed):
+        failed = entry.case and not entry.case.passed and entry.case.result != UNKNOWN
+        if entry.document is None or failed:
             continue
         outcome = entry.document["outcome"]
         if outcome["status"] in FAILED:
@@ -89,7 +93,10 @@ def _absent(observed: Observed) -> tuple[str, ...]:
 
 def _says(observed: Observed, passed: int, lacking: tuple[str, ...]) -> str:
     parts = []
-    if observed.cases:
+    unknown = sum(case.result == UNKNOWN for case in observed.cases)
+    if unknown:
+        parts.append(f"{_count(unknown, 'check')} of which no run report says whether they passed")
+    elif observed.cases:
         parts.append(f"{passed} of {_count(len(observed.cases), 'check')} passed")
     else:
         parts.append(f"{_count(len(observed.entries), 'document')} outside of any session")
