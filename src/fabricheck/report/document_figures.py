@@ -80,9 +80,7 @@ def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Cou
     found = []
     for theirs in figures():
         # A drawing of published values alone is no counterpart.
-        here = tuple(
-            one for one in ours if one.kind != "published" and _fits(one.id, theirs.ours)
-        )
+        here = tuple(one for one in ours if one.kind != "published" and _fits(one.id, theirs.ours))
         found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, rows)))
     return found
 

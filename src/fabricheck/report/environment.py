@@ -23,6 +23,10 @@ from fabricheck.software import record
 RUNTIMES = {"rocm": "ROCm", "cuda": "CUDA", "sim": "SimGrid", "host": "host runtime"}
 
 
+#: Up to so many checks are named as those that do not tell what all others do.
+MOST_OTHERS = 3
+
+
 @dataclass(frozen=True)
 class Fact:
     """One thing that is known of a partition; ``where`` the checks that say it, where not all."""
@@ -93,7 +97,7 @@ def of(observed: Observed) -> list[Fact]:
             for fact in _facts(entry.document):
                 told.setdefault(fact.name, {}).setdefault(fact.value, []).append(name)
     return [
-        Fact(name, value, "" if len(checks) == len(names) else _some(checks))
+        Fact(name, value, _who(checks, names))
         for name, values in told.items()
         for value, checks in values.items()
     ]
@@ -133,9 +137,14 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
         yield Fact("note", note)
 
 
-def _some(checks: list[str]) -> str:
-    names = list(dict.fromkeys(checks))
-    return ", ".join(names)
+def _who(checks: list[str], every: list[str]) -> str:
+    """Return which checks tell something; nothing where all do."""
+    others = [name for name in dict.fromkeys(every) if name not in checks]
+    if not others:
+        return ""
+    if len(others) <= MOST_OTHERS < len(checks):
+        return f"all but {', '.join(others)}"
+    return ", ".join(dict.fromkeys(checks))
 
 
 def devices(observed: Observed) -> list[Device]:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 import fabricheck
 from fabricheck import coverage_text
 from fabricheck.cli.output import number, size
-from fabricheck.report import contents, document_figures, environment
+from fabricheck.report import contents, document_figures, environment, rests_on
 from fabricheck.report.contents import Contents
 from fabricheck.report.gather import Gathered
 from fabricheck.report.writing import FIGURES, PAGE, SUMMARY
@@ -70,6 +70,7 @@ def render(template: str, found: Contents) -> str:
         kept=kept,
         files=environment.files(found.gathered.entries),
         devices=environment.devices,
+        sources_of=rests_on.sources,
         documents=document_figures.documents(),
         coverage_sentence=coverage_text.sentence,
         kinds=KINDS,

@@ -51,9 +51,16 @@ def of(observed: Observed) -> tuple[Reference, ...]:
     )
 
 
-def _row(
-    where: str, case: Case, metric: str, value: float, unit: str, judged: Judged
-) -> Reference:
+def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
+    """Return each document that a reference rests on, with all places in it."""
+    found: dict[tuple[object, ...], tuple[Source, list[str]]] = {}
+    for one in reference.sources:
+        key = (one.title, one.system, one.inferred, one.limit)
+        found.setdefault(key, (one, []))[1].append(one.where)
+    return list(found.values())
+
+
+def _row(where: str, case: Case, metric: str, value: float, unit: str, judged: Judged) -> Reference:
     nearest = nearest_limit(value, judged)
     kind, how, sources = _origin(where, case, metric, unit, judged)
     return Reference(

@@ -88,7 +88,9 @@ def _of_documents(observed: Observed) -> list[Failure]:
 
 def _absent(observed: Observed) -> tuple[str, ...]:
     here = {case.name.split()[0] for case in observed.cases}
-    return tuple(name for name in extras(observed.where).get("expected_checks", ()) if name not in here)
+    return tuple(
+        name for name in extras(observed.where).get("expected_checks", ()) if name not in here
+    )
 
 
 def _says(observed: Observed, passed: int, lacking: tuple[str, ...]) -> str:

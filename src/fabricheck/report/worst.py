@@ -142,7 +142,7 @@ def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | Non
 
 
 def _slow(observed: Observed) -> list[Slow]:
-    classes: dict[Hashable, list[Point]] = {}
+    classes: dict[tuple[Hashable, str], list[Point]] = {}
     for point in _largest(filter(_is_one, observed.points)):
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
@@ -159,9 +159,7 @@ def _slow(observed: Observed) -> list[Slow]:
                 what = f"{point.operation}, {size(point.bytes)}"
                 name = f"{point.check}: {what}" if point.check else what
                 found.append(
-                    Slow(
-                        who, name, point.median, middle, point.unit, percent, len(members), among
-                    )
+                    Slow(who, name, point.median, middle, point.unit, percent, len(members), among)
                 )
     return sorted(found, key=lambda one: -one.percent)
 
