@@ -14,7 +14,7 @@ def drawer(observed):
     """Yield one figure with a title that HTML would take for more than text."""
     title = "Copies & <b>kernels</b>"
     rows = [{"device": 0, "kind": observed.kind, "value": 1.23456789, "note": "a<b"}]
-    yield Figure("host-scaling", title, observed.kind, "One device: 1.2 GB/s.", rows, DRAWING)
+    yield Figure("stream-curves", title, observed.kind, "One device: 1.2 GB/s.", rows, DRAWING)
 
 
 def judged(value, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="pass"):

@@ -66,7 +66,7 @@ def test_every_kind_is_explained_and_has_a_shape(two_partitions):
 def test_a_figure_is_in_the_page_and_beside_it_with_its_data(two_partitions):
     found, files = written()
     names = [one["id"] for one in found.all("figure")]
-    assert names == ["local-host-host-scaling", "local-sim-mi250x-host-scaling"]
+    assert names == ["local-host-stream-curves", "local-sim-mi250x-stream-curves"]
     assert files[f"figures/{names[1]}.csv"] == (
         "device,kind,value,note\n0,simulated,1.23456789,a<b\n"
     )

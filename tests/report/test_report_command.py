@@ -34,7 +34,7 @@ def test_the_last_line_names_the_page_of_the_latest_session(two_partitions):
     assert (result.exit_code, result.stderr) == (0, "")
     assert page == two_partitions / "reports-html" / "run-0" / "index.html"
     beside = {one.relative_to(page.parent).as_posix() for one in page.parent.rglob("*.*")}
-    assert {"index.html", "summary.md", "figures/local-host-host-scaling.svg"} < beside
+    assert {"index.html", "summary.md", "figures/local-host-stream-curves.svg"} < beside
     assert not [one for one in beside if one.endswith(".partial")]
 
 

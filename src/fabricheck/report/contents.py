@@ -95,11 +95,24 @@ class Contents:
     def counterparts(self) -> list[Counterpart]:
         """The documents' figures, and where each is here."""
         ours = [
-            Ours(one.name, one.figure.id, one.figure.title, part.name, one.figure.kind)
+            Ours(
+                one.name, one.figure.id, one.figure.title, part.name, one.figure.kind,
+                self._measured(part),
+            )
             for part in self.parts
             for one in part.shown
-        ]
+        ]  # fmt: skip
         return document_figures.counterparts(ours, self.coverage)
+
+    def _measured(self, part: Part) -> frozenset[str]:
+        names = {point.experiment for point in part.observed.points}
+        compared = {
+            row.experiment.id
+            for row in self.coverage
+            for ran in row.ran
+            if ran.where == part.observed.where and (ran.series or ran.comparisons)
+        }
+        return frozenset(names | compared)
 
 
 def of(gathered: Gathered) -> Contents:

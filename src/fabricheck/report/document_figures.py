@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from fabricheck import coverage_text
-from fabricheck.coverage import Coverage
+from fabricheck.coverage import COMPARING, Coverage
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,17 @@ class DocumentFigure:
 
 @dataclass(frozen=True)
 class Ours:
-    """A figure of this page: its id in the page, its title, its partition and its kind."""
+    """A figure of this page: its id in the page, its title, its partition and its kind.
+
+    measured: the experiments that the partition has series or comparisons of.
+    """
 
     anchor: str
     id: str
     title: str
     where: str
     kind: str
+    measured: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,20 @@ def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Cou
     rows = {row.experiment.id: row for row in coverage}
     found = []
     for theirs in figures():
-        # A drawing of published values alone is no counterpart.
-        here = tuple(one for one in ours if one.kind != "published" and _fits(one.id, theirs.ours))
+        here = tuple(one for one in ours if _shows(one, theirs))
         found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, rows)))
     return found
 
 
-def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+def _shows(ours: Ours, theirs: DocumentFigure) -> bool:
+    """Whether a figure is a counterpart: one of published values alone is none.
+
+    Nor is one that draws several experiments, and has none of those that the document's is of. A
+    node is drawn by its model.
+    """
+    drawn = set(theirs.experiments) <= {COMPARING} or bool(ours.measured & set(theirs.experiments))
+    fits = any(fnmatch.fnmatchcase(ours.id, pattern) for pattern in theirs.ours)
+    return fits and drawn and ours.kind != "published"
 
 
 def _why_not(theirs: DocumentFigure, rows: Mapping[str, Coverage]) -> str:
