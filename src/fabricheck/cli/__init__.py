@@ -19,6 +19,7 @@ from fabricheck.cli import (
     fidelity,
     node,
     references,
+    report,
     results,
     site_check,
     tools,
@@ -86,6 +87,7 @@ app = typer.Typer(
 app.add_typer(results.app, name="results")
 app.command("coverage")(coverage.coverage)
 app.command("claims")(claims.claims)
+app.command("report")(report.report)
 node.register(app)
 fidelity.register(app)
 tools.register(app)

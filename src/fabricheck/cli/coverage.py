@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck import coverage as rules
-from fabricheck import partitions, testable
+from fabricheck import coverage_text, partitions, testable
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.errors import NotFoundError
@@ -39,7 +39,7 @@ def coverage(
         console.print("The checks were not found: run this in the repository.")
     table = output.table("", "Experiment", "Ran in this session, or why not and how to get it")
     for row in rows:
-        table.add_row(row.experiment.id, row.experiment.title, _sentence(row))
+        table.add_row(row.experiment.id, row.experiment.title, coverage_text.sentence(row))
     console.print(table)
     ran = sum(row.measured_anything for row in rows)
     simulated = sum(row.only_simulated for row in rows)
@@ -57,53 +57,6 @@ def _session(name: str) -> tuple[Session | None, list[Entry]]:
             raise
         return None, []
     return session, folder.entries(session)
-
-
-def _sentence(row: rules.Coverage) -> str:
-    tool = row.missing_tool
-    lacking = f"; not by {tool.name}, which are {tool.get}" if tool else ""
-    no_more = [
-        f"not testable here ({where}): {reason}"
-        for where, reasons in row.not_testable.items()
-        for reason in reasons
-    ]
-    # Of checks that were all skipped the reason says everything.
-    ran = [
-        _ran(ran) for ran in row.ran if ran.cases > ran.skipped or ran.where not in row.not_testable
-    ]
-    if row.ran or no_more:
-        return "; ".join([*ran, *no_more]) + lacking
-    return _why_not(row) + lacking
-
-
-def _why_not(row: rules.Coverage) -> str:
-    needs = f"; needs {row.experiment.needs}"
-    if not row.has_check:
-        return f"{row.why_not}{needs}"
-    if row.partitions:
-        plural = "has" if len(row.partitions) == 1 else "have"
-        return f"{row.why_not}{needs}, which {', '.join(row.partitions)} {plural}"
-    return f"{row.why_not}{needs}; {row.experiment.get}"
-
-
-def _ran(ran: rules.Ran) -> str:
-    what = ", ".join(sorted(ran.clocks)) or "nothing measured"
-    runtimes = f" by the {', '.join(sorted(ran.runtimes))} runtime" if ran.runtimes else ""
-    parts = [
-        f"{count} {word}"
-        for count, word in (
-            (ran.passed, "passed"),
-            (ran.failed, "failed"),
-            (ran.skipped, "skipped"),
-            (ran.unread, "without a document"),
-        )
-        if count
-    ]
-    checks = "check" if ran.cases == 1 else "checks"
-    found = f"{ran.series} series"
-    if ran.comparisons:
-        found = f"{ran.comparisons} comparison{'s' if ran.comparisons > 1 else ''}"
-    return f"{what} in {ran.where}{runtimes}: {found}, {ran.cases} {checks} ({', '.join(parts)})"
 
 
 def _json(row: rules.Coverage) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""`fabricheck report`: the page of a session."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.errors import InvalidInputError
+
+
+def report(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[SESSION|FOLDER|FILE|unreported]",
+            help="A session's id (the latest by default), a results folder, a folder of documents, "
+            "a document, or the documents of no session.",
+        ),
+    ] = "latest",
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder to write to; reports-html/SESSION else."),
+    ] = None,
+) -> None:
+    """Write the page of a session: is it reproduced, and where is this node slow?
+
+    Ends with 4 when the page was written and something is missing or broken in what it is of.
+    """
+    # The libraries that draw take a second to import, and no other command needs them.
+    from fabricheck.report import gather, page, writing
+
+    gathered = gather.gather(what)
+    written = writing.write(output or gathered.outputs, page.files(gathered))
+    for problem in (*gathered.problems, *gathered.notes):
+        print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
+    typer.echo(f"Report: {written}")
+    if gathered.problems:
+        raise typer.Exit(InvalidInputError.exit_code)

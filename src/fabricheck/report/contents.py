@@ -1,0 +1,156 @@
+"""What a page shows, put together: everything but its form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from markupsafe import Markup
+
+from fabricheck import coverage as rules
+from fabricheck import testable
+from fabricheck.coverage import Coverage
+from fabricheck.observed import Observed
+from fabricheck.report import (
+    document_figures,
+    environment,
+    judged_claims,
+    rests_on,
+    verdict,
+    worst,
+)
+from fabricheck.report.document_figures import Counterpart, Ours
+from fabricheck.report.drawing import inline
+from fabricheck.report.figure import Figure
+from fabricheck.report.figures import sections
+from fabricheck.report.gather import Gathered, slug
+from fabricheck.report.sites import sites
+
+#: How a page calls the documents that no partition is known of.
+NOWHERE = "no partition"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure in the page. name: its id there, and its name as a file."""
+
+    name: str
+    figure: Figure
+    drawing: Markup
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of its data."""
+        return list(self.figure.rows[0]) if self.figure.rows else []
+
+
+@dataclass(frozen=True)
+class Part:
+    """One partition of the page; slug: its part of ids and names of files."""
+
+    observed: Observed
+    slug: str
+    verdict: verdict.Verdict
+    worst: worst.Worst
+    claims: judged_claims.Claims
+    figures: dict[str, list[Shown]]
+    references: tuple[rests_on.Reference, ...]
+    facts: list[environment.Fact]
+
+    @property
+    def name(self) -> str:
+        """The partition, in headings."""
+        return self.observed.where or NOWHERE
+
+    @property
+    def kind(self) -> str:
+        """What its numbers are: measured, simulated, or none where there are none."""
+        return self.observed.kind if self.observed.documents else "no results"
+
+    @property
+    def shown(self) -> Iterator[Shown]:
+        """All of its figures."""
+        for figures in self.figures.values():
+            yield from figures
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Everything that a page shows."""
+
+    gathered: Gathered
+    parts: tuple[Part, ...]
+    coverage: Sequence[Coverage]
+
+    @property
+    def word(self) -> verdict.Word:
+        """The verdict on all partitions together."""
+        words = {part.verdict.word for part in self.parts}
+        if "FAIL" in words:
+            return "FAIL"
+        return "PASS" if words == {"PASS"} and not self.gathered.problems else "INCOMPLETE"
+
+    @cached_property
+    def counterparts(self) -> list[Counterpart]:
+        """The documents' figures, and where each is here."""
+        ours = [
+            Ours(
+                one.name, one.figure.id, one.figure.title, part.name, one.figure.kind,
+                self._measured(part),
+            )
+            for part in self.parts
+            for one in part.shown
+        ]  # fmt: skip
+        return document_figures.counterparts(ours, self.coverage)
+
+    def _measured(self, part: Part) -> frozenset[str]:
+        names = {point.experiment for point in part.observed.points}
+        compared = {
+            row.experiment.id
+            for row in self.coverage
+            for ran in row.ran
+            if ran.where == part.observed.where and (ran.series or ran.comparisons)
+        }
+        return frozenset(names | compared)
+
+
+def of(gathered: Gathered) -> Contents:
+    """Judge, draw and list what a session has."""
+    return Contents(gathered, tuple(_parts(gathered.parts)), _coverage(gathered))
+
+
+def _parts(observed: Sequence[Observed]) -> Iterator[Part]:
+    taken: set[str] = set()
+    for one in observed:
+        name = slug(one.where or NOWHERE) or "partition"
+        while name in taken:
+            name += "-x"
+        taken.add(name)
+        yield Part(
+            one,
+            name,
+            verdict.of(one),
+            worst.of(one),
+            judged_claims.of(one),
+            {title: list(_shown(name, own)) for title, own in sections(one).items()},
+            rests_on.of(one),
+            environment.of(one),
+        )
+
+
+def _shown(part: str, figures: Sequence[Figure]) -> Iterator[Shown]:
+    for figure in figures:
+        name = f"{part}-{slug(figure.id)}"
+        yield Shown(name, figure, inline(figure.svg, name, figure.title))
+
+
+def _coverage(gathered: Gathered) -> list[Coverage]:
+    folders = rules.checks_folders()
+    return rules.coverage(
+        gathered.session,
+        gathered.entries,
+        rules.experiments_with_check(folders),
+        rules.partitions_for(folders, sites()),
+        testable.features_of_devices(sites()),
+    )

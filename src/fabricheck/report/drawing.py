@@ -1,0 +1,66 @@
+"""A figure's SVG as a part of a page: with ids of its own, and as one image with a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+
+from fabricheck.results.text import printable
+
+SVG = "http://www.w3.org/2000/svg"
+LINK = "http://www.w3.org/1999/xlink"
+
+#: What may stand in a drawing; a charting library writes no more, and a page takes no other.
+ELEMENTS = frozenset(
+    {"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline",
+     "polygon", "text", "tspan", "title", "desc", "linearGradient", "radialGradient", "stop",
+     "pattern", "marker", "use", "symbol"}
+)  # fmt: skip
+
+_REFERENCE = re.compile(r"url\(\s*['\"]?#([^)'\"]+)['\"]?\s*\)")
+
+ElementTree.register_namespace("", SVG)
+
+
+def inline(svg: str, prefix: str, name: str) -> Markup:
+    """Return a drawing that can stand in a page beside others.
+
+    Two drawings may use the same ids (of clips), and the second would be cut by the first's: they
+    get a prefix. To a screen reader it is one image; what is seen in it the page says in words.
+
+    :param name: what the image is called.
+    :raises ElementTree.ParseError: when it is no XML.
+    """
+    root = ElementTree.fromstring(printable(svg))
+    for parent in root.iter():
+        for child in list(parent):
+            if _name(child.tag) not in ELEMENTS:
+                parent.remove(child)
+    for element in root.iter():
+        element.attrib = dict(_attributes(element.attrib, prefix))
+    root.attrib |= {"role": "img", "aria-label": printable(name), "class": "drawing"}
+    if "viewBox" in root.attrib:
+        root.attrib.pop("height", None)
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _name(tag: object) -> str:
+    return str(tag).rsplit("}", 1)[-1]
+
+
+def _attributes(found: dict[str, str], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, value in found.items():
+        plain = _name(key)
+        if plain == "role" or plain.startswith(("aria-", "on")):
+            continue
+        if plain == "href":
+            if value.startswith("#"):
+                yield "href", f"#{prefix}-{value[1:]}"
+            continue
+        if plain == "id":
+            yield key, f"{prefix}-{value}"
+            continue
+        yield key, _REFERENCE.sub(lambda one: f"url(#{prefix}-{one[1]})", value)

@@ -1,0 +1,166 @@
+"""What a session ran on and with: node, devices, versions, programs, environment variables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fabricheck.cli.output import size
+from fabricheck.errors import FabricheckError
+from fabricheck.observed import Observed
+from fabricheck.results.folder import Entry
+from fabricheck.results.launches import cores_text
+from fabricheck.results.model import Device, ResultDocument
+from fabricheck.results.session import Session
+from fabricheck.results.text import read_text
+from fabricheck.software import record
+
+#: How a document's runtime calls what it is made for.
+RUNTIMES = {"rocm": "ROCm", "cuda": "CUDA", "sim": "SimGrid", "host": "host runtime"}
+
+
+#: Up to so many checks are named as those that do not tell what all others do.
+MOST_OTHERS = 3
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that is known of a partition; ``where`` the checks that say it, where not all."""
+
+    name: str
+    value: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class File:
+    """A document's file, by its check."""
+
+    check: str
+    path: str
+    wrong: bool
+
+
+def of_session(session: Session | None) -> list[Fact]:
+    """Return what ReFrame's report tells of the session."""
+    if session is None:
+        return []
+    info = _info(session)
+    facts = [
+        Fact("session", f"{session.id}, {session.uuid}"),
+        Fact("host of ReFrame", session.hostname),
+        Fact("start", _time(session.start)),
+        Fact("end", f"{_time(session.end)}, after {session.end - session.start:.0f} s"),
+        Fact("report", str(session.report)),
+    ]
+    named = (("version", "ReFrame"), ("cmdline", "command"), ("workdir", "working folder"))
+    return [*facts, *(Fact(name, str(info[key])) for key, name in named if info.get(key))]
+
+
+def software(session: Session | None) -> tuple[list[str], list[str]]:
+    """Return what is said of a session's software, and the locks and specs kept with it."""
+    if session is None:
+        return [], []
+    says = record.sentences(session.outputs, session.start, session.end)
+    for folder in session.outputs:
+        kept = folder / record.FOLDER
+        if kept.is_dir():
+            return says, sorted(str(one) for one in kept.iterdir() if one.name != record.FILE)
+    return says, []
+
+
+def _info(session: Session) -> dict[str, Any]:
+    """Return what else the report says; the session itself was read of it before."""
+    try:
+        info = json.loads(read_text(session.report))["session_info"]
+    except (FabricheckError, ValueError, KeyError, TypeError):
+        return {}
+    return info if isinstance(info, dict) else {}
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S %z}"
+
+
+def of(observed: Observed) -> list[Fact]:
+    """Return what the documents of a partition tell; what they tell differently, each."""
+    told: dict[str, dict[str, list[str]]] = {}
+    names = []
+    for entry in observed.entries:
+        if entry.document is not None:
+            name = entry.case.name if entry.case else Path(str(entry.path)).parent.name
+            names.append(name)
+            for fact in _facts(entry.document):
+                told.setdefault(fact.name, {}).setdefault(fact.value, []).append(name)
+    return [
+        Fact(name, value, _who(checks, names))
+        for name, values in told.items()
+        for value, checks in values.items()
+    ]
+
+
+def _facts(document: ResultDocument) -> Iterator[Fact]:
+    host, versions, program = document["host"], document["versions"], document["program"]
+    node = document.get("node")
+    if node is not None:
+        overlay = f", changed by the overlay {node['overlay']['name']}" if node["overlay"] else ""
+        yield Fact("node model", f"{node['name']}{overlay} (digest {node['digest'][:12]})")
+    yield Fact("host", f"{host['hostname']}, {host['kernel']}")
+    yield Fact("processor", host["cpu_model"])
+    yield Fact("cores allowed", cores_text(host["cores_allowed"]))
+    domains = ", ".join(
+        f"{one['index']}: {size(one['memory_bytes'])}" for one in host["numa_domains"]
+    )
+    yield Fact("NUMA domains and their memory", domains or "not told")
+    balancing = {None: "not told", 0: "off"}.get(host["numa_balancing"], "on")
+    yield Fact("NUMA balancing", balancing)
+    yield Fact("transparent huge pages", host["transparent_hugepage"] or "not told")
+    yield Fact(f"version of {RUNTIMES[program['runtime']]}", versions["runtime"])
+    yield Fact("version of the driver", versions["driver"])
+    for key, name in (("mpi", "MPI"), ("rccl", "RCCL or NCCL")):
+        if versions.get(key):
+            yield Fact(f"version of {name}", str(versions.get(key)))
+    yield Fact(
+        "program",
+        f"{program['name']} {program['version']}, commit {program['commit']}, compiler "
+        f"{program['compiler']}, runtime {program['runtime']}",
+    )
+    for name, value in sorted(document["environment"].items()):
+        yield Fact(f"variable {name}", value)
+    if document["faults_injected"]:
+        yield Fact("faults made on purpose", ", ".join(document["faults_injected"]))
+    for note in document["notes"]:
+        yield Fact("note", note)
+
+
+def _who(checks: list[str], every: list[str]) -> str:
+    """Return which checks tell something; nothing where all do."""
+    others = [name for name in dict.fromkeys(every) if name not in checks]
+    if not others:
+        return ""
+    if len(others) <= MOST_OTHERS < len(checks):
+        return f"all but {', '.join(others)}"
+    return ", ".join(dict.fromkeys(checks))
+
+
+def devices(observed: Observed) -> list[Device]:
+    """Return every device that a document of the partition names, once each."""
+    found: dict[tuple[object, ...], Device] = {}
+    for document in observed.documents:
+        for one in document["devices"]:
+            key = (one["index"], one["name"], one["pci_address"], one["unique_id"])
+            found.setdefault(key, one)
+    return sorted(found.values(), key=lambda one: one["index"])
+
+
+def files(entries: Iterable[Entry]) -> list[File]:
+    """Return the files of the documents."""
+    return [
+        File(entry.case.name if entry.case else "", str(entry.path), entry.problem is not None)
+        for entry in entries
+        if entry.path is not None
+    ]

@@ -1,0 +1,146 @@
+"""What a page is made of: a session, or documents outside of one, and what is wrong with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.observed import Observed, observe
+from fabricheck.results.folder import (
+    UNREPORTED,
+    Entry,
+    ResultsFolder,
+    find_documents,
+    read_entry,
+)
+from fabricheck.results.session import Session
+
+#: Where pages are written in a results folder: a folder for each session.
+PAGES = "reports-html"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was asked for.
+
+    name: of the folder that its page is written to. title: what it is, in a heading. session: None
+    for documents outside of one. home: the results folder. warnings: why this is not all, or not
+    what was asked for, in sentences. notes: what else there is to know; nothing is missing for it.
+    """
+
+    name: str
+    title: str
+    session: Session | None
+    entries: tuple[Entry, ...]
+    home: Path
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def parts(self) -> tuple[Observed, ...]:
+        """The partitions, in the order of the cases."""
+        return tuple(observe(self.session, self.entries))
+
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        """What is missing, broken or not whole, each in one sentence."""
+        return (*self.warnings, *(one for entry in self.entries for one in problems(entry)))
+
+    @property
+    def outputs(self) -> Path:
+        """The folder that the page is written to where nobody names one."""
+        return self.home / PAGES / self.name
+
+
+def problems(entry: Entry) -> Iterator[str]:
+    """Yield what is wrong with a document: none, not readable, or of a run that did not end."""
+    if entry.problem is not None:
+        yield str(entry.problem)
+    elif entry.document is not None and not entry.document["complete"]:
+        said = entry.document["outcome"]["message"]
+        yield (
+            f"{entry.path}: the run did not reach its end ({entry.document['outcome']['status']}"
+            f"{f': {said}' if said else ''}); its series are those that were finished."
+        )
+
+
+def gather(what: str) -> Gathered:
+    """Return a session, the documents of no session, those under a folder, or a single one.
+
+    :param what: as of `fabricheck report`: ``latest``, an id, ``unreported``, a results folder
+        (its latest session), a folder of documents, or a document.
+    :raises NotFoundError: when there is nothing.
+    :raises InvalidInputError: when the session's report can not be read and it left no documents.
+    """
+    path = Path(what)
+    if path.is_dir() and (path / "reports").is_dir():
+        return _latest(ResultsFolder(path))
+    if path.is_dir():
+        found = tuple(read_entry(one) for one in find_documents(path))
+        if not found:
+            raise NotFoundError(f"There is no result document under {what}.")
+        return Gathered(_slug(path), f"documents under {what}", None, found, path)
+    if path.is_file() or path.suffix in (".json", ".partial"):
+        if not path.is_file():
+            raise NotFoundError(f"There is no result document {what}.")
+        return Gathered(_slug(path), f"document {what}", None, (read_entry(path),), path.parent)
+    folder = ResultsFolder.default()
+    if what == UNREPORTED:
+        return _unreported(folder)
+    if what == "latest":
+        return _latest(folder)
+    return _session(folder, folder.session(what))
+
+
+def _latest(folder: ResultsFolder) -> Gathered:
+    """Return the latest session; the documents of no session where its report is not there."""
+    try:
+        session = folder.latest()
+        return dataclasses.replace(_session(folder, session), notes=tuple(_newer(folder, session)))
+    except (InvalidInputError, NotFoundError) as error:
+        try:
+            return _unreported(folder, str(error))
+        except NotFoundError:
+            raise error from None
+
+
+def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
+    """Say that documents came after the latest session, as a killed one leaves them."""
+    times = [entry.path.stat().st_mtime for entry in folder.unreported() if entry.path is not None]
+    newer = sum(time > session.end for time in times)
+    if newer:
+        yield (
+            f"{newer} result document(s) are newer than session {session.id} and belong to no "
+            f"session, as a killed one leaves them: `fabricheck report {UNREPORTED}`."
+        )
+
+
+def _session(folder: ResultsFolder, session: Session) -> Gathered:
+    entries = tuple(folder.entries(session))
+    return Gathered(session.id, f"session {session.id}", session, entries, folder.path)
+
+
+def _unreported(folder: ResultsFolder, why: str | None = None) -> Gathered:
+    entries = tuple(folder.unreported())
+    if not entries:
+        raise NotFoundError(f"There is no document of no session in {folder.path}.")
+    said = (
+        "No run report names these documents, as a killed session leaves them, so nobody says "
+        "which checks passed."
+    )
+    warnings = (said,) if why is None else (why, said)
+    return Gathered(UNREPORTED, "documents of no session", None, entries, folder.path, warnings)
+
+
+def _slug(path: Path) -> str:
+    return slug(path.resolve().name) or "documents"
+
+
+def slug(text: str) -> str:
+    """Return a text as a part of file names and ids: letters, digits, and single dashes."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()

@@ -1,0 +1,252 @@
+"""The worst findings of a partition: what failed, what is near to failing, and what is slow."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+from fabricheck.calibration.files import REDUCED
+from fabricheck.cli.output import size
+from fabricheck.observed import Observed, Point
+from fabricheck.report.verdict import missed
+from fabricheck.results.run_report import Judged
+from fabricheck.results.session import Case
+
+#: How many rows a table has: who wants all of them finds them with the references and figures.
+MOST = 10
+
+#: Percent behind the median of its class from which a pair, device or rank is listed: less is
+#: within what the programs call noise.
+BEHIND_PERCENT = 1.0
+
+#: A class of fewer members has no median that one of them could be held against.
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric beside its limit; margin: percent of the limit that are left, below 0 missed."""
+
+    check: str
+    metric: str
+    value: float
+    unit: str
+    reference: float | None
+    limit: float
+    bound: str
+    margin: float | None
+
+
+@dataclass(frozen=True)
+class Slow:
+    """A pair, device or rank behind the median of its class; percent: how far."""
+
+    what: str
+    operation: str
+    value: float
+    median: float
+    unit: str
+    percent: float
+    members: int
+    among: str
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noisy series of a check: their number, and the widest interval as percent of the median.
+
+    cached: how many of them are small enough for the caches, where noise fails nothing.
+    """
+
+    check: str
+    series: int
+    cached: int
+    widest: float | None
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A series with wrong data, and where the first difference is."""
+
+    check: str
+    what: str
+    errors: int
+    first: str
+
+
+@dataclass(frozen=True)
+class Worst:
+    """All of it, each the worst first."""
+
+    failed: tuple[Metric, ...]
+    nearest: tuple[Metric, ...]
+    slow: tuple[Slow, ...]
+    noisy: tuple[Noise, ...]
+    wrong: tuple[Wrong, ...]
+
+
+def of(observed: Observed) -> Worst:
+    """Return the worst findings of one partition."""
+    metrics = sorted(_metrics(observed.cases), key=lambda one: (one[1], _margin(one[0])))
+    kept = _of_each([one for one, failed in metrics if not failed and one.margin is not None])
+    return Worst(
+        failed=tuple(one for one, failed in metrics if failed),
+        nearest=tuple(kept[:MOST]),
+        slow=tuple(_slow(observed)[:MOST]),
+        noisy=tuple(_noisy(observed)),
+        wrong=tuple(_wrong(observed)),
+    )
+
+
+def _of_each(metrics: list[Metric]) -> list[Metric]:
+    """Return the first of each metric that a check has as worst and median."""
+    found: dict[tuple[str, str], Metric] = {}
+    for one in metrics:
+        found.setdefault((one.check, REDUCED.sub("", one.metric)), one)
+    return list(found.values())
+
+
+def _margin(metric: Metric) -> float:
+    return 0.0 if metric.margin is None else metric.margin
+
+
+def _metrics(cases: Iterable[Case]) -> Iterator[tuple[Metric, bool]]:
+    for case in cases:
+        for name, (value, unit) in case.values.items():
+            judged = case.judged.get(name)
+            bound = None if judged is None else nearest_limit(value, judged)
+            if judged is None or bound is None:
+                continue
+            limit, word, margin = bound
+            yield (
+                Metric(case.name, name, value, unit, judged.reference, limit, word, margin),
+                missed(judged.result),
+            )
+
+
+def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:
+    """Return the limit that a value is nearest to, which one it is, and the margin in percent.
+
+    The margin is a part of the limit; where the limit is the reference itself, as of counts and of
+    what has to be the best one, there is none.
+    """
+    if judged.reference is None:
+        return None
+    found = []
+    for part, word, sign in ((judged.lower, "at least", 1), (judged.upper, "at most", -1)):
+        if part is not None:
+            limit = judged.reference * (1 + part)
+            left = sign * (value - limit)
+            found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
+    return min(found, key=lambda one: 0.0 if one[2] is None else one[2]) if found else None
+
+
+def _slow(observed: Observed) -> list[Slow]:
+    classes: dict[tuple[Hashable, str], list[Point]] = {}
+    for point in _largest(filter(_is_one, observed.points)):
+        classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
+    found = []
+    for (_, among), points in classes.items():
+        members = {_who(point): point for point in points}
+        if len(members) < FEWEST:
+            continue
+        middle = statistics.median(point.median for point in members.values())
+        for who, point in members.items():
+            less = middle - point.median
+            behind = less if point.series["better"] == "higher" else -less
+            percent = 100 * behind / middle if middle else 0.0
+            if percent >= BEHIND_PERCENT:
+                what = f"{point.operation}, {size(point.bytes)}"
+                name = f"{point.check}: {what}" if point.check else what
+                found.append(
+                    Slow(who, name, point.median, middle, point.unit, percent, len(members), among)
+                )
+    return sorted(found, key=lambda one: -one.percent)
+
+
+def _is_one(point: Point) -> bool:
+    """Whether a series is of one pair, device or rank: sets of devices differ on purpose."""
+    if len(point.series.get("ranks") or ()) == 1:
+        return point.device is not None
+    return point.role == "single" and len(point.devices) in (1, 2)
+
+
+def _largest(points: Iterable[Point]) -> list[Point]:
+    """Return the points of the largest size of each series over sizes."""
+    found: dict[Hashable, Point] = {}
+    for point in points:
+        key = (*_series_of(point), _who(point))
+        if key not in found or point.bytes > found[key].bytes:
+            found[key] = point
+    return list(found.values())
+
+
+def _series_of(point: Point) -> tuple[Hashable, ...]:
+    """Return what has to be alike for two values to be held against each other."""
+    series = point.series
+    number_of = len(series.get("ranks") or ()), len(point.devices)
+    return (
+        point.check, point.program, point.experiment, point.operation, point.role, point.engine,
+        point.engines, point.memory, point.movement, point.placement, point.block, point.unit,
+        series["bytes_counted"], series["direction"], series.get("in_place"), number_of,
+    )  # fmt: skip
+
+
+def _class(observed: Observed, point: Point) -> str:
+    """Return which others a value is held against: those with a path of the same link class."""
+    node = observed.node
+    if point.pair is not None:
+        a, b = point.pair
+        if node is None or a == b or not {a, b} <= {device.index for device in node.devices}:
+            return "pairs"
+        return f"pairs of the class {node.link_class(a, b).name}"
+    if point.domain is not None and point.device is not None:
+        own = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
+        near = own.get(point.device) == point.domain
+        return f"devices with {'their own' if near else 'another'} NUMA domain"
+    return "ranks" if point.series.get("ranks") else "devices"
+
+
+def _who(point: Point) -> str:
+    ranks = point.series.get("ranks")
+    if point.pair is not None and point.role != "sum":
+        name = f"pair {point.pair[0]} to {point.pair[1]}"
+        return name if point.role == "single" else f"{name} (share)"
+    if ranks and len(ranks) == 1:
+        return f"rank {ranks[0]} (device {point.device})"
+    where = "" if point.domain is None else f", NUMA domain {point.domain}"
+    if point.device is not None:
+        return f"device {point.device}{where}"
+    return f"devices {', '.join(map(str, point.devices))}{where}"
+
+
+def _noisy(observed: Observed) -> Iterator[Noise]:
+    checks: dict[str, list[Point]] = {}
+    for entry in observed.entries:
+        for series in entry.document["series"] if entry.document else ():
+            if entry.document is not None and series["noisy"]:
+                name = entry.case.name if entry.case else str(entry.path)
+                checks.setdefault(name, []).append(Point(name, entry.document, series))
+    for name, points in checks.items():
+        widths = [one.series["relative_half_width"] for one in points]
+        known = [100 * width for width in widths if width is not None]
+        cached = sum(one.series["regime"] == "cache" for one in points)
+        yield Noise(name, len(points), cached, max(known, default=None))
+
+
+def _wrong(observed: Observed) -> Iterator[Wrong]:
+    for entry in observed.entries:
+        for series in entry.document["series"] if entry.document else ():
+            verification = series["verification"]
+            if entry.document is None or not verification["errors"]:
+                continue
+            name = entry.case.name if entry.case else str(entry.path)
+            point = Point(name, entry.document, series)
+            first = verification["first_mismatch"]
+            where = "not told" if first is None else (
+                f"device {first['device']}, byte {first['offset_bytes']}: expected "
+                f"{first['expected']}, found {first['found']}"
+            )  # fmt: skip
+            what = f"{point.operation}, {_who(point)}, {size(point.bytes)}"
+            yield Wrong(name, what, verification["errors"], where)

@@ -1,0 +1,27 @@
+"""What sessions that a page is made of consist of, and a drawing that takes no time."""
+
+import factories
+from fabricheck.report.figure import Figure
+
+DRAWING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40" viewBox="0 0 90 40">'
+    '<defs><clipPath id="clip"><rect width="90" height="40"/></clipPath></defs>'
+    '<g clip-path="url(#clip)" role="graphics-object" aria-label="bars"><text>{}</text></g></svg>'
+)
+
+
+def drawer(observed):
+    """Yield one figure with a title that HTML would take for more than text."""
+    title = "Copies & <b>kernels</b>"
+    rows = [{"device": 0, "kind": observed.kind, "value": 1.23456789, "note": "a<b"}]
+    yield Figure("stream-curves", title, observed.kind, "One device: 1.2 GB/s.", rows, DRAWING)
+
+
+def judged(value, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="pass"):
+    """Build what ReFrame records of a metric."""
+    return [value, reference, lower, upper, unit, result]
+
+
+def write(results, name, document):
+    """Write the document of a check that passed."""
+    return factories.write(factories.case_folder(results, name) / "result.json", document)

@@ -1,0 +1,57 @@
+"""Every figure of the five documents has its counterpart, or the reason why there is none."""
+
+import pytest
+
+from fabricheck import coverage
+from fabricheck.report import contents, document_figures, gather
+from fabricheck.report.document_figures import Ours
+
+
+def test_every_figure_of_the_documents_is_there_once():
+    found = document_figures.figures()
+    names = [(one.document, one.figure) for one in found]
+    assert len(set(names)) == len(names)
+    assert {one.document for one in found} == set(document_figures.documents())
+    paper = {figure.rstrip("abc") for document, figure in names if document == "paper"}
+    assert paper == {str(number) for number in range(1, 13)}
+
+
+@pytest.mark.parametrize("one", document_figures.figures(), ids=lambda one: one.figure)
+def test_a_figure_names_what_it_needs_or_says_why_it_never_comes(one):
+    known = {row.id for row in coverage.experiments()}
+    assert set(one.experiments) <= known
+    assert bool(one.never) != bool(one.experiments and one.ours)
+
+
+def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
+    page = contents.of(gather.gather("latest"))
+    rows = {(row.theirs.document, row.theirs.figure): row for row in page.counterparts}
+    stream = rows["jsc", "STREAM over size"]
+    assert [one.where for one in stream.ours] == ["local:host", "local:sim-mi250x"]
+    assert [one.kind for one in stream.ours] == ["measured", "simulated"] and not stream.why_not
+    assert rows["paper", "12"].why_not.startswith("E11: ") and not rows["paper", "12"].ours
+    assert all(bool(row.ours) != bool(row.why_not) for row in rows.values())
+    assert "application" in rows["hugging-face", "latency of text generation"].why_not
+
+
+def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
+    rows = contents.of(gather.gather("latest")).counterparts
+    blocks = next(row for row in rows if row.theirs.figure == "threads and sizes, MI250")
+    assert blocks.why_not.startswith("E1: measured") and "no figure shows it" in blocks.why_not
+
+
+def test_a_drawing_of_published_values_alone_is_no_counterpart():
+    def shown(kind):
+        ours = [Ours("a", "hops", "Paths", "local:host", kind, frozenset({"E7"}))]
+        rows = coverage.coverage(None, [], frozenset(), {}, {})
+        return [row for row in document_figures.counterparts(ours, rows) if row.ours]
+
+    assert len(shown("derived")) == 1 and not shown("published")
+
+
+@pytest.mark.parametrize(("measured", "figures"), [("E10", {"11"}), ("E11", {"11", "12"})])
+def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measured, figures):
+    ours = [Ours("a", "collectives", "MPI and RCCL", "a:b", "measured", frozenset({measured}))]
+    rows = coverage.coverage(None, [], frozenset(), {}, {})
+    found = document_figures.counterparts(ours, rows)
+    assert {row.theirs.figure for row in found if row.ours} == figures

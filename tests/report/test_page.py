@@ -1,0 +1,140 @@
+"""The page says what a session has, to everyone, and shows all text as text."""
+
+import re
+
+import pytest
+from html_page import Page, faults
+from report_sessions import DRAWING, judged, write
+
+import factories
+from fabricheck.report import gather, page
+from fabricheck.report.drawing import inline
+
+HTML = "</td></table><script>alert(1)</script><b onclick=x>"
+
+
+def written(what="latest"):
+    files = page.files(gather.gather(what))
+    return Page(files["index.html"]), files
+
+
+def test_everyone_can_read_the_page(two_partitions):
+    found, _ = written()
+    assert list(faults(found)) == []
+    assert found.all("main")[0]["id"] == "content"
+    assert found.all("a")[0]["href"] == "#content"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text.replace("<h3", "<h5").replace("</h3", "</h5"),
+        lambda text: text.replace('id="claims"', 'id="verdict"'),
+        lambda text: text.replace("<caption>", "<!--").replace("</caption>", "-->"),
+        lambda text: text.replace("figcaption", "div"),
+        lambda text: text.replace(' scope="row"', ""),
+        lambda text: text.replace('tabindex="0"', ""),
+        lambda text: text.replace("</body>", "<img src='https://example.org/x.png'></body>"),
+        lambda text: text.replace("</body>", "<script></script></body>"),
+        lambda text: text.replace('lang="en"', ""),
+        lambda text: text.replace('href="#figures"', 'href="#pictures"'),
+    ],
+)
+def test_what_the_page_is_held_against_can_fail(two_partitions, spoil):
+    text = page.files(gather.gather("latest"))["index.html"]
+    assert spoil(text) != text
+    assert list(faults(Page(spoil(text))))
+
+
+def test_measured_and_simulated_are_in_each_heading_by_word_and_mark(two_partitions):
+    text = page.files(gather.gather("latest"))["index.html"]
+    for heading, kind in (("local:host", "measured"), ("local:sim-mi250x", "simulated")):
+        marks = re.findall(rf"<h3[^>]*>{heading} (.*?)</h3>", text)
+        assert len(marks) == 5
+        assert all(f"#mark-{kind}" in one and f"{kind}</span>" in one for one in marks)
+
+
+def test_every_kind_is_explained_and_has_a_shape(two_partitions):
+    found, _ = written()
+    shapes = {one["id"] for one in found.all("symbol")}
+    assert shapes == {f"mark-{kind}" for kind in page.KINDS}
+    terms = [one["text"] for one in found.all("dt")]
+    assert set(page.KINDS) <= set(terms)
+    assert {"measured", "simulated", "published", "derived", "fitted", "calibrated"} <= set(terms)
+
+
+def test_a_figure_is_in_the_page_and_beside_it_with_its_data(two_partitions):
+    found, files = written()
+    names = [one["id"] for one in found.all("figure")]
+    assert names == ["local-host-stream-curves", "local-sim-mi250x-stream-curves"]
+    assert files[f"figures/{names[1]}.csv"] == (
+        "device,kind,value,note\n0,simulated,1.23456789,a<b\n"
+    )
+    assert files[f"figures/{names[0]}.svg"] == DRAWING
+    shown = found.all("figure")[1]["text"]
+    assert "Copies & <b>kernels</b>" in shown and "One device: 1.2 GB/s." in shown
+    assert "1.2346" in shown and "a<b" in shown
+    links = [one["href"] for one in found.all("a") if "figure" in one["in"]]
+    assert set(links) == {name for name in files if name.startswith("figures/")}
+
+
+def test_text_of_others_is_shown_and_does_nothing(results_folder, one_figure):
+    bad = factories.case(HTML, result="fail", fail_reason=f"{HTML}\x1b[31m\u202egnp", tags=["E1"])
+    factories.session(results_folder, [bad | {"unique_name": "bad", "partition": HTML}])
+    found, files = written()
+    assert list(faults(found)) == []
+    assert f"{HTML}\\x1b[31m\\u202egnp" in found.text("main")
+    assert "<script>" not in files["summary.md"].replace("\\<script\\>", "")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", "".join(files.values()))
+
+
+def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
+    factories.session(results_folder, [])
+    found, files = written()
+    assert list(faults(found)) == []
+    assert "There is no result in it." in found.text() and "INCOMPLETE" in found.text("h1")
+    assert (
+        "INCOMPLETE" in files["summary.md"] and "There is no result in it." in files["summary.md"]
+    )
+
+
+def test_as_many_partitions_as_there_are_each_once(results_folder, one_figure):
+    names = [f"part-{number}" for number in range(5)] + ["part_0"]
+    cases = [factories.case(f"stream_{name}", partition=name) for name in names]
+    factories.session(results_folder, cases)
+    for name in names:
+        write(results_folder, f"stream_{name}", factories.document())
+    found, files = written()
+    assert list(faults(found)) == []
+    assert len(found.all("figure")) == 6 == sum(name.endswith(".csv") for name in files)
+
+
+def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
+    sentence = "copy_worst: 8.0 GB/s on device 1 of node1 is below its limit of 9.0"
+    values = {"local:host:copy_worst": judged(8.0, result="fail")}
+    failed = factories.case(result="fail", fail_reason=sentence, perfvalues=values)
+    factories.session(results_folder, [failed])
+    stage = factories.case_folder(results_folder, "stream_local", "stage")
+    factories.write(stage / "result.json")
+    found, files = written()
+    text = found.text("main")
+    assert "FAIL" in found.text("h1") and "FAIL" in found.text("title")
+    assert text.index("FAIL") < text.index(sentence) < text.index("Figures")
+    assert "-11.1 %" in text and "at least 9" in text
+    assert sentence.replace("_", "\\_") in files["summary.md"]
+
+
+def test_a_drawing_brings_nothing_else_into_the_page():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        '<script>alert(1)</script><g onload="alert(1)" role="graphics-symbol" id="a" '
+        'clip-path="url(#a)"><foreignObject/><use href="#a"/><use xlink:href="http://x/y"/>'
+        "<text>\x1b&lt;b&gt;</text></g></svg>"
+    )
+    found = Page(f"<p>{inline(svg, 'one', 'A drawing')}</p>")
+    assert {one["tag"] for one in found.elements} == {"p", "svg", "g", "use", "text"}
+    assert found.all("g")[0] | {"in": 0, "text": 0} == {
+        "tag": "g", "text": 0, "in": 0, "id": "one-a", "clip-path": "url(#one-a)"
+    }  # fmt: skip
+    assert [one.get("href") for one in found.all("use")] == ["#one-a", None]
+    assert found.all("svg")[0]["aria-label"] == "A drawing" and "\\x1b<b>" in found.text("text")

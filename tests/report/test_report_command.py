@@ -1,0 +1,138 @@
+"""`fabricheck report` writes a whole page or none, names it last, and says what is missing."""
+
+import json
+from pathlib import Path
+
+import pytest
+from html_page import Page, faults
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from full_disk import files_of_at_most
+
+pytestmark = pytest.mark.usefixtures("one_figure")
+
+RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+
+
+def shown(result):
+    """Return the page that the last line names."""
+    page = Path(result.stdout.splitlines()[-1].removeprefix("Report: "))
+    found = Page(page.read_text())
+    assert list(faults(found)) == []
+    return page, found
+
+
+def test_the_last_line_names_the_page_of_the_latest_session(two_partitions):
+    result = run()
+    page, _ = shown(result)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert page == two_partitions / "reports-html" / "run-0" / "index.html"
+    beside = {one.relative_to(page.parent).as_posix() for one in page.parent.rglob("*.*")}
+    assert {"index.html", "summary.md", "figures/local-host-stream-curves.svg"} < beside
+    assert not [one for one in beside if one.endswith(".partial")]
+
+
+def test_another_folder_can_be_named(two_partitions, tmp_path):
+    result = run("run-0", "--output", tmp_path / "a" / "b")
+    assert result.exit_code == 0 and (tmp_path / "a" / "b" / "index.html").is_file()
+
+
+def test_a_results_folder_a_folder_and_a_document_have_pages_too(two_partitions, tmp_path):
+    loose = tmp_path / "loose"
+    factories.write(loose / "one" / "result.json")
+    for what, code in ((two_partitions, 0), (loose, 0), (loose / "one/result.json", 0)):
+        result = run(what, "--output", tmp_path / "out")
+        assert result.exit_code == code, result.output
+        shown(result)
+
+
+@pytest.mark.parametrize("what", ["run-7", "latest", "unreported", "no-such.json"])
+def test_nothing_there_is_told_and_nothing_is_written(results_folder, what):
+    result = run(what)
+    assert result.exit_code == 3 and result.stdout == ""
+    assert list(results_folder.iterdir()) == []
+
+
+def _newer(document):
+    return json.dumps(document | {"schema_version": 99})
+
+
+def _older(document):
+    return json.dumps({key: value for key, value in document.items() if key != "notes"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (_newer, "newer fabricheck"),
+        (_older, "'notes' is a required property"),
+        (lambda document: json.dumps(document)[:500], "cut short"),
+        (lambda document: "<b>\x1b no JSON", "is not JSON"),
+        (lambda document: "", "is empty"),
+    ],
+)
+def test_a_document_that_can_not_be_read_is_told_on_a_page(two_partitions, text, said):
+    path = factories.case_folder(two_partitions, "stream_local") / "result.json"
+    path.write_text(text(factories.document()))
+    result = run()
+    page, found = shown(result)
+    assert result.exit_code == 4 and said in result.stderr
+    assert said in found.text("main") and "INCOMPLETE" in found.text("h1")
+    assert "INCOMPLETE" in (page.parent / "summary.md").read_text()
+
+
+def test_what_a_killed_session_left_has_a_page(results_folder):
+    stage = factories.case_folder(results_folder, "stream_local", "stage")
+    factories.write(stage / "result.json.partial", factories.killed_document())
+    for what in ("unreported", "latest"):
+        result = run(what)
+        _, found = shown(result)
+        assert result.exit_code == 4 and "did not reach its end" in found.text("main")
+
+
+def test_a_broken_run_report_leaves_the_documents(two_partitions):
+    (two_partitions / "reports" / "run-0.json").write_text("{")
+    result = run()
+    _, found = shown(result)
+    assert result.exit_code == 4
+    assert "is not a whole run report" in found.text("main") and "INCOMPLETE" in found.text("h1")
+
+
+def test_a_full_disk_leaves_the_page_of_before(two_partitions):
+    page, _ = shown(run())
+    before = page.read_text()
+    page.write_text(before.replace("fabricheck", "before"))
+    with files_of_at_most(2000):
+        result = run()
+    assert result.exit_code == 3 and "can not be written" in result.output
+    assert page.read_text() == before.replace("fabricheck", "before")
+    assert not list(page.parent.rglob("*.partial"))
+
+
+def test_a_place_that_can_not_be_written_is_told(two_partitions, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("--output", tmp_path / "file")
+    assert result.exit_code == 3 and "can not be written" in result.stderr
+
+
+def test_documents_newer_than_the_latest_session_are_told(two_partitions):
+    factories.write(two_partitions / "stage" / "other" / "result.json")
+    result = run()
+    _, found = shown(result)
+    assert result.exit_code == 0 and "belong to no session" in result.stderr
+    assert "belong to no session" in found.text("main")
+
+
+def test_the_recorded_session_of_two_gpus_has_a_page(tmp_path):
+    result = run(RECORDED, "--output", tmp_path)
+    _, found = shown(result)
+    assert result.exit_code == 0, result.output
+    text = found.text("main")
+    assert "h200:x2" in text and "21 of 27 checks passed, 6 skipped" in text
+    assert "NVIDIA H200" in text and "580.159.04" in text

@@ -1,0 +1,49 @@
+"""What a session was held against is told with what it rests on, also when that has changed."""
+
+import pytest
+from report_sessions import judged, write
+
+import factories
+from fabricheck.report import gather, rests_on
+
+WHERE = "local:sim-mi250x"
+
+
+def of(results, **metrics):
+    values = {f"{WHERE}:{name}": value for name, value in metrics.items()}
+    case = factories.case(
+        "memcpy_near", partition="sim-mi250x", environ="sim", perfvalues=values, tags=["E2"]
+    )
+    factories.session(results, [case])
+    write(results, "memcpy_near", factories.simulated_document())
+    return {one.metric: one for one in rests_on.of(gather.gather("latest").parts[0])}
+
+
+def test_a_reference_of_today_is_followed_to_its_document(results_folder):
+    found = of(
+        results_folder,
+        h2d_pinned_near_worst=judged(28.0, 28.3, -0.05),
+        d2h_pinned_near_worst=judged(28.0, 28.3, -0.1),
+    )
+    one = found["h2d_pinned_near_worst"]
+    assert (one.kind, one.how, one.limits) == (
+        "published elsewhere", "paper-h2d-pinned", "at least 26.885 (-5 %)"
+    )  # fmt: skip
+    assert one.margin == pytest.approx(100 * (28.0 - 26.885) / 26.885)
+    ((source, places),) = rests_on.sources(one)
+    assert (
+        "Schieffer" in source.title and places and found["d2h_pinned_near_worst"].kind == "derived"
+    )
+
+
+@pytest.mark.parametrize("metric", ["h2d_pinned_near_worst", "no_longer_there"])
+def test_a_reference_that_has_changed_is_told(results_folder, metric):
+    one = of(results_folder, **{metric: judged(28.0, 27.0, -0.05)})[metric]
+    assert one.kind == rests_on.CHANGED and metric in one.how and not one.sources
+    assert one.limits == "at least 25.65 (-5 %)"
+
+
+def test_a_folder_of_references_that_is_not_there_is_told(results_folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "none"))
+    one = of(results_folder, h2d_pinned_near_worst=judged(28.0, 28.3, -0.05))
+    assert "There is no folder" in one["h2d_pinned_near_worst"].how

@@ -1,0 +1,78 @@
+"""A partition passes when everything in it did, and nothing is missing."""
+
+import pytest
+from report_sessions import judged, write
+
+import factories
+from fabricheck.report import gather, verdict
+
+WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
+
+
+def of(results, cases, documents):
+    factories.session(results, cases)
+    for name, document in documents.items():
+        write(results, name, document)
+    return verdict.of(gather.gather("latest").parts[0])
+
+
+def test_what_passed_is_told_in_numbers(results_folder):
+    values = {
+        "local:host:a": judged(10.0),
+        "local:host:b": judged(11.0, 0, None, None),
+        "local:host:c": judged(8.0, result="xfail"),
+    }
+    noisy = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, regime="cache")
+    found = of(
+        results_folder,
+        [factories.case(perfvalues=values), factories.case("other", result="skip")],
+        {"stream_local": factories.document(series=[factories.series(), noisy])},
+    )
+    assert (found.word, found.failures, found.problems) == ("PASS", (), ())
+    assert found.skipped == ("other",)
+    assert found.says == (
+        "1 of 2 checks passed, 1 skipped, 2 of 2 metrics with a limit within it, 1 without a "
+        "limit, 2 series, 1 of them noisy, 0 with wrong data"
+    )
+
+
+def test_a_check_that_failed_fails_with_its_sentence(results_folder):
+    bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis slow", fail_phase="sanity")
+    found = of(results_folder, [factories.case(), bad], {"stream_local": factories.document()})
+    assert found.word == "FAIL"
+    assert found.failures == (verdict.Failure("bad", "sanity", "pair 1-7 is slow"),)
+    assert "1 of 2 checks passed" in found.says
+
+
+def test_wrong_data_fails_where_no_check_says_it(results_folder):
+    series = factories.series(verification=factories.mismatched())
+    bad = factories.document(outcome=WRONG, series=[series])
+    found = of(results_folder, [factories.case()], {"stream_local": bad})
+    assert found.word == "FAIL" and found.failures[0].because == WRONG["message"]
+    assert "1 with wrong data" in found.says
+
+
+@pytest.mark.parametrize("document", [None, factories.killed_document()])
+def test_what_is_missing_or_not_whole_is_no_pass(results_folder, document):
+    cases = [factories.case(), factories.case("other")]
+    documents = {"stream_local": factories.document()} | ({"other": document} if document else {})
+    found = of(results_folder, cases, documents)
+    assert found.word == "INCOMPLETE" and len(found.problems) == 1
+    assert "1 document missing or not whole" in found.says
+
+
+def test_skipped_alone_is_no_pass(results_folder):
+    assert of(results_folder, [factories.case(result="skip")], {}).word == "INCOMPLETE"
+
+
+def test_documents_of_no_session_are_no_pass(results_folder):
+    write(results_folder, "stream_local", factories.document())
+    gathered = gather.gather("unreported")
+    found = verdict.of(gathered.parts[0])
+    assert found.word == "INCOMPLETE" and "no session" in gathered.title
+    assert any("killed session" in one for one in gathered.problems)
+
+
+def test_checks_that_the_site_expects_and_the_session_has_not_are_named(results_folder):
+    found = of(results_folder, [factories.case()], {"stream_local": factories.document()})
+    assert "stream_local" not in found.absent and "memcpy_near" in found.absent

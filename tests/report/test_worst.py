@@ -1,0 +1,82 @@
+"""What is worst is found: near a limit, behind its class, noisy, wrong."""
+
+import pytest
+from report_sessions import judged, write
+
+import factories
+from fabricheck.report import gather, worst
+from fabricheck.results.session import Judged
+
+
+def of(results, *series, **values):
+    told = {f"local:host:{name}": value for name, value in values.items()}
+    factories.session(results, [factories.case(perfvalues=told)])
+    devices = [factories.device(index) for index in range(4)]
+    write(results, "stream_local", factories.document(series=list(series), devices=devices))
+    return worst.of(gather.gather("latest").parts[0])
+
+
+def on(device, value, **changes):
+    place = factories.place(device=device)
+    ends = {"device": device, "device_set": [device], "source": place, "destination": place}
+    return factories.series([value], host_clock=None, **ends | changes)
+
+
+@pytest.mark.parametrize(
+    ("value", "reference", "lower", "upper", "expected"),
+    [
+        (9.9, 10.0, -0.1, None, (9.0, "at least", 10.0)),
+        (8.1, 10.0, -0.1, None, (9.0, "at least", -10.0)),
+        (10.8, 10.0, None, 0.2, (12.0, "at most", 10.0)),
+        (10.8, 10.0, -0.1, 0.2, (12.0, "at most", 10.0)),
+        (0.0, 0.0, 0.0, 0.0, (0.0, "at least", None)),
+        (100.0, 100.0, 0.0, None, (100.0, "at least", None)),
+        (5.0, 0.0, None, None, None),
+        (5.0, None, None, None, None),
+    ],
+)
+def test_the_margin_is_a_part_of_the_nearest_limit(value, reference, lower, upper, expected):
+    found = worst.nearest_limit(value, Judged(reference, lower, upper, "pass"))
+    assert found == (expected and pytest.approx(expected))
+
+
+def test_metrics_are_told_from_the_nearest_to_their_limit_on(results_folder):
+    found = of(
+        results_folder,
+        factories.series(),
+        far=judged(20.0),
+        near_worst=judged(9.1),
+        near_median=judged(9.2),
+        free=judged(1.0, 0, None, None),
+        missed=judged(8.0, result="fail"),
+    )
+    assert [one.metric for one in found.nearest] == ["near_worst", "far"]
+    assert [(one.metric, round(one.margin, 1)) for one in found.failed] == [("missed", -11.1)]
+
+
+def test_a_device_behind_the_others_is_named_with_how_far(results_folder):
+    found = of(results_folder, on(0, 10.0), on(1, 10.0), on(2, 8.0), on(3, 12.0))
+    assert [(one.what, one.percent, one.median) for one in found.slow] == [("device 2", 20.0, 10.0)]
+    assert (found.slow[0].members, found.slow[0].among) == (4, "devices")
+
+
+def test_two_devices_have_no_class_and_small_sizes_do_not_count(results_folder):
+    small = on(3, 1.0, bytes=1 << 20, bytes_moved=2 << 20)
+    found = of(results_folder, on(0, 10.0), on(1, 8.0))
+    assert found.slow == ()
+    found = of(results_folder, on(0, 10.0), on(1, 10.0), on(2, 10.0), on(3, 10.0), small)
+    assert found.slow == ()
+
+
+def test_noise_and_wrong_data_are_told(results_folder):
+    noisy = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, regime="cache")
+    wrong = factories.series(verification=factories.mismatched(3))
+    outcome = {"exit_code": 5, "status": "wrong-data", "message": "wrong"}
+    factories.session(results_folder, [factories.case()])
+    document = factories.document(series=[noisy, wrong], outcome=outcome)
+    write(results_folder, "stream_local", document)
+    found = worst.of(gather.gather("latest").parts[0])
+    (one,) = found.noisy
+    assert (one.check, one.series, one.cached) == ("stream_local", 1, 1)
+    assert one.widest == pytest.approx(100 * noisy["relative_half_width"])
+    assert found.wrong[0].errors == 3 and "byte 4096" in found.wrong[0].first
