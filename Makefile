@@ -1,4 +1,5 @@
-# make run     set up, build, measure this machine, say what was measured
+# make run     set up, build, measure this machine, write the report of what was measured
+# make report  write it again, of the latest session
 # make test    set up, then everything that CI checks
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make lint    formatters, linters, types; make format mends the first
@@ -11,15 +12,22 @@ CMAKE_OPTIONS :=
 PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
-.PHONY: run test build programs setup setup-test lint format unit-tests compile-checks clean
+.PHONY: run report test build programs setup setup-test lint format unit-tests compile-checks clean
 
+# Each check is a line with its number while it runs; what follows takes seconds.
 run: build
 	@source ./env.sh; status=0; \
+	echo "run: measuring; some 2 minutes, and a line when a check ends"; \
 	reframe -c reframe_checks -r || status=$$?; \
 	echo; fabricheck results show || true; \
 	echo; fabricheck coverage || true; \
-	echo; echo "Results: $$FABRICHECK_RESULTS (fabricheck results list)"; \
+	echo; echo "run: writing the report"; \
+	echo "Results: $$FABRICHECK_RESULTS (fabricheck results list)"; \
+	fabricheck report || status=$$(( status ? status : $$? )); \
 	exit $$status
+
+report:
+	@source ./env.sh; fabricheck report
 
 setup:
 	@ci/setup.sh
