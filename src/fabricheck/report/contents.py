@@ -89,7 +89,7 @@ class Contents:
         words = {part.verdict.word for part in self.parts}
         if "FAIL" in words:
             return "FAIL"
-        return "PASS" if words == {"PASS"} and not self.gathered.problems else "INCOMPLETE"
+        return "PASS" if words == {"PASS"} else "INCOMPLETE"
 
     @cached_property
     def counterparts(self) -> list[Counterpart]:

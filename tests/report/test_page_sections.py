@@ -1,0 +1,110 @@
+"""The sections of the page show what was found: claims, slow devices, references, environment."""
+
+import re
+
+import pytest
+from html_page import Page, faults
+from report_sessions import judged, write
+
+import factories
+from fabricheck.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
+from fabricheck.report import environment, gather, judged_claims, page
+
+
+def claim(name, outcome, built_in=None):
+    def judge(observed):
+        if outcome is None:
+            raise NotTestable("it has no <links>")
+        number = Number("copy", 12.5, "GB/s", observed.kind, (12.0, 13.0))
+        return Finding(outcome, f"{name} is 12.5.", (number,))
+
+    return Claim(name, f"Claim {name}.", "paper", "V.B", "as large", judge, built_in=built_in)
+
+
+@pytest.fixture
+def claims(monkeypatch):
+    found = (
+        claim("holds", REPRODUCED),
+        claim("assumed", REPRODUCED, built_in="engines are limited"),
+        claim("fails", REFUTED),
+        claim("unknown", None),
+    )
+    monkeypatch.setattr(judged_claims, "CLAIMS", found)
+
+
+def shown(what="latest"):
+    found = Page(page.files(gather.gather(what))["index.html"])
+    assert list(faults(found)) == []
+    return found
+
+
+def test_what_agrees_by_construction_is_counted_apart_on_a_simulated_node(two_partitions, claims):
+    host, simulated = gather.gather("latest").parts
+    assert judged_claims.of(host).says == (
+        "2 reproduced, 1 not reproduced, 1 not testable here, of 4 claims"
+    )
+    assert judged_claims.of(simulated).says == (
+        "1 reproduced, 1 agree by construction, 1 not reproduced, 1 not testable here, of 4 claims"
+    )
+
+
+def test_claims_are_told_with_outcome_place_and_numbers(two_partitions, claims):
+    found = shown()
+    rows = {one["id"]: " ".join(one["text"].split()) for one in found.all("tr") if "id" in one}
+    assert re.match(
+        r"Claim holds\. the paper, V\.B ✓ reproduced simulated holds is 12\.5\. .* Rule: as "
+        r"large\. copy: 12\.500 GB/s \(12\.000 to 13\.000\) simulated",
+        rows["claim-local-sim-mi250x-holds"],
+    )
+    assert "✓ reproduced measured" in rows["claim-local-host-assumed"]
+    assert "engines are limited" not in rows["claim-local-host-assumed"]
+    made = rows["claim-local-sim-mi250x-assumed"]
+    assert "= agrees by construction built in" in made and "engines are limited." in made
+    assert "✗ not reproduced measured" in rows["claim-local-host-fails"]
+    assert [one["text"] for one in found.all("summary")].count("1: it has no <links>") == 2
+
+
+def test_slow_devices_and_what_references_rest_on_are_in_the_page(results_folder, one_figure):
+    where = "local:sim-mi250x"
+    values = {f"{where}:h2d_pinned_near_worst": judged(28.0, 28.3, -0.05)}
+    case = factories.case(
+        "memcpy_near", partition="sim-mi250x", environ="sim", perfvalues=values, tags=["E1"]
+    )
+    factories.session(results_folder, [case])
+    devices = [factories.device(index) for index in range(3)]
+    series = [
+        factories.series(
+            [value], host_clock=None, device=index, device_set=[index],
+            source=factories.place(device=index), destination=factories.place(device=index),
+        )
+        for index, value in enumerate((10.0, 10.0, 7.0))
+    ]  # fmt: skip
+    document = factories.simulated_document(series=series, devices=devices)
+    write(results_folder, "memcpy_near", document)
+    text = shown().text("main")
+    # Cells of a table follow each other without a space.
+    assert "device 230.0 %7.0000 GB/s10.000 GB/s" in text
+    assert "paper-h2d-pinnedSchieffer et al." in text and "inferred" in text
+    assert "published elsewhere" in text and "at least 26.885 (-5 %)" in text
+
+
+def facts(results, *versions):
+    names = [f"stream_{number}" for number in range(len(versions))]
+    factories.session(results, [factories.case(name) for name in names])
+    for name, version in zip(names, versions, strict=True):
+        told = {"runtime": version, "driver": "5"}
+        environ = {"HSA_XNACK": "1"}
+        write(results, name, factories.document(versions=told, environment=environ))
+    found = environment.of(gather.gather("latest").parts[0])
+    return [(one.value, one.where) for one in found if one.name == "version of host runtime"], found
+
+
+def test_what_all_documents_tell_is_told_once(results_folder):
+    versions, every = facts(results_folder, "6", "6", "6")
+    assert versions == [("6", "")]
+    assert ("variable HSA_XNACK", "1", "") in [(one.name, one.value, one.where) for one in every]
+
+
+def test_what_they_tell_differently_is_told_with_who_tells_it(results_folder):
+    versions, _ = facts(results_folder, "6", "6", "7", "6", "6")
+    assert versions == [("6", "all but stream_2"), ("7", "stream_2")]
