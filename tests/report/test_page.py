@@ -2,6 +2,7 @@
 
 import re
 
+import altair as alt
 import pytest
 from html_page import Page, faults
 from report_sessions import DRAWING, judged, write
@@ -9,6 +10,7 @@ from report_sessions import DRAWING, judged, write
 import factories
 from fabricheck.report import gather, page
 from fabricheck.report.drawing import inline
+from fabricheck.report.figure import drawn
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
@@ -138,3 +140,10 @@ def test_a_drawing_brings_nothing_else_into_the_page():
     }  # fmt: skip
     assert [one.get("href") for one in found.all("use")] == ["#one-a", None]
     assert found.all("svg")[0]["aria-label"] == "A drawing" and "\\x1b<b>" in found.text("text")
+
+
+def test_a_chart_shows_text_that_no_svg_can_hold():
+    data = [{"name": "\x07</svg><script>\u202e", "value": 1.0}]
+    chart = alt.Chart(alt.Data(values=data)).mark_bar().encode(x="value:Q", y="name:N")
+    found = Page(inline(drawn(chart), "one", "A chart"))
+    assert "\\x07</svg><script>\\u202e" in [one["text"] for one in found.all("text")]

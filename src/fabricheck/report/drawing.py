@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -23,6 +24,18 @@ ELEMENTS = frozenset(
 _REFERENCE = re.compile(r"url\(\s*['\"]?#([^)'\"]+)['\"]?\s*\)")
 
 ElementTree.register_namespace("", SVG)
+
+
+def plain(value: Any) -> Any:
+    """Return what a chart is made of with all text printable.
+
+    The library that draws ends the whole process at a character that no SVG can hold.
+    """
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable(key): plain(one) for key, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def inline(svg: str, prefix: str, name: str) -> Markup:

@@ -11,6 +11,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from fabricheck.report.drawing import plain
+
 #: Greatest width of a figure in pixels: the page shows one beside the other on a desktop, and one
 #: below the other on a phone, without making its text smaller.
 WIDTH = 350
@@ -59,7 +61,7 @@ def drawn(chart: alt.TopLevelMixin) -> str:
     """Return a chart as SVG, in the style of the report."""
     # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
     themed = chart.to_dict(validate=False) | {"config": CONFIG}
-    return str(vl_convert.vegalite_to_svg(themed))
+    return str(vl_convert.vegalite_to_svg(plain(themed)))
 
 
 #: The style of all charts. What is seen in one, its figure says: marks need no words of their own.
