@@ -136,3 +136,19 @@ def test_the_recorded_session_of_two_gpus_has_a_page(tmp_path):
     text = found.text("main")
     assert "h200:x2" in text and "21 of 27 checks passed, 6 skipped" in text
     assert "NVIDIA H200" in text and "580.159.04" in text
+
+
+def test_a_killed_session_alone_has_a_page_by_its_folder(results_folder):
+    names = ("20260102T030405-7", "20260102T040405-8")
+    for name in names:
+        stage = results_folder / "stage" / name / "local" / "host" / "host"
+        factories.write(stage / "stream_local" / "result.json")
+        (stage / "memcpy_near").mkdir()
+    for what, title in ((names[0], names[0]), ("latest", names[1]), ("unreported", "no session")):
+        result = run(what)
+        _, found = shown(result)
+        text = found.text("main")
+        assert result.exit_code == 4 and title in found.text("h1")
+        assert "memcpy_near @local:host (unknown) left no result document" in text
+        assert "of which no run report says whether they passed" in text and "FAIL" not in text
+    assert run("20260102T030405-9").exit_code == 3

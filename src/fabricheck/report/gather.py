@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from fabricheck.results.folder import (
     find_documents,
     read_entry,
 )
+from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
 
 #: Where pages are written in a results folder: a folder for each session.
@@ -94,7 +95,13 @@ def gather(what: str) -> Gathered:
         return _unreported(folder)
     if what == "latest":
         return _latest(folder)
-    return _session(folder, folder.session(what))
+    try:
+        return _session(folder, folder.session(what))
+    except NotFoundError:
+        for one in folder.killed():
+            if one.name == what:
+                return _killed(folder, [one], f"session {one.name}")
+        raise
 
 
 def _latest(folder: ResultsFolder) -> Gathered:
@@ -111,8 +118,7 @@ def _latest(folder: ResultsFolder) -> Gathered:
 
 def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
     """Say that documents came after the latest session, as a killed one leaves them."""
-    times = [entry.path.stat().st_mtime for entry in folder.unreported() if entry.path is not None]
-    newer = sum(time > session.end for time in times)
+    newer = len(folder.newer_than(session))
     if newer:
         yield (
             f"{newer} result document(s) are newer than session {session.id} and belong to no "
@@ -126,15 +132,26 @@ def _session(folder: ResultsFolder, session: Session) -> Gathered:
 
 
 def _unreported(folder: ResultsFolder, why: str | None = None) -> Gathered:
-    entries = tuple(folder.unreported())
-    if not entries:
+    found = folder.killed()
+    if not found:
         raise NotFoundError(f"There is no document of no session in {folder.path}.")
+    if why is not None:
+        # The last one that was killed is what `latest` would have been.
+        return _killed(folder, found[:1], f"session {found[0].name}", why)
+    return _killed(folder, found, "documents of no session")
+
+
+def _killed(
+    folder: ResultsFolder, found: Sequence[Killed], title: str, why: str | None = None
+) -> Gathered:
     said = (
         "No run report names these documents, as a killed session leaves them, so nobody says "
         "which checks passed."
     )
+    entries = tuple(entry for one in found for entry in one.entries())
+    name = found[0].name if len(found) == 1 else UNREPORTED
     warnings = (said,) if why is None else (why, said)
-    return Gathered(UNREPORTED, "documents of no session", None, entries, folder.path, warnings)
+    return Gathered(name, title, None, entries, folder.path, warnings)
 
 
 def _slug(path: Path) -> str:

@@ -9,11 +9,9 @@ from typing import Literal
 from fabricheck.observed import Observed
 from fabricheck.report.gather import problems
 from fabricheck.report.sites import extras
+from fabricheck.results import killed
 
 Word = Literal["PASS", "FAIL", "INCOMPLETE"]
-
-#: The result of a check that no run report names: nobody says whether it passed.
-UNKNOWN = "unknown"
 
 #: Outcomes of a program that are a verdict on the node, also without ReFrame.
 FAILED = frozenset({"wrong-data", "runtime-error", "too-noisy"})
@@ -68,7 +66,7 @@ def _of_checks(observed: Observed) -> list[Failure]:
             " ".join((case.reason or "ReFrame gives no reason").split()),
         )
         for case in observed.cases
-        if not case.passed and not case.skipped and case.result != UNKNOWN
+        if not case.passed and not case.skipped and case.result != killed.RESULT
     ]
 
 
@@ -76,7 +74,7 @@ def _of_documents(observed: Observed) -> list[Failure]:
     """Return what programs say went wrong, where no check of ReFrame says it."""
     found = []
     for entry in observed.entries:
-        failed = entry.case and not entry.case.passed and entry.case.result != UNKNOWN
+        failed = entry.case and not entry.case.passed and entry.case.result != killed.RESULT
         if entry.document is None or failed:
             continue
         outcome = entry.document["outcome"]
@@ -95,7 +93,7 @@ def _absent(observed: Observed) -> tuple[str, ...]:
 
 def _says(observed: Observed, passed: int, lacking: tuple[str, ...]) -> str:
     parts = []
-    unknown = sum(case.result == UNKNOWN for case in observed.cases)
+    unknown = sum(case.result == killed.RESULT for case in observed.cases)
     if unknown:
         parts.append(f"{_count(unknown, 'check')} of which no run report says whether they passed")
     elif observed.cases:
