@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import multiprocessing
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import altair as alt
 import vl_convert
@@ -29,6 +32,19 @@ SHAPES: Mapping[str, str] = {
     "derived": "cross",
 }
 
+#: An SVG that is being drawn.
+Drawing: TypeAlias = "Future[str]"
+
+
+@functools.cache
+def _pen() -> ProcessPoolExecutor:
+    """Return the process that draws while the rest goes on: a third of a report's time is its.
+
+    A thread would not do, as vl-convert keeps Python's lock. Nothing has used it here before the
+    fork, so the copy begins as if it were new.
+    """
+    return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("fork"))
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -37,7 +53,7 @@ class Figure:
     id: its name in links and files. title: what it shows, shortly. kind: measured or simulated;
     of a figure without any value of this session published or derived. says: what is seen in it,
     in sentences, for those who do not see it. rows: its data, as a table of one dictionary a row
-    with the same keys each. svg: the drawing.
+    with the same keys each. drawing: as SVG, or being drawn.
     """
 
     id: str
@@ -45,7 +61,12 @@ class Figure:
     kind: str
     says: str
     rows: Sequence[Mapping[str, Any]]
-    svg: str
+    drawing: Drawing | str
+
+    @property
+    def svg(self) -> str:
+        """The drawing, when it is done."""
+        return self.drawing if isinstance(self.drawing, str) else self.drawing.result()
 
     @property
     def csv(self) -> str:
@@ -57,11 +78,11 @@ class Figure:
         return text.getvalue()
 
 
-def drawn(chart: alt.TopLevelMixin) -> str:
-    """Return a chart as SVG, in the style of the report."""
+def drawn(chart: alt.TopLevelMixin) -> Drawing:
+    """Begin to draw a chart as SVG, in the style of the report."""
     # Altair checks each part when it is made; to check the whole again takes as long as to draw it.
     themed = chart.to_dict(validate=False) | {"config": CONFIG}
-    return str(vl_convert.vegalite_to_svg(plain(themed)))
+    return _pen().submit(vl_convert.vegalite_to_svg, plain(themed))
 
 
 #: The style of all charts. What is seen in one, its figure says: marks need no words of their own.

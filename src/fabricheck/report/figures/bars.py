@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from fabricheck.report.figure import Drawing
 from fabricheck.report.figures import axes
 from fabricheck.report.figures.charts import chart, finished
 from fabricheck.report.figures.rows import Row, own
@@ -25,7 +26,7 @@ _CORES = {NEAR: "#56B4E9", REMOTE: "#D55E00", UNKNOWN: "#999999"}
 _KEYS = ("series", "kind", "value", "low", "high", "text", "rank", "core")
 
 
-def bars(rows: Sequence[Row], *, title: str = "GB/s", known: Sequence[str] = ()) -> str:
+def bars(rows: Sequence[Row], *, title: str = "GB/s", known: Sequence[str] = ()) -> Drawing:
     """Return the drawing of one bar a series, of its only row of this session.
 
     :param rows: of `rows.of_point` and `rows.of_value`; ``text`` is written at a bar's end.
@@ -45,7 +46,7 @@ def bars(rows: Sequence[Row], *, title: str = "GB/s", known: Sequence[str] = ())
     return finished(layers, _BAR * len(labels) + _AROUND)
 
 
-def grouped(rows: Sequence[Row], *, title: str = "GB/s per rank") -> str:
+def grouped(rows: Sequence[Row], *, title: str = "GB/s per rank") -> Drawing:
     """Return the drawing of a group of thin bars a series, one for each rank, by where it sits.
 
     :param rows: with ``rank``, ``core`` (near, remote, unknown) and ``text`` for the end of a bar.

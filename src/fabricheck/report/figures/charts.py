@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
-from fabricheck.report.figure import WIDTH, drawn
+from fabricheck.report.figure import WIDTH, Drawing, drawn
 from fabricheck.report.figures.rows import Row
 
 
@@ -15,7 +15,7 @@ def chart(rows: Iterable[Row], keys: Sequence[str]) -> alt.Chart:
     return alt.Chart(alt.InlineData([{key: row.get(key) for key in keys} for row in rows]))
 
 
-def finished(layers: Sequence[alt.Chart], height: int, right: int = 8) -> str:
+def finished(layers: Sequence[alt.Chart], height: int, right: int = 8) -> Drawing:
     """Return layers as SVG of the report's width, axes and legends within it.
 
     :param height: in pixels, with axes and legends. right: pixels kept free for the last label.

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from fabricheck.report.figure import PALETTE, SHAPES, drawn
+from fabricheck.report.figure import PALETTE, SHAPES, Drawing, drawn
 from fabricheck.report.figures.rows import Row, own
 
 #: Dark, light, darkest: told apart in grey too.
@@ -21,7 +21,7 @@ _KEYS = ("series", "value", "low", "high", "text", "peak")
 
 def grouped_bars(
     rows: Sequence[Row], group: str, noun: str, colours: Mapping[str, str], unit: str
-) -> str:
+) -> Drawing:
     """Return the drawing, a bar for each row of this session.
 
     :param rows: of `rows.of_point` and `rows.of_value`, with ``text`` for a bar's end and perhaps

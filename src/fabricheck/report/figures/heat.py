@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from fabricheck.report.figure import PALETTE, drawn
+from fabricheck.report.figure import PALETTE, Drawing, drawn
 
 #: Width of a cell in pixels, for many and for few columns, and of all of them together; and the
 #: greatest height of one.
@@ -61,7 +61,7 @@ def heat_map(
     *,
     missed: Sequence[Cell] = (),
     blank: str = "none",
-) -> str:
+) -> Drawing:
     """Return the drawing of a matrix.
 
     :param cells: the number of each row and column. highest: the end of the colour scale, which

@@ -112,7 +112,7 @@ def _best(
         kind=observed.kind,
         says=f"{says}{words.listed(parts)}.{words.of_published(rows)}{words.of_noise(rows)}",
         rows=rows,
-        svg=bars(drawing, known=_LABELS),
+        drawing=bars(drawing, known=_LABELS),
     )
 
 
@@ -131,5 +131,5 @@ def _curves(
         kind=observed.kind,
         says=f"{told}{words.of_published(rows)}{words.of_noise(rows)}",
         rows=rows,
-        svg=curves(rows, known=_LABELS),
+        drawing=curves(rows, known=_LABELS),
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from fabricheck.report.figure import Drawing
 from fabricheck.report.figures import axes
 from fabricheck.report.figures.charts import chart, finished
 from fabricheck.report.figures.rows import Row, own
@@ -24,7 +25,7 @@ def curves(
     size_title: str = "size",
     logarithmic: bool = False,
     published: str = "published",
-) -> str:
+) -> Drawing:
     """Return the drawing of curves over size, one for each series.
 
     A published value without a size is a line across, with its mark at the left end: it belongs to

@@ -113,5 +113,5 @@ def _figure(
         kind=observed.kind,
         says=f"{' '.join(told)}{words.of_published(rows)}{words.of_noise(rows)}",
         rows=rows,
-        svg=curves(rows, title=axis, known=_KNOWN),
+        drawing=curves(rows, title=axis, known=_KNOWN),
     )

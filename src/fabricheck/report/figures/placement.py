@@ -99,7 +99,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Point]) -> Figure:
             f" all ranks at once. {' '.join(told)}{_of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,
-        svg=grouped([{**row, "text": _odd_name(row, mine)} for row in rows]),
+        drawing=grouped([{**row, "text": _odd_name(row, mine)} for row in rows]),
     )
 
 
@@ -189,7 +189,7 @@ def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
             f"{' '.join(told)}{words.of_published(rows)}{note}{words.of_noise(rows)}"
         ),
         rows=rows,
-        svg=curves(
+        drawing=curves(
             slowest,
             title=f"GB/s, {whose}",
             known=("pinned", "pageable"),

@@ -41,5 +41,5 @@ def figures(observed: Observed) -> Iterator[Figure]:
             kind=observed.kind,
             says=" ".join(told) + words.of_noise(rows),
             rows=rows,
-            svg=curves(rows, title="GB/s, bus bandwidth", known=_COLLECTIVES),
+            drawing=curves(rows, title="GB/s, bus bandwidth", known=_COLLECTIVES),
         )

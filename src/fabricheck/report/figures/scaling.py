@@ -92,7 +92,7 @@ def _figure(observed: Observed, name: str, title: str, found: Mapping[str, Point
         kind=observed.kind,
         says=f"{says}{words.of_published(rows)}{words.of_noise(rows)}",
         rows=[{key: row[key] for key in row if key != "text"} for row in rows],
-        svg=bars(rows, title="GB/s, read + written"),
+        drawing=bars(rows, title="GB/s, read + written"),
     )
 
 

@@ -8,7 +8,7 @@ import altair as alt
 
 from fabricheck.observed import Observed, Point
 from fabricheck.observed.point import largest
-from fabricheck.report.figure import PALETTE, Figure
+from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import axes, words
 from fabricheck.report.figures.charts import chart, finished
 from fabricheck.report.figures.lines import curves
@@ -99,7 +99,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Point]]) -> Figure:
             f"{words.of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,
-        svg=curves(
+        drawing=curves(
             rows,
             title=_AXIS,
             known=tuple(_KERNELS),
@@ -140,11 +140,11 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Point]) -> Figure:
             f"on.{words.of_noise(rows)}"
         ),
         rows=rows,
-        svg=_cells([row for row in rows if row["bytes"] >= _SMALLEST] or rows),
+        drawing=_cells([row for row in rows if row["bytes"] >= _SMALLEST] or rows),
     )
 
 
-def _cells(rows: Sequence[Row]) -> str:
+def _cells(rows: Sequence[Row]) -> Drawing:
     """Draw sizes below each other, so that a phone has room for the values in the cells."""
     values = [
         {
@@ -201,11 +201,11 @@ def _devices(observed: Observed, points: Sequence[Point]) -> Figure:
             f"{words.of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,
-        svg=_strip(rows, odd_rows),
+        drawing=_strip(rows, odd_rows),
     )
 
 
-def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> str:
+def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> Drawing:
     """Draw a line of marks for each device, the kernels below each other in it."""
     mine = own(rows)
     names = [name for name in _KERNELS if any(row["series"] == name for row in mine)]
