@@ -120,6 +120,7 @@ site_configuration = {
                             "memcpy_near",
                             "memcpy_scan",
                             "memcpy_numa",
+                            "memcpy_numa_pageable",
                             "managed_zero_copy",
                             "managed_migration",
                             "managed_scan_zero_copy",

@@ -41,6 +41,7 @@ class CopyCheck(MeasuringCheck):
 
     domains: the NUMA domains of the host memory, as memcpy takes them.
     memory: the kinds of host memory.
+    operations: those of OPERATIONS.
     """
 
     program = "memcpy"
@@ -49,6 +50,7 @@ class CopyCheck(MeasuringCheck):
     reference = {"$ref": "memcpy.yaml"}
     domains = "near"
     memory = MEMORY
+    operations = tuple(OPERATIONS)
     devices = "each"
     arguments = ("--series-time", "0.5")
 
@@ -59,7 +61,8 @@ class CopyCheck(MeasuringCheck):
     def program_arguments(self):
         """Return what the check asks for, and the sizes and noise limit of the partition."""
         places = ["--devices", self.devices, "--domains", self.domains]
-        what = ["--memory", ",".join(self.memory), "--operations", ",".join(OPERATIONS)]
+        what = ["--memory", ",".join(self.memory)]
+        what += ["--operations", ",".join(self.operations)]
         limits = ["--sizes", self.sizes(), "--noise-limit", str(self.host_noise_limit)]
         return [*places, *what, *self.arguments, *limits]
 
@@ -104,15 +107,11 @@ class memcpy_scan(CopyCheck):
         return self.extra("copy_sizes")
 
 
-@rfm.simple_test
-class memcpy_numa(CopyCheck):
+class DomainsCheck(CopyCheck):
     """Every device with every NUMA domain; where the pages lie is proved, not assumed."""
 
-    descr = "hipMemcpy between every NUMA domain and every device (E4)"
-    tags = {"E4", "node", "full"}
     valid_systems = ["+devices +several_domains"]
     domains = "each"
-    memory = ("pinned",)
 
     def ends(self):
         """Return the pairs of device and domain of the node model that are near, and far."""
@@ -124,8 +123,27 @@ class memcpy_numa(CopyCheck):
         """Return the worst and the median of the near and of the far pairs."""
         return [
             copies(operation, memory, place, reduce, ends=ends, experiment="E4")
-            for operation in OPERATIONS
+            for operation in self.operations
             for memory in self.memory
             for place, ends in self.ends().items()
             for reduce in ("worst", "median")
         ]
+
+
+@rfm.simple_test
+class memcpy_numa(DomainsCheck):
+    """Pinned memory, which the device's engine reads and writes."""
+
+    descr = "hipMemcpy between every NUMA domain and every device (E4)"
+    tags = {"E4", "node", "full"}
+    memory = ("pinned",)
+
+
+@rfm.simple_test
+class memcpy_numa_pageable(DomainsCheck):
+    """Pageable memory, which a thread beside it copies in part; one direction after the other."""
+
+    descr = "hipMemcpy of pageable memory between every NUMA domain and every device (E4)"
+    tags = {"E4", "full"}
+    memory = ("pageable",)
+    operations = ("h2d", "d2h")

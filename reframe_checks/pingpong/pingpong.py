@@ -123,3 +123,25 @@ class pingpong_shared_domain(PlacedPingpong):
 
     descr = "Ping-pong of all devices from one NUMA domain (E6)"
     placement = "shared_domain"
+
+
+class FarPingpong(PlacedPingpong):
+    """In a placement that only a node has with a NUMA domain that no device is near."""
+
+    valid_systems = ["+devices +several_devices +ranks +placements +far_domain"]
+
+
+@rfm.simple_test
+class pingpong_far(FarPingpong):
+    """All ranks in the domain without devices."""
+
+    descr = "Ping-pong of host and device, ranks in a NUMA domain without devices (E6)"
+    placement = "far"
+
+
+@rfm.simple_test
+class pingpong_spread(FarPingpong):
+    """Half of the ranks near their devices, the others in the domain without devices."""
+
+    descr = "Ping-pong of host and device, ranks spread over NUMA domains (E6)"
+    placement = "spread"

@@ -117,6 +117,7 @@ def test_what_can_not_be_transferred(calibrated, folder):
         ("stream_concurrent", "copy_two_spread_sum", False),
         ("stream_concurrent", "copy_all_share", False),
         ("memcpy_numa", "h2d_pinned_far_worst", True),
+        ("memcpy_numa_pageable", "d2h_pageable_far_median", True),
         ("p2p_scan", "engine_dual_2hops", True),
         ("p2p_engine", "engine_both_switch_median", True),
         ("mpi_pairs", "bandwidth_switch_worst", True),

@@ -102,7 +102,7 @@ def test_a_partition_is_what_its_node_model_is(monkeypatch):
     amd = clusters.node("mi250x", references="lumi", noise_limit=0.2)
     assert amd["devices"] == [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}]
     assert {"sdma", "xnack", "several_domains"} <= set(amd["features"])
-    assert {"memcpy_numa", "p2p_engine_off", "pingpong_half_rotated"} <= set(
+    assert {"memcpy_numa_pageable", "p2p_engine_off", "pingpong_half_rotated"} <= set(
         amd["extras"]["expected_checks"]
     )
     assert "rccl_scan" not in amd["extras"]["expected_checks"]
@@ -113,6 +113,17 @@ def test_a_partition_is_what_its_node_model_is(monkeypatch):
     assert "rccl_scan" in nvidia["extras"]["expected_checks"]
     assert "lacks" not in nvidia["extras"]
     assert "affinity_site" not in nvidia["extras"]["expected_checks"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a100-booster", True), ("a100-jureca", True), ("mi250x", False), ("h200", False)],
+)
+def test_ranks_far_from_their_devices_are_where_a_domain_has_none(name, expected):
+    found = clusters.node(name, references="nvidia")
+    assert ("far_domain" in found["features"]) == expected
+    asked = {"pingpong_far", "pingpong_spread"} & set(found["extras"]["expected_checks"])
+    assert len(asked) == (2 if expected else 0)
 
 
 def test_a_node_model_that_is_not_there_is_one_sentence():

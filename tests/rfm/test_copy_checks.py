@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-CHECKS = ("memcpy_near", "memcpy_numa", "memcpy_scan", "managed_zero_copy", "managed_migration")
+CHECKS = (
+    "memcpy_near",
+    "memcpy_numa$",
+    "memcpy_numa_pageable",
+    "memcpy_scan",
+    "managed_zero_copy",
+    "managed_migration",
+)
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +32,7 @@ def session(suite, *checks, fault=""):
 def test_a_healthy_node_passes(simulated):
     outcome = session(simulated, *CHECKS)
     assert outcome.status == 0, outcome
-    assert "Ran 5/5 test case(s)" in outcome
+    assert "Ran 6/6 test case(s)" in outcome
     assert "P: h2d_pinned_far_worst: 28.3 GB/s" in outcome
     assert "P: h2d_pageable_near_median: 25.28 GB/s" in outcome
     said = "managed_migration: report only, without a limit on local:sim-mi250x: write_worst"
@@ -36,12 +43,14 @@ def test_a_healthy_node_passes(simulated):
     assert "export HSA_XNACK=1" in scripts["managed_migration"]
     assert "--time-limit 300" in scripts["managed_migration"]
     assert "--devices each --domains each --memory pinned " in scripts["memcpy_numa"]
+    pageable = "--devices each --domains each --memory pageable --operations h2d,d2h --series-time"
+    assert pageable in scripts["memcpy_numa_pageable"]
     assert "--devices 0 --domains near --memory pinned,pageable " in scripts["memcpy_scan"]
     assert "--sizes 256:8GiB" in scripts["memcpy_scan"]
 
 
 def test_a_slow_domain_is_named(simulated):
-    outcome = session(simulated, "memcpy_numa", fault="domain-2-slow")
+    outcome = session(simulated, "memcpy_numa$", fault="domain-2-slow")
     assert outcome.status == 1
     missed = "and at least 26.885 GB/s is required (reference 28.3 GB/s)."
     near = "devices 6 and 7 and NUMA domain 2 of node node1"
@@ -58,20 +67,21 @@ def test_a_slow_domain_is_named(simulated):
     [
         (
             "cell-lost",
-            ["memcpy_numa"],
+            ["memcpy_numa$", "memcpy_numa_pageable"],
             [
                 "Metric h2d_pinned_far_worst has no series for",
+                "Metric h2d_pageable_far_worst has no series for",
                 "source.numa_domain 3 in the result of device 5 and NUMA domain 3 of node node1.",
             ],
         ),
         (
             "unproved",
-            ["memcpy_numa"],
+            ["memcpy_numa$"],
             ["$.series[0].source.numa_domain: is null, and E4 tells series apart by NUMA domain"],
         ),
         (
             "other-label",
-            ["memcpy_near", "memcpy_numa"],
+            ["memcpy_near", "memcpy_numa$"],
             ["h2d_pinned_near_worst has no series for", "experiment E2,", "experiment E4,"],
         ),
         (

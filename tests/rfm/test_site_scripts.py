@@ -212,6 +212,31 @@ def test_ranks_are_bound_near_their_devices(script, partition):
         assert found.sbatch >= {f"--ntasks={ranks}", f"--ntasks-per-node={ranks}"}
 
 
+#: EPICURE's wrong placement on Leonardo, and that over both domains; domain 0 of JURECA.
+FAR = {
+    ("leonardo:booster", "far"): "16,17,18,19",
+    ("leonardo:booster", "spread"): "0,1,16,17",
+    ("jureca:a100", "far"): "0,1,2,3",
+    ("jureca:a100", "spread"): "48,16,0,1",
+}
+
+
+@pytest.mark.parametrize(("partition", "placement"), FAR)
+def test_ranks_in_a_domain_without_devices(script, partition, placement):
+    cores = FAR[partition, placement]
+    command = script(partition, f"pingpong_{placement}").command
+    assert command.startswith(f"{SITES[partition].binding.format(ranks=4, cores=cores)} ")
+    assert f" --placement {placement} " in command
+    assert f" --map 0,1,2,3 --bind {cores} " in command
+
+
+def test_without_such_a_domain_there_are_no_such_checks(script):
+    assert script("lumi:gpu", "pingpong_right")
+    for placement in ("far", "spread"):
+        with pytest.raises(ValueError, match="not enough values"):
+            script("lumi:gpu", f"pingpong_{placement}")
+
+
 @EVERY_SITE
 def test_osu_comes_from_the_view(script, partition):
     site, found = SITES[partition], script(partition, "osu_device_0")

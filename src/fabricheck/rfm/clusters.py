@@ -58,7 +58,15 @@ AMD_CHECKS = (
 )
 COLLECTIVE_CHECKS = ("rccl_collectives", "rccl_scaling", "rccl_scan")
 #: Checks of placements that not every node has.
-PLACEMENTS = ("in_order", "half_right", "half_rotated", "shared_device", "shared_domain")
+PLACEMENTS = (
+    "in_order",
+    "half_right",
+    "half_rotated",
+    "far",
+    "spread",
+    "shared_device",
+    "shared_domain",
+)
 
 FEATURES = ("devices", "several_devices", "peers", "managed_memory", "ranks", "placements")
 AMD_FEATURES = ("sdma", "xnack")
@@ -165,13 +173,14 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
         "features": [
             *FEATURES,
             *(["several_domains"] if several else []),
+            *(["far_domain"] if "far" in placed else []),
             *(AMD_FEATURES if amd else []),
         ],
         "devices": [{"type": "gpu", "arch": model.architecture, "num_devices": len(model.devices)}],
         "extras": {
             "expected_checks": [
                 *CHECKS,
-                *(["memcpy_numa"] if several else []),
+                *(["memcpy_numa", "memcpy_numa_pageable"] if several else []),
                 *(AMD_CHECKS if amd else []),
                 *(COLLECTIVE_CHECKS if collectives else []),
                 *(f"pingpong_{one}" for one in placed),
