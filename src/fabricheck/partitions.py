@@ -7,7 +7,8 @@ the site files. What can not be known so is left open, never guessed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,28 @@ def read_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]] | None:
         return require_sites(folder)
     except FabricheckError:
         return None
+
+
+@functools.cache
+def known_sites() -> dict[str, list[dict[str, Any]]] | None:
+    """Return what the site files say, read once in a process; None without readable ones."""
+    return read_sites()
+
+
+def known(where: str) -> Mapping[str, Any]:
+    """Return what its site says of a partition, ``system:partition``; nothing of one of no site."""
+    for system in (known_sites() or {}).get("systems", []):
+        for one in system.get("partitions", []):
+            if f"{system['name']}:{one['name']}" == where:
+                found: dict[str, Any] = one
+                return found
+    return {}
+
+
+def extras(where: str) -> Mapping[str, Any]:
+    """Return the extras of a partition; none of one of no site."""
+    found: dict[str, Any] = known(where).get("extras", {})
+    return found
 
 
 def require_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]]:

@@ -3,6 +3,7 @@
 import pytest
 
 from fabricheck import coverage
+from fabricheck.documents import documents
 from fabricheck.report import contents, document_figures, gather
 from fabricheck.report.document_figures import Ours
 
@@ -11,7 +12,7 @@ def test_every_figure_of_the_documents_is_there_once():
     found = document_figures.figures()
     names = [(one.document, one.figure) for one in found]
     assert len(set(names)) == len(names)
-    assert {one.document for one in found} == set(document_figures.documents())
+    assert {one.document for one in found} == set(documents())
     paper = {figure.rstrip("abc") for document, figure in names if document == "paper"}
     assert paper == {str(number) for number in range(1, 13)}
 

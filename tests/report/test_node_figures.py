@@ -242,14 +242,14 @@ def test_sizes_are_not_mixed_in_a_matrix(mi250x):
 
 def test_what_was_published_is_a_figure_of_its_own_and_of_such_nodes_only(mi250x):
     engine = program("p2p", transfer(5, 3, 98.0, "engine"))
-    mine, theirs = matrices.figures(partition(mi250x, engine))
+    mine, theirs = sections(partition(mi250x, engine))["Between devices"]
     assert (mine.kind, theirs.kind) == ("simulated", "published")
     assert {row["record"] for row in theirs.rows} > {"kth-bw-01", "kth-bw-76"}
     assert len(theirs.rows) == 56 and all(row["place"] for row in theirs.rows)
     assert "farthest from it at 5-3, by +100.0 %" in theirs.says
     assert "fitted to kth-bw-02 (simulation.link_efficiency): that it agrees" in theirs.says
     measured = factories.document(series=engine["series"])
-    assert "fitted" not in list(matrices.figures(partition(mi250x, measured)))[1].says
+    assert "fitted" not in sections(partition(mi250x, measured))["Between devices"][1].says
     elsewhere = dataclasses.replace(mi250x, systems=())
     assert [one.kind for one in matrices.figures(partition(elsewhere, engine))] == ["simulated"]
 
@@ -357,7 +357,7 @@ def test_text_with_html_in_it_is_text():
     drawing.line(Curve((0, 0), (40, 40)), 2, Style("black", "", ""), evil)
     row = {"series": evil, "to": evil, "value": 1.0, "low": None, "high": None, "text": evil}
     bars = grouped_bars([{**row, "kind": "measured"}], "to", "device", {evil: "black"}, evil)
-    for svg in (drawing.svg(), bars):
+    for svg in (drawing.svg(), bars.result()):
         assert "<script" not in svg
         assert "&lt;script&gt;" in svg
 

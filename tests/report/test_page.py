@@ -145,5 +145,5 @@ def test_a_drawing_brings_nothing_else_into_the_page():
 def test_a_chart_shows_text_that_no_svg_can_hold():
     data = [{"name": "\x07</svg><script>\u202e", "value": 1.0}]
     chart = alt.Chart(alt.Data(values=data)).mark_bar().encode(x="value:Q", y="name:N")
-    found = Page(inline(drawn(chart), "one", "A chart"))
+    found = Page(inline(drawn(chart).result(), "one", "A chart"))
     assert "\\x07</svg><script>\\u202e" in [one["text"] for one in found.all("text")]

@@ -1,6 +1,8 @@
 """`fabricheck report` writes a whole page or none, names it last, and says what is missing."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,3 +154,13 @@ def test_a_killed_session_alone_has_a_page_by_its_folder(results_folder):
         assert "memcpy_near @local:host (unknown) left no result document" in text
         assert "of which no run report says whether they passed" in text and "FAIL" not in text
     assert run("20260102T030405-9").exit_code == 3
+
+
+def test_without_what_draws_it_there_is_one_sentence(two_partitions):
+    without = "import sys; sys.modules['altair'] = None; from fabricheck.cli import app; app()"
+    ended = subprocess.run(
+        [sys.executable, "-c", without, "report"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 3
+    assert "needs the Python package altair, which is not installed here" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1

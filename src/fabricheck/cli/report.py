@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.errors import InvalidInputError
+from fabricheck.errors import InvalidInputError, NotFoundError
 
 
 def report(
@@ -30,7 +30,13 @@ def report(
     Ends with 4 when the page was written and something is missing or broken in what it is of.
     """
     # The libraries that draw take a second to import, and no other command needs them.
-    from fabricheck.report import gather, page, writing
+    try:
+        from fabricheck.report import gather, page, writing
+    except ModuleNotFoundError as missing:
+        raise NotFoundError(
+            f"The report needs the Python package {missing.name}, which is not installed here (a "
+            "bundle leaves it out): copy the results to where it is, and make the report there."
+        ) from None
 
     gathered = gather.gather(what)
     written = writing.write(output or gathered.outputs, page.files(gathered))

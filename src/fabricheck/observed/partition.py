@@ -108,7 +108,7 @@ def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None
             return _node(simulated["name"])
         if document["program"]["name"] == "topology" and "node" in document["options"]:
             return _node(str(document["options"]["node"]))
-    site = _partitions().get(where, {})
+    site = partitions.known(where)
     name = site.get("extras", {}).get("node")
     devices: dict[str, Any] = next(iter(site.get("devices", [])), {})
     return None if name is None else _node(str(name), devices.get("num_devices"))
@@ -125,14 +125,3 @@ def _node(stated: str, count: int | None = None) -> NodeModel | None:
     except FabricheckError:
         # A model of another version of the suite: what needs it says that there is none.
         return None
-
-
-@functools.cache
-def _partitions() -> dict[str, dict[str, Any]]:
-    """Return what the sites say of each partition, by its name."""
-    sites = partitions.read_sites() or {}
-    return {
-        f"{system['name']}:{one['name']}": one
-        for system in sites.get("systems", [])
-        for one in system.get("partitions", [])
-    }

@@ -9,7 +9,7 @@ from functools import cached_property
 from markupsafe import Markup
 
 from fabricheck import coverage as rules
-from fabricheck import testable
+from fabricheck import partitions, testable
 from fabricheck.coverage import Coverage
 from fabricheck.observed import Observed
 from fabricheck.report import (
@@ -25,7 +25,6 @@ from fabricheck.report.drawing import inline
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import sections
 from fabricheck.report.gather import Gathered, slug
-from fabricheck.report.sites import sites
 
 #: How a page calls the documents that no partition is known of.
 NOWHERE = "no partition"
@@ -151,6 +150,6 @@ def _coverage(gathered: Gathered) -> list[Coverage]:
         gathered.session,
         gathered.entries,
         rules.experiments_with_check(folders),
-        rules.partitions_for(folders, sites()),
-        testable.features_of_devices(sites()),
+        rules.partitions_for(folders, partitions.known_sites()),
+        testable.features_of_devices(partitions.known_sites()),
     )

@@ -52,13 +52,6 @@ class Counterpart:
 
 
 @functools.cache
-def documents() -> Mapping[str, Mapping[str, str]]:
-    """Return the five documents by their key: title, short, and url where it is known."""
-    found: dict[str, dict[str, str]] = yaml.safe_load(_text("documents.yaml"))
-    return found
-
-
-@functools.cache
 def figures() -> tuple[DocumentFigure, ...]:
     """Return every figure of the documents, in their order."""
     rows: list[dict[str, Any]] = yaml.safe_load(_text("report/document_figures.yaml"))

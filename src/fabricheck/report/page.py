@@ -12,7 +12,8 @@ from markupsafe import Markup
 import fabricheck
 from fabricheck import coverage_text
 from fabricheck.cli.output import number, size
-from fabricheck.report import contents, document_figures, environment, rests_on
+from fabricheck.documents import documents
+from fabricheck.report import contents, environment, rests_on
 from fabricheck.report.contents import Contents
 from fabricheck.report.gather import Gathered
 from fabricheck.report.writing import FIGURES, PAGE, SUMMARY
@@ -71,7 +72,7 @@ def render(template: str, found: Contents) -> str:
         files=environment.files(found.gathered.entries),
         devices=environment.devices,
         sources_of=rests_on.sources,
-        documents=document_figures.documents(),
+        documents=documents(),
         coverage_sentence=coverage_text.sentence,
         kinds=KINDS,
         reference_kinds=REFERENCE_KINDS,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from fabricheck.errors import FabricheckError
 from fabricheck.observed import Observed
+from fabricheck.partitions import extras
 from fabricheck.references.dry_run import Told
 from fabricheck.references.listing import Row, Source, rows
 from fabricheck.references.stated import References, folder
-from fabricheck.report.sites import extras
 from fabricheck.report.worst import nearest_limit
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case

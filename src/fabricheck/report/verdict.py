@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.observed import Observed
+from fabricheck.partitions import extras
 from fabricheck.report.gather import problems
-from fabricheck.report.sites import extras
 from fabricheck.results import killed
 
 Word = Literal["PASS", "FAIL", "INCOMPLETE"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
@@ -18,6 +19,7 @@ from fabricheck.report.figures import (
     scaling,
     stream,
 )
+from fabricheck.report.figures.expected import fitted
 
 #: By section of the page what draws its figures, in order; each yields those that it has data for.
 SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
@@ -33,9 +35,16 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
 
 
 def sections(observed: Observed) -> dict[str, list[Figure]]:
-    """Return the figures of a partition by section; sections without any are left out."""
+    """Return the figures of a partition by section; sections without any are left out.
+
+    Each says which of its published values the simulation was fitted to.
+    """
     drawn = {
-        title: [figure for draw in drawers for figure in draw(observed)]
+        title: [
+            replace(figure, says=figure.says + fitted(observed, figure.rows))
+            for draw in drawers
+            for figure in draw(observed)
+        ]
         for title, drawers in SECTIONS.items()
     }
     return {title: figures for title, figures in drawn.items() if figures}

@@ -66,7 +66,7 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
     """
     if observed.node is None or not observed.simulated:
         return ""
-    shown = {row["record"] for row in rows if row["record"]}
+    shown = {row.get("record") for row in rows} - {None, ""}
     keys = {
         fact.record: key
         for key, fact in observed.node.facts.items()

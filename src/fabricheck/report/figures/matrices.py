@@ -211,7 +211,6 @@ def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         ]
         says = f"{matrix.published}, {next(iter(others.values())).system}. "
         says += _range(theirs, first.unit) + _apart(cells, theirs)
-        says += expected.fitted(observed, rows)
         drawing = heat_map(theirs, axes, highest)
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, rows, drawing)
 

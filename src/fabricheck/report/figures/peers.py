@@ -78,7 +78,6 @@ def figures(observed: Observed) -> Iterator[Figure]:
         )
         for value in theirs
     ]
-    says += expected.fitted(observed, rows)
     drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
     yield Figure("peer-peak", title, observed.kind, says, rows, drawing)
 
@@ -119,7 +118,6 @@ def messages(observed: Observed) -> Iterator[Figure]:
             " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "
             "whose devices are linked as those here."
         )
-    says += expected.fitted(observed, rows)
     drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
     yield Figure("mpi-from-0", title, observed.kind, says, rows, drawing)
 
