@@ -202,6 +202,35 @@ def test_what_an_update_changed_stands_above(before, tmp_path):
     }
 
 
+def test_options_of_a_check_that_one_side_lacks_are_no_difference(tmp_path):
+    a = results(tmp_path / "a", document(HEALTHY, options={"sizes": "256MiB"}))
+    b = results(tmp_path / "b", document(HEALTHY, options={"sizes": "256MiB"}))
+    factories.session(b, [factories.case("p2p_engine"), factories.case("p2p_scan")])
+    where = factories.case_folder(b, "p2p_scan") / "result.json"
+    factories.write(where, document(HEALTHY, options={"sizes": "256:1GiB"}))
+    _, only = judged(a, b)
+    assert only["checks_missing_in_a"] == ["p2p_scan"]
+    assert only["differs"] == []
+    _, only = judged(a, results(tmp_path / "c", document(HEALTHY, options={"sizes": "1GiB"})))
+    assert [one["what"] for one in only["differs"]] == ["option sizes of p2p"]
+
+
+def test_of_the_runtime_host_nothing_is_worse_but_with_a_floor(tmp_path):
+    program = factories.document()["program"] | {"name": "p2p", "runtime": "host"}
+    few = latency(0, 1, [9.0])
+    sides = [
+        results(tmp_path / name, document([few, pair(0, 1, spread(value))], program=program))
+        for name, value in (("a", 50), ("b", 20))
+    ]
+    ended = compare(*sides, "--json")
+    assert ended.exit_code == 3, "nothing else is there to judge"
+    [only] = json.loads(ended.stdout, parse_constant=pytest.fail)["partitions"]
+    first, last = only["undetermined"]
+    assert (first["floor"], first["ratio"]) == (None, pytest.approx(0.4))
+    assert last["why"] == "A has 1 sample(s) and needs 7", "what changed beyond noise comes first"
+    assert compare(*sides, "--floor", 50).exit_code == 10
+
+
 def test_a_new_difference_from_the_node_model_is_worse(tmp_path):
     good, broken = (
         factories.document(

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import shutil
 from math import comb
 from pathlib import Path
 
@@ -12,20 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.calibration import record
 from fabricheck.comparison import judging
 from fabricheck.comparison.compare import compare
 from fabricheck.comparison.judging import FLOORS, ONE_IN, chance, judge, value_of
 from fabricheck.comparison.sides import Check, Part, find, pair_up
-from fabricheck.comparison.values import REFERENCES
 from fabricheck.results import statistics
 from fabricheck.results.folder import Entry
+from fabricheck.results.session import read_report
 
-RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+H200 = Path(__file__).parents[1] / "outputs" / "h200"
+RECORDED, LATER, REPORTS = H200 / "session-x2", H200 / "later-x2", H200 / "reports-x2"
 
 
 def value(samples, clock="measured", **changes):
     return value_of(two_sessions.pair(0, 1, samples, **changes), clock, "rocm")
+
+
+def compared(a, b):
+    [(one, other)] = pair_up(find(str(a)), find(str(b)))
+    return compare(one, other)
 
 
 def part(series):
@@ -80,6 +86,8 @@ def test_two_modes_are_not_a_change():
         (two_sessions.pair(0, 1, [1.0], regime="cache"), "latency"),
         (factories.host_copy(), "pinned"),
         (factories.host_copy(role="share", device_set=[0, 1]), "pinned at once"),
+        (factories.host_copy(direction="both-ways"), "pinned at once"),
+        (factories.host_copy(memory="host-pageable", regime="cache"), "moved by the host"),
         (factories.host_copy(memory="host-pageable"), "moved by the host"),
         (factories.managed_copy(), "moved by the host"),
         (factories.managed_copy("host-read"), "moved by the host"),
@@ -92,43 +100,122 @@ def test_the_floor_follows_from_what_moves(series, kind):
 
 
 def test_on_the_host_runtime_all_memory_is_the_hosts():
-    assert judging.noise_of(factories.series(), "host") == "moved by the host"
+    assert judging.noise_of(factories.series(), "host") == "host"
 
 
 def kind_of_metric(check, name, unit):
+    words = name.split("_")
+    if check.startswith("managed") or "pageable" in words:
+        return "moved by the host"
     if unit == "us":
         return "latency"
-    if check == "stream_concurrent":
+    if check.startswith(("stream_concurrent", "pingpong")):
         return "pinned at once"
-    if "pageable" in name.split("_"):
-        return "moved by the host"
-    return "pinned" if "pinned" in name.split("_") else "devices"
+    if "pinned" in words:
+        return "pinned at once" if "both" in words else "pinned"
+    return "devices"
 
 
-def test_floors_are_what_healthy_sessions_differ_by():
-    found = record.read_of(REFERENCES, "h200:x2")
-    occasion = {one.number: one.occasion for one in found.sessions}
-    largest, pairs = dict.fromkeys(FLOORS, 0.0), dict.fromkeys(FLOORS, 0)
-    for check, metrics in found.checks.items():
-        # One sample each: never judged by a floor.
-        if check.startswith(("rccl", "osu")):
-            continue
-        for name, metric in metrics.items():
-            if metric.unit == "count":
-                continue
-            kind = kind_of_metric(check, name, metric.unit)
-            for one, other in itertools.combinations(metric.values, 2):
-                if occasion[one] == occasion[other]:
-                    change = abs(metric.values[other] / metric.values[one] - 1)
-                    largest[kind] = max(largest[kind], change)
-                    pairs[kind] += 1
-    for kind, floor in FLOORS.items():
-        assert 0 < largest[kind] <= floor < largest[kind] + 0.05, kind
+def recorded_values(path):
+    """Return the metrics of a report of ReFrame, but for counts and those of one sample each."""
+    return {
+        (case.name, name, unit): value
+        for case in read_report(path, path.parent).cases
+        if not case.name.startswith(("rccl", "osu"))
+        for name, (value, unit) in case.values.items()
+        if unit != "count"
+    }
+
+
+def test_floors_follow_from_what_sessions_of_the_same_programs_differ_by():
+    reports = [*REPORTS.glob("node-*.json"), RECORDED / "reports" / "run-0.json"]
+    largest, pairs = {}, dict.fromkeys(FLOORS, 0)
+    for group in (reports, [*REPORTS.glob("later-*.json")]):
+        for one, other in itertools.combinations(map(recorded_values, group), 2):
+            for key in one.keys() & other.keys():
+                kind = kind_of_metric(*key)
+                change = max(one[key] / other[key], other[key] / one[key]) - 1
+                pairs[kind] += 1
+                largest[kind] = max(largest.get(kind, (0, "")), (change, key[2]))
     page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
-    for kind, text in (("devices", "0.75 %"), ("pinned", "8.8 %"), ("pinned at once", "12.3 %"),
-                       ("moved by the host", "21.1 %"), ("latency", "20.2 %")):  # fmt: skip
-        assert float(text.split()[0]) / 100 == pytest.approx(largest[kind], abs=0.0006)
-        assert f"| {FLOORS[kind]:.0%} | {text} | {pairs[kind]} |".replace("%", " %", 1) in page
+    for kind, (change, unit) in largest.items():
+        assert FLOORS[kind] == pytest.approx(judging.floor_of(change, unit)), kind
+        row = f"| {100 * FLOORS[kind]:.3g} % | {100 * change:.2f} % | {pairs[kind]} |"
+        assert row in page
+    assert FLOORS.keys() - largest.keys() == {"host"}, "nothing is on record of it"
+
+
+def test_a_floor_is_one_and_a_half_times_what_is_on_record():
+    assert judging.floor_of(0.1, "GB/s") == pytest.approx(0.15)
+    assert judging.floor_of(0.101, "GB/s") == pytest.approx(0.155)
+    assert judging.floor_of(0.001, "GB/s") == pytest.approx(0.02)
+    assert judging.floor_of(0.001, "us") == pytest.approx(0.10)
+
+
+def test_below_a_wide_floor_a_change_is_undetermined():
+    def copied(value):
+        samples = two_sessions.spread(value)
+        series = factories.host_copy(memory="host-pageable", samples=samples, median=value)
+        return value_of(series, "measured", "rocm")
+
+    assert judge(copied(10), copied(9)).in_floor
+    between = judge(copied(10), copied(7))
+    assert between.judgement == "undetermined" and not between.in_floor
+    assert between.why == "below the floor of 75.5 %, too wide to call it unchanged"
+    assert judge(copied(10), copied(5)).judgement == "worse"
+    assert judge(copied(10), copied(7), floor=0.1).judgement == "worse"
+    assert judge(copied(10), copied(7), floor=0.5).judgement == "unchanged"
+
+
+def test_on_the_host_runtime_a_change_is_judged_with_a_floor_only():
+    series = [two_sessions.pair(0, 1, two_sessions.spread(one)) for one in (50, 20)]
+    a, b = (value_of(one, "measured", "host") for one in series)
+    assert judge(a, b).judgement == "undetermined"
+    assert judge(a, b).why == "of the runtime host: judged with --floor only"
+    assert judge(a, b, floor=0.5).judgement == "worse"
+
+
+@pytest.mark.parametrize("sides", [("full", "node"), ("node", "full")])
+def test_two_recorded_sessions_minutes_apart_are_not_worse(sides):
+    found = compared(*(LATER / side for side in sides))
+    assert not found.worse and not found.judged("better") and not found.missing
+    assert {one.what.check for one in found.judged("undetermined")} == {
+        "memcpy_near",
+        "pingpong_right",
+    }
+
+
+@pytest.mark.parametrize(
+    ("check", "operation", "memory"),
+    [
+        ("p2p_engine", "engine", "peer"),
+        ("p2p_kernel", "read", "device"),
+        ("stream_local", "triad", "device"),
+        ("memcpy_near", "h2d", "device"),
+    ],
+)
+def test_five_percent_less_of_one_series_is_found(tmp_path, check, operation, memory):
+    shutil.copytree(LATER / "full", tmp_path / "full")
+    path = tmp_path / "full" / check / "result.json"
+    document = json.loads(path.read_text())
+    slowed = next(
+        one
+        for one in document["series"]
+        if (one["operation"], one["destination"]["memory"]) == (operation, memory)
+        and one["role"] == "single"
+        and one["source"]["memory"] != "host-pageable"
+    )
+    slowed["host_clock"]["median"] *= 0.95
+    for name in ("median", "mad"):
+        slowed[name] *= 0.95
+    for name in ("samples", "ci95"):
+        slowed[name] = [one * 0.95 for one in slowed[name]]
+    path.write_text(json.dumps(document))
+    found = compared(LATER / "node", tmp_path / "full")
+    assert not found.unread
+    [one] = found.judged("worse")
+    assert (one.what.check, one.what.transfer.operation) == (check, operation)
+    assert one.what.transfer.device == slowed["device"]
 
 
 def test_how_many_differ_by_chance_is_what_draws_give():
@@ -148,31 +235,9 @@ def test_how_many_differ_by_chance_is_what_draws_give():
 
 
 def test_the_recorded_session_is_what_it_was():
-    side = find(str(RECORDED))
-    [(one, other)] = pair_up(side, side)
-    found = compare(one, other)
+    found = compared(RECORDED, RECORDED)
     assert not found.worse and not found.missing and not found.unread and not found.differs
     assert not found.judged("better") and found.judged("unchanged")
-    by_record = [one for one in found.compared if one.a.by_record]
-    assert by_record and all(one.verdict.judgement == "unchanged" for one in by_record)
-
-
-def test_a_metric_on_record_has_the_spread_of_its_sessions(tmp_path):
-    worse = tmp_path / "x2"
-    (worse / "reports").mkdir(parents=True)
-    (worse / "output").symlink_to(RECORDED / "output")
-    report = json.loads((RECORDED / "reports" / "run-0.json").read_text())
-    for case in report["runs"][0]["testcases"]:
-        for name, entry in (case.get("perfvalues") or {}).items():
-            if name.endswith((":copy_median", ":h2d_pageable_near_median")):
-                entry[0] *= 0.95
-    (worse / "reports" / "run-0.json").write_text(json.dumps(report))
-    [(one, other)] = pair_up(find(str(RECORDED)), find(str(worse)))
-    found = compare(one, other)
-    # Kernels on a device are on record to differ by far less, copies of pageable memory by more.
-    assert [(one.what.check, one.what.name) for one in found.judged("worse")] == [
-        ("stream_local", "copy_median")
-    ]
 
 
 samples = st.lists(st.floats(1, 100), min_size=1, max_size=12)

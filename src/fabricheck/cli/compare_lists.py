@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -79,7 +80,7 @@ def _value(one: Compared) -> dict[str, Any]:
     return _what(one.what) | sides | {
         "ratio": verdict.ratio,
         "ratio_interval": None if verdict.low is None else [verdict.low, verdict.high],
-        "floor": verdict.floor,
+        "floor": None if math.isinf(verdict.floor) else verdict.floor,
         "why": verdict.why,
     }  # fmt: skip
 

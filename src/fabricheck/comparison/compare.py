@@ -9,7 +9,8 @@ from fabricheck.comparison.circumstances import Difference, differences
 from fabricheck.comparison.judging import Value, Verdict, judge
 from fabricheck.comparison.sides import Check, Part
 from fabricheck.comparison.subjects import Metric, Subject, Transfer
-from fabricheck.comparison.values import Spreads, spreads_of, values
+from fabricheck.comparison.values import values
+from fabricheck.results.model import ResultDocument
 from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 What = Subject | Metric
@@ -73,9 +74,15 @@ class Comparison:
     differs: tuple[Difference, ...]
 
     def judged(self, judgement: str) -> list[Compared]:
-        """Return the values with one judgement, the worst of B first."""
+        """Return the values with one judgement, the worst of B first.
+
+        Of undetermined ones those come first whose change is beyond noise.
+        """
         found = [one for one in self.compared if one.verdict.judgement == judgement]
-        return sorted(found, key=lambda one: one.badness, reverse=judgement != "better")
+        found.sort(key=lambda one: one.badness, reverse=judgement != "better")
+        if judgement == "undetermined":
+            found.sort(key=lambda one: one.verdict.low is None)
+        return found
 
     @property
     def informs(self) -> bool:
@@ -110,8 +117,7 @@ def compare(a: Part, b: Part, floor: float | None = None) -> Comparison:
 
     :param floor: the least relative change that counts, instead of that of each kind of series.
     """
-    spreads: Spreads = spreads_of(a.where) if a.where and a.where == b.where else {}
-    before, after = values(a, spreads), values(b, spreads)
+    before, after = values(a), values(b)
     both = [what for what in before if what in after]
     wrong = [
         NotComparable(what, f"wrong data in {'A' if before[what].wrong else 'B'}")
@@ -146,7 +152,7 @@ def compare(a: Part, b: Part, floor: float | None = None) -> Comparison:
         tuple(name for name in theirs if name not in ours),
         (*wrong, *other_terms),
         (*_unread("A", a), *_unread("B", b)),
-        tuple(differences(a.documents, b.documents)),
+        tuple(differences(*_of_both(a, b))),
     )
 
 
@@ -159,6 +165,20 @@ def _ran(part: Part) -> list[str]:
     """Return the names of the checks that were not skipped, each once."""
     ran = (one.name for one in part.checks if one.case is None or not one.case.skipped)
     return list(dict.fromkeys(ran))
+
+
+def _of_both(a: Part, b: Part) -> tuple[list[ResultDocument], list[ResultDocument]]:
+    """Return the documents of checks that both have: the options of others are no difference."""
+    names = [{one.name for one in part.checks if one.document is not None} for part in (a, b)]
+    ours, theirs = (
+        [
+            one.document
+            for one in part.checks
+            if one.document is not None and one.name in names[0] & names[1]
+        ]
+        for part in (a, b)
+    )
+    return ours, theirs
 
 
 def _loosely(what: What) -> Transfer | tuple[str, str]:

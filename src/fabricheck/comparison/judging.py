@@ -22,16 +22,17 @@ ONE_IN = 40
 #: The fewest samples with such an interval.
 FEWEST = 7
 
-#: The least change that counts, by what a series is: what two healthy sessions differ by, of the
-#: same devices within minutes. The largest difference in the record of h200:x2
-#: (reference_values/calibrations/h200-x2.yaml), of so many pairs of values, rounded up:
-#: 0.75 % of 80, 8.8 % of 48, 12.3 % of 12, 21.1 % of 48, 20.2 % of 20.
+#: The least change that counts, by what a series is: `floor_of` the largest difference on record
+#: between two sessions of two H200 where nothing changed, as factors minus one (docs/compare.md):
+#: 0.0088, 0.0066, 0.1847, 0.5029, 0.2529. Memory of the runtime `host` has no floor: what else
+#: runs on the machine decides it, and nothing is on record of machines that do nothing else.
 FLOORS = {
     "devices": 0.02,
-    "pinned": 0.10,
-    "pinned at once": 0.15,
-    "moved by the host": 0.25,
-    "latency": 0.25,
+    "pinned": 0.02,
+    "pinned at once": 0.28,
+    "moved by the host": 0.755,
+    "latency": 0.38,
+    "host": math.inf,
 }
 
 #: Simulated times have no noise; documents hold statistics to this relative precision.
@@ -44,8 +45,7 @@ class Value:
 
     runs: its samples, of each repetition of the check; empty where they are not known.
     exact: there is no noise: a count, or one simulated sample.
-    floor: the least relative change that counts for it. by_record: the floor is the spread between
-    sessions that a calibration record has of this very metric, which needs no samples.
+    floor: the least relative change that counts for it.
     wrong: elements of its data that were wrong. basis: of a metric the conventions and sizes of the
     series of its check.
     """
@@ -57,7 +57,6 @@ class Value:
     floor: float
     clock: Clock
     noisy: bool = False
-    by_record: bool = False
     wrong: int = 0
     basis: frozenset[tuple[object, ...]] = frozenset()
 
@@ -115,15 +114,27 @@ def value_of(series: Series, clock: Clock, runtime: str) -> Value:
     )
 
 
+def floor_of(largest: float, unit: str) -> float:
+    """Return the floor that follows from the largest difference on record, as calibration has it.
+
+    :param largest: the larger value of a pair over the smaller, minus 1.
+    """
+    least = max(rule.FLOORS[unit], rule.WORST_TIMES * largest)
+    # What is a multiple but for its last bits stays one.
+    return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
+
+
 def noise_of(series: Series, runtime: str) -> str:
     """Return the key of FLOORS that a series has."""
     kinds = {series["source"]["memory"], series["destination"]["memory"]}
+    if runtime == "host":
+        return "host"
+    if kinds & {"host-pageable", "managed"} or series["engine"] == "cpu":
+        return "moved by the host"
     if series["unit"] == "us" or series["regime"] == "cache":
         return "latency"  # small arrays measure launches
-    if kinds & {"host-pageable", "managed"} or series["engine"] == "cpu" or runtime == "host":
-        return "moved by the host"
     if "host-pinned" in kinds:
-        alone = series["role"] == "single" or len(series["device_set"]) == 1
+        alone = series["role"] == "single" and series["direction"] == "one-way"
         return "pinned" if alone else "pinned at once"
     return "devices"
 
@@ -141,7 +152,6 @@ def together(values: Sequence[Value]) -> Value:
         max(one.floor for one in values),
         first.clock,
         any(one.noisy for one in values),
-        all(one.by_record for one in values),
         sum(one.wrong for one in values),
         frozenset().union(*(one.basis for one in values)),
     )
@@ -159,12 +169,8 @@ def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
         return Verdict("undetermined", None, None, None, least, "a value is not above zero")
     ratio = b.median / a.median
     # The same for A against B and B against A.
-    beyond = max(ratio, a.median / b.median) > 1 + least
+    change = max(ratio, a.median / b.median) - 1
     judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
-    if a.by_record and b.by_record:
-        why = "by the spread between sessions in the calibration record"
-        kind: Judgement = judged if beyond else "unchanged"
-        return Verdict(kind, ratio, None, None, least, why, in_floor=not beyond and ratio != 1)
     ours, theirs = a.interval, b.interval
     if ours is None or theirs is None:
         few = min(one.count for one in (a, b) if one.interval is None)
@@ -175,13 +181,24 @@ def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
     # Not of the quotients, which are rounded.
     if theirs[0] <= ours[1] and ours[0] <= theirs[1]:
         return Verdict("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
-    if not beyond:
-        why = f"within the floor of {least:.2g}"
-        return Verdict("unchanged", ratio, low, high, least, why, _chance(a, b), in_floor=True)
+    if change <= least:
+        unclear = floor is None and change > rule.CEILINGS[a.unit]
+        kind: Judgement = "undetermined" if unclear else "unchanged"
+        why = _within(least, unclear)
+        return Verdict(kind, ratio, low, high, least, why, _chance(a, b), in_floor=not unclear)
     switching = _two_modes(a, b)
     if switching is not None:
         return Verdict("undetermined", ratio, low, high, least, switching)
     return Verdict(judged, ratio, low, high, least, "beyond noise", _chance(a, b))
+
+
+def _within(floor: float, unclear: bool) -> str:
+    if math.isinf(floor):
+        said = "of the runtime host: judged with --floor only"
+        return said if unclear else "within the floor"
+    if unclear:
+        return f"below the floor of {100 * floor:.3g} %, too wide to call it unchanged"
+    return f"within the floor of {100 * floor:.3g} %"
 
 
 def _counted(a: Value, b: Value) -> Verdict:

@@ -4,43 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeGuard
 
-from fabricheck.calibration import record, rule
 from fabricheck.comparison import subjects
 from fabricheck.comparison.judging import SIMULATED_FLOOR, Value, together, value_of
 from fabricheck.comparison.sides import Check, Part
 from fabricheck.comparison.subjects import Metric, Subject, Terms
-from fabricheck.errors import NotFoundError
-
-#: Calibration records lie here in the repository.
-REFERENCES = Path(__file__).resolve().parents[3] / "reference_values"
-
-#: By check and metric the tolerance that follows from the spread between sessions.
-Spreads = Mapping[tuple[str, str], float]
 
 
-def spreads_of(partition: str, references: Path = REFERENCES) -> Spreads:
-    """Return what the calibration record of a partition knows; nothing where there is none.
-
-    :raises InvalidInputError: when there is a record that can not be read.
-    """
-    try:
-        found = record.read_of(references, partition)
-    except NotFoundError:
-        return {}
-    return {
-        (check, name): rule.Tolerance(
-            one.tolerance.floor, one.tolerance.spread, one.tolerance.worst
-        ).taken
-        for check, metrics in found.checks.items()
-        for name, one in metrics.items()
-        if one.tolerance is not None and one.n >= rule.LEAST_SESSIONS
-    }
-
-
-def values(part: Part, spreads: Spreads) -> dict[Subject | Metric, Value]:
+def values(part: Part) -> dict[Subject | Metric, Value]:
     """Return the values of a partition; of a repeated check the median of its repetitions."""
     several: dict[Subject | Metric, list[Value]] = {}
     for check in part.checks:
@@ -50,7 +22,7 @@ def values(part: Part, spreads: Spreads) -> dict[Subject | Metric, Value]:
                 # A document that measured the same twice: as if the check had been repeated.
                 several.setdefault(subject, []).append(own[subject])
             own[subject] = value
-        for metric, value in _metrics(check, own, spreads):
+        for metric, value in _metrics(check, own):
             own[metric] = value
         for what, value in own.items():
             several.setdefault(what, []).append(value)
@@ -66,7 +38,7 @@ def _series(check: Check) -> Iterator[tuple[Subject, Value]]:
 
 
 def _metrics(
-    check: Check, series: Mapping[Subject | Metric, Value], spreads: Spreads
+    check: Check, series: Mapping[Subject | Metric, Value]
 ) -> Iterator[tuple[Metric, Value]]:
     if check.case is None or check.document is None:
         return
@@ -74,16 +46,11 @@ def _metrics(
     for name, (median, unit) in check.case.values.items():
         metric = Metric(check.name, name, unit)
         basis = frozenset(_basis(what.terms) for what in series if _is_in(what, unit))
-        spread = spreads.get((check.case.name.split()[0], name))
         # Most metrics are the median of a series, whose samples then are theirs.
         alike = (one for one in series.values() if (one.unit, one.median) == (unit, median))
         own = next(alike, None)
         if unit == "count":
             yield metric, Value(median, unit, (), True, 0.0, clock)
-        elif spread is not None and clock == "measured":
-            runs = own.runs if own else ()
-            value = Value(median, unit, runs, False, spread, clock, by_record=True)
-            yield metric, replace(value, basis=basis)
         elif own is not None:
             yield metric, replace(own, basis=basis)
         elif clock == "simulated":
