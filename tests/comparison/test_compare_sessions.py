@@ -153,6 +153,24 @@ def test_series_with_wrong_data_are_not_compared(before, tmp_path):
     assert outcome["reason"] == "sanity error: p2p: wrong"
 
 
+def test_a_check_that_is_too_noisy_to_judge_is_not_worse(tmp_path):
+    said = "p2p: too noisy"
+    outcome = {"exit_code": 7, "status": "too-noisy", "message": said}
+    noisy = document(HEALTHY, outcome=outcome)
+    metric = {"perfvalues": {"local:host:worst": [50.0, 0, 0, 0, "GB/s", "pass"]}}
+    a = results(tmp_path / "a", document(HEALTHY), **metric)
+    b = results(tmp_path / "b", noisy, result="fail", fail_reason=f"sanity error: {said}")
+    for sides, code in (((a, b), 11), ((b, a), 0)):
+        ended, only = judged(*sides)
+        assert ended == code
+        [one] = only["outcomes"]
+        assert one["undetermined"] and not one["worse"]
+    shown = compare(a, b).stdout
+    assert "p2p_engine pass fail undetermined" in " ".join(shown.split())
+    assert "0 worse, 0 better, 3 unchanged, 1 undetermined" in " ".join(shown.split())
+    assert "| undetermined | p2p\\_engine | result |" in compare(a, b, "--markdown").stdout
+
+
 def test_few_samples_are_undetermined_and_said_so(tmp_path):
     a = results(tmp_path / "a", document([pair(0, 1, spread(50)[:6]), HEALTHY[1]]))
     b = results(tmp_path / "b", document([pair(0, 1, spread(25)[:6]), HEALTHY[1]]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -136,12 +137,13 @@ def counts(found: Comparison) -> str:
     unchanged = found.judged("unchanged")
     below = sum(one.verdict.in_floor for one in unchanged)
     floor = f" ({below} differ by less than their floor)" if below else ""
-    outcomes = [one.worse for one in found.outcomes]
+    results = Counter(one.word for one in found.outcomes)
     worse, better = words(found)
     return (
-        f"{len(found.judged('worse')) + sum(outcomes)} {worse}, "
-        f"{len(found.judged('better')) + len(outcomes) - sum(outcomes)} {better}, "
-        f"{len(unchanged)} unchanged{floor}, {len(found.judged('undetermined'))} undetermined, "
+        f"{len(found.judged('worse')) + results['worse']} {worse}, "
+        f"{len(found.judged('better')) + results['better']} {better}, "
+        f"{len(unchanged)} unchanged{floor}, "
+        f"{len(found.judged('undetermined')) + results['undetermined']} undetermined, "
         f"{len(found.in_a)} missing in B, {len(found.in_b)} missing in A, "
         f"{len(found.not_comparable)} not comparable"
     )
@@ -195,10 +197,9 @@ def _short(values: Sequence[str]) -> str:
 
 def _outcomes(one: Comparison) -> Iterator[str]:
     for item in one.outcomes:
-        word = "worse" if item.worse else "better"
         reason = _plain(cut(item.reason))
         states = f"{item.before} | {item.after}"
-        yield f"| {word} | {_plain(item.check)} | result | {reason} | {states} | |"
+        yield f"| {item.word} | {_plain(item.check)} | result | {reason} | {states} | |"
 
 
 def _rows(found: Comparison, judgement: str) -> Iterator[str]:

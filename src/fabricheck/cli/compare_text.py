@@ -99,12 +99,11 @@ def _outcomes(console: Console, one: Comparison, show_all: bool) -> None:
         return
     table = output.table("Result", "A", "B", "", "Reason")
     for item in sorted(one.outcomes, key=lambda item: not item.worse):
-        word = "worse" if item.worse else "better"
         cells = (
             item.check,
             item.before,
             item.after,
-            word,
+            item.word,
             item.reason if show_all else cut(item.reason),
         )
         table.add_row(*map(output.plain, cells))

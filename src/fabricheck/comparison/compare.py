@@ -15,6 +15,9 @@ from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 What = Subject | Metric
 
+#: The status of a run whose samples scatter too much.
+TOO_NOISY = "too-noisy"
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -44,13 +47,22 @@ class NotComparable:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A check whose result changed, or a difference from the node model that came or went."""
+    """A check whose result changed, or a difference from the node model that came or went.
+
+    undetermined: one of both runs was too noisy to judge, which says nothing of the node.
+    """
 
     check: str
     before: str
     after: str
     worse: bool
     reason: str = ""
+    undetermined: bool = False
+
+    @property
+    def word(self) -> str:
+        """How B stands to A."""
+        return "undetermined" if self.undetermined else "worse" if self.worse else "better"
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,7 @@ class Comparison:
     @property
     def determined(self) -> bool:
         """Whether anything could be judged."""
-        return bool(self.outcomes) or any(
+        return any(not one.undetermined for one in self.outcomes) or any(
             one.verdict.judgement != "undetermined" for one in self.compared
         )
 
@@ -223,7 +235,11 @@ def _good(check: Check) -> bool:
 def _state(check: Check) -> str:
     if check.case is not None:
         return check.case.outcome
-    return check.document["outcome"]["status"] if check.document is not None else "unreadable"
+    return _status(check) or "unreadable"
+
+
+def _status(check: Check) -> str | None:
+    return check.document["outcome"]["status"] if check.document is not None else None
 
 
 def _results(a: Part, b: Part) -> Iterator[Outcome]:
@@ -238,7 +254,9 @@ def _results(a: Part, b: Part) -> Iterator[Outcome]:
         skipped = now.case is not None and now.case.skipped
         if skipped or (before.case is not None and before.case.skipped):
             continue
-        yield Outcome(name, _state(before), _state(now), not _good(now), text)
+        noisy = TOO_NOISY in (_status(before), _status(now))
+        worse = not _good(now) and not noisy
+        yield Outcome(name, _state(before), _state(now), worse, text, noisy)
 
 
 def _found(a: Part, b: Part) -> Iterator[Outcome]:
