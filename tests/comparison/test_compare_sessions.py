@@ -156,7 +156,8 @@ def test_series_with_wrong_data_are_not_compared(before, tmp_path):
 def test_a_check_that_is_too_noisy_to_judge_is_not_worse(tmp_path):
     said = "p2p: too noisy"
     outcome = {"exit_code": 7, "status": "too-noisy", "message": said}
-    noisy = document(HEALTHY, outcome=outcome)
+    wide = pair(0, 1, [50.0 + 5 * n for n in range(-4, 5)], noisy=True)
+    noisy = document([wide, *HEALTHY[1:]], outcome=outcome)
     metric = {"perfvalues": {"local:host:worst": [50.0, 0, 0, 0, "GB/s", "pass"]}}
     a = results(tmp_path / "a", document(HEALTHY), **metric)
     b = results(tmp_path / "b", noisy, result="fail", fail_reason=f"sanity error: {said}")
@@ -194,6 +195,21 @@ def test_measured_against_simulated_informs_and_never_says_worse(before, tmp_pat
     shown = compare(before, node).stdout
     assert "local:host, measured, against local:sim-mi250x, simulated" in shown
     assert "Slower in B" in shown and "1 slower, 0 faster" in shown and "orse" not in shown
+
+
+def test_documents_of_both_clocks_are_judged_where_the_clock_is_the_same(before, tmp_path):
+    node = simulated([pair(0, 1, [20.0]), *HEALTHY[1:]])
+    for name, content in (("p2p_engine", node), ("p2p_kernel", document(HEALTHY))):
+        factories.write(tmp_path / "b" / name / "result.json", content)
+    both = [factories.case("p2p_engine"), factories.case("p2p_kernel")]
+    a = results(tmp_path / "a2", document(HEALTHY))
+    factories.session(a, both)
+    factories.write(factories.case_folder(a, "p2p_kernel") / "result.json", document(HEALTHY))
+    code, only = judged(a, tmp_path / "b")
+    assert code == 11
+    assert not only["informs_only"]
+    assert numbers(only) == {"unchanged": 3, "not_comparable": 3}
+    assert only["not_comparable"][0]["why"] == "measured in A and simulated in B"
 
 
 def test_one_simulated_sample_is_exact(tmp_path):

@@ -99,7 +99,7 @@ class Comparison:
     @property
     def informs(self) -> bool:
         """Whether measured values stand against simulated ones, which judges nothing."""
-        return self.a.clock != self.b.clock and "-" not in (self.a.clock, self.b.clock)
+        return {self.a.clock, self.b.clock} == {"measured", "simulated"}
 
     @property
     def worse(self) -> bool:
@@ -141,6 +141,12 @@ def compare(a: Part, b: Part, floor: float | None = None) -> Comparison:
         for what in both
         if before[what].basis != after[what].basis
     ]
+    if {a.clock, b.clock} != {"measured", "simulated"}:  # else the whole comparison informs
+        wrong += [
+            NotComparable(what, f"{before[what].clock} in A and {after[what].clock} in B")
+            for what in both
+            if before[what].clock != after[what].clock
+        ]
     unsound = {one.what for one in wrong}
     compared = [
         Compared(what, before[what], after[what], judge(before[what], after[what], floor))
