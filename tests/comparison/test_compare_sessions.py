@@ -261,6 +261,9 @@ def test_of_the_runtime_host_nothing_is_worse_but_with_a_floor(tmp_path):
     [only] = json.loads(ended.stdout, parse_constant=pytest.fail)["partitions"]
     first, last = only["undetermined"]
     assert (first["floor"], first["ratio"]) == (None, pytest.approx(0.4))
+    marked = compare(*sides, "--markdown").stdout
+    assert "| undetermined | p2p\\_engine | E7 engine peer, 1 of 1 | 0 to 1, 256 MiB |" in marked
+    assert "latency" not in marked, "of one sample each nothing is known"
     assert last["why"] == "A has 1 sample(s) and needs 7", "what changed beyond noise comes first"
     assert compare(*sides, "--floor", 50).exit_code == 10
 

@@ -110,6 +110,9 @@ def test_what_is_not_there(two_partitions, tmp_path, results_folder):
     with pytest.raises(NotFoundError, match="no result document in"):
         find(str(tmp_path / "empty"))
     document = factories.write(tmp_path / "d" / "result.json")
+    for name in ("", "@local:host"):
+        with pytest.raises(UsageError, match="names no session"):
+            find(name)
     with pytest.raises(UsageError, match="has no partitions, so 'local:host'"):
         find(f"{document}@local:host")
     document.write_text("{")

@@ -162,7 +162,8 @@ def as_markdown(a: Side, b: Side, found: Sequence[Comparison]) -> str:
     for one in found:
         lines += [f"**{_plain(partitions(one))}**: {counts(one)}.", ""]
         lines += _differs(one)
-        rows = [*_outcomes(one), *_rows(one, "worse"), *_rows(one, "better")]
+        judgements = ("worse", "better", "undetermined")
+        rows = [*_outcomes(one), *(row for some in judgements for row in _rows(one, some))]
         if rows:
             lines += ["| | Check | What | Where | A | B | B/A |", "|---|---|---|---|---|---|---|"]
             lines += [*rows, ""]
@@ -203,8 +204,9 @@ def _outcomes(one: Comparison) -> Iterator[str]:
 
 
 def _rows(found: Comparison, judgement: str) -> Iterator[str]:
-    some = groups_of(found, judgement)
-    word = dict(zip(("worse", "better"), words(found), strict=True))[judgement]
+    # Of undetermined values those that changed beyond noise; of the others the number is enough.
+    some = [one for one in groups_of(found, judgement) if _changed(one.first)]
+    word = dict(zip(("worse", "better"), words(found), strict=True)).get(judgement, judgement)
     for one in some[:MOST_LINES]:
         first = one.first
         count = f"{len(one.items)} of {one.of}"
@@ -215,6 +217,10 @@ def _rows(found: Comparison, judgement: str) -> Iterator[str]:
         )
     if len(some) > MOST_LINES:
         yield f"| {word} | and {len(some) - MOST_LINES} more groups | | | | | |"
+
+
+def _changed(one: Compared) -> bool:
+    return one.verdict.judgement != "undetermined" or one.verdict.low is not None
 
 
 def _plain(text: str) -> str:

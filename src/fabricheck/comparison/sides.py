@@ -95,6 +95,8 @@ def find(name: str) -> Side:
     :raises FabricheckError: when there is none of that name, or none that can be read.
     """
     what, at, partition = name.rpartition("@")
+    if not (what if at else name):
+        raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
     if not at or Path(name).exists():
         return _whole(name, name)
     side = _whole(what, name)
