@@ -375,6 +375,33 @@ def test_a_skipped_check_is_missing_and_not_worse(before, tmp_path):
     assert only["checks_missing_in_b"] == ["other"]
 
 
+def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatch):
+    killed = tmp_path / "b"
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(killed))
+    (killed / "reports").mkdir(parents=True)
+    where = "20261121T200000-7/local/host/host"
+    factories.write(killed / "output" / where / "p2p_engine" / "result.json", document(HEALTHY))
+    code, only = judged(before, "20261121T200000-7@local:host")
+    assert code == 0
+    assert numbers(only) == {"unchanged": 3}
+    part = killed / "stage" / where / "p2p_kernel" / "result.json.partial"
+    factories.write(part, factories.killed_document())
+    shown = compare("20261121T200000-7", before)
+    assert shown.exit_code == 4
+    assert f"A: {part}: is incomplete (running)" in shown.stderr
+    assert "which was killed or still runs" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize("text", ["{", json.dumps(factories.killed_document())])
+def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(tmp_path, text):
+    for name in ("a", "b"):
+        for check in ("p2p_engine", "p2p_kernel"):
+            factories.write(tmp_path / name / check / "result.json", document(HEALTHY))
+    (tmp_path / "b" / "p2p_kernel" / "result.json").write_text(text)
+    code, only = judged(tmp_path / "a", tmp_path / "b")
+    assert (code, only["outcomes"], len(only["unread"])) == (4, [], 1)
+
+
 def test_a_partition_that_b_lacks_is_missing(before, tmp_path):
     more = results(tmp_path / "b", document(HEALTHY))
     cases = [factories.case("p2p_engine"), factories.case("build", partition="gpu", tags=[])]

@@ -238,6 +238,12 @@ def _good(check: Check) -> bool:
     return check.document is not None and check.document["outcome"]["status"] == "good"
 
 
+def _unread_alone(check: Check) -> bool:
+    """Whether nothing tells the result: no case, and a document that `_unread` names."""
+    whole = check.document is not None and check.document["complete"]
+    return check.case is None and not whole
+
+
 def _state(check: Check) -> str:
     if check.case is not None:
         return check.case.outcome
@@ -259,6 +265,8 @@ def _results(a: Part, b: Part) -> Iterator[Outcome]:
         # What was skipped is missing, not worse: its values are among those that B lacks.
         skipped = now.case is not None and now.case.skipped
         if skipped or (before.case is not None and before.case.skipped):
+            continue
+        if _unread_alone(before) or _unread_alone(now):
             continue
         noisy = TOO_NOISY in (_status(before), _status(now))
         worse = not _good(now) and not noisy

@@ -16,6 +16,7 @@ from fabricheck.results.folder import (
     find_documents,
     read_entry,
 )
+from fabricheck.results.killed import Killed
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
 from fabricheck.software import record
@@ -89,8 +90,9 @@ class Side:
 def find(name: str) -> Side:
     """Return what a name stands for, with the partition behind its last ``@`` alone.
 
-    That is a session (``latest``, an id, a part of its UUID), a document, a folder of documents, a
-    results folder, of which the latest session is taken, or a report of ReFrame in one.
+    That is a session (``latest``, an id, a part of its UUID, a killed one's folder), a document, a
+    folder of documents, a results folder, of which the latest session is taken, or a report of
+    ReFrame in one.
 
     :raises FabricheckError: when there is none of that name, or none that can be read.
     """
@@ -127,7 +129,14 @@ def _whole(what: str, name: str) -> Side:
         paths = [entry.path for entry in folder.unreported() if entry.path is not None]
         title = f"documents of no session in {folder.path}"
         return _of_documents(name, title, paths, folder.path)
-    return _of_session(name, folder, folder.session(what))
+    try:
+        session = folder.session(what)
+    except NotFoundError:
+        for one in folder.killed():
+            if one.name == what:
+                return _of_killed(name, one)
+        raise
+    return _of_session(name, folder, session)
 
 
 def _of_documents(name: str, title: str, paths: Sequence[Path], root: Path) -> Side:
@@ -144,6 +153,16 @@ def _of_documents(name: str, title: str, paths: Sequence[Path], root: Path) -> S
         for folder in [path.resolve().parent.name]
     )
     return Side(name, title, (Part("", checks),))
+
+
+def _of_killed(name: str, killed: Killed) -> Side:
+    """Return what a killed session left: documents, and no results of checks."""
+    checks: dict[str, list[Check]] = {}
+    for entry in killed.entries():
+        if entry.case is not None:
+            checks.setdefault(entry.case.where, []).append(Check(entry.case.name, None, entry))
+    title = f"what session {killed.name} of {killed.results} left, which was killed or still runs"
+    return Side(name, title, tuple(Part(where, tuple(some)) for where, some in checks.items()))
 
 
 def _of_session(name: str, folder: ResultsFolder, session: Session) -> Side:
