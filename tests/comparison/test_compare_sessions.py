@@ -194,6 +194,7 @@ def test_measured_against_simulated_informs_and_never_says_worse(before, tmp_pat
     assert numbers(only) == {"worse": 1, "unchanged": 2}
     shown = compare(before, node).stdout
     assert "local:host, measured, against local:sim-mi250x, simulated" in shown
+    assert "overlay" not in shown, "of none and none nothing differs"
     assert "Slower in B" in shown and "1 slower, 0 faster" in shown and "orse" not in shown
 
 
@@ -266,6 +267,9 @@ def test_of_the_runtime_host_nothing_is_worse_but_with_a_floor(tmp_path):
     assert "latency" not in marked, "of one sample each nothing is known"
     assert last["why"] == "A has 1 sample(s) and needs 7", "what changed beyond noise comes first"
     assert compare(*sides, "--floor", 50).exit_code == 10
+    slow = simulated([pair(0, 1, [20.0])])
+    node = results(tmp_path / "c", slow, partition="sim-mi250x", environ="sim")
+    assert numbers(judged(sides[0], node)[1]) == {"worse": 1, "missing_in_b": 1}
 
 
 def test_a_new_difference_from_the_node_model_is_worse(tmp_path):

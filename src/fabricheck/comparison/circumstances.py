@@ -68,7 +68,8 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
     node = document.get("node")
     if node is not None:
         yield "node model", f"{node['name']} {node['digest'][:12]}"
-        yield "overlay", node["overlay"]["name"] if node["overlay"] else "none"
+        if node["overlay"]:
+            yield "overlay", node["overlay"]["name"]
     for variable, value in document["environment"].items():
         if variable not in OF_THE_RUN:
             yield f"environment {variable}", value

@@ -167,6 +167,8 @@ def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
         return _counted(a, b)
     if not (0 < a.median < math.inf and 0 < b.median < math.inf):
         return Verdict("undetermined", None, None, None, least, "a value is not above zero")
+    if floor is None and a.clock != b.clock:
+        least = min(least, rule.CEILINGS[a.unit])  # it informs only: nothing is to be held back
     ratio = b.median / a.median
     # The same for A against B and B against A.
     change = max(ratio, a.median / b.median) - 1
