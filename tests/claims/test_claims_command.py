@@ -116,3 +116,16 @@ def test_a_fault_made_on_the_simulated_node_is_named(tmp_path):
     factories.write(tmp_path / "result.json", simulated(*on_both(1000.0), node=node))
     ended = run(tmp_path)
     assert "simulated, node mi250x with the fault slow" in ended.stdout
+
+
+def test_documents_that_can_not_be_read_alone_judge_nothing(tmp_path):
+    (tmp_path / "result.json").write_text("{")
+    ended = run(tmp_path)
+    assert ended.exit_code == 4 and "claims" not in ended.stdout.splitlines()[-1]
+
+
+def test_a_partition_without_a_result_is_not_called_measured(results_folder, monkeypatch):
+    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(results_folder))
+    text = " ".join(run().stdout.split())
+    assert "local:host, no results" in text and f"{len(CLAIMS)} claims, no results" in text
