@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fabricheck.claims.model import NOT_TESTABLE, Claim, Finding, NotTestable, Number, Verdict
 from fabricheck.claims.published import number
+from fabricheck.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed
 
@@ -17,7 +18,8 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
         try:
             published = tuple(number(record) for record in claim.records)
             finding = claim.judge(observed)
-        except NotTestable as lacking:
+        except (NotTestable, FabricheckError) as lacking:
+            # Such as results of a device that the node model does not have.
             finding = Finding(NOT_TESTABLE, str(lacking))
         fitted = tuple(_fitted(claim, observed.node)) if observed.simulated else ()
         yield Verdict(claim, observed.where, observed.kind, finding, fitted, published)

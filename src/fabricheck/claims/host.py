@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 
 from fabricheck.claims import needs
@@ -41,15 +42,23 @@ def copies(observed: Observed, operation: str, memory: str) -> list[Point]:
 
 def by_device(observed: Observed, operation: str, memory: str) -> dict[int | None, Point]:
     """Return the copies of the largest size of each device."""
-    return dict(largest(copies(observed, operation, memory), lambda point: point.device))
+    found = needs.large(
+        copies(observed, operation, memory), f"copies of {memory} memory ({operation})", "E2"
+    )
+    return dict(largest(found, lambda point: point.device))
+
+
+def _curves(observed: Observed, operation: str, memory: str) -> dict[int | None, dict[int, Point]]:
+    """Return by device the copies by size."""
+    by_owner: dict[int | None, list[Point]] = {}
+    for point in copies(observed, operation, memory):
+        by_owner.setdefault(point.device, []).append(point)
+    return {owner: {one.bytes: one for one in curve(own)} for owner, own in by_owner.items()}
 
 
 def sizes(observed: Observed, operation: str, memory: str) -> dict[int, Point]:
     """Return by size the copies of the device with most sizes."""
-    by_owner: dict[int | None, list[Point]] = {}
-    for point in copies(observed, operation, memory):
-        by_owner.setdefault(point.device, []).append(point)
-    return {point.bytes: point for point in max(map(curve, by_owner.values()), key=len)}
+    return max(_curves(observed, operation, memory).values(), key=len)
 
 
 def there_and_back(
@@ -63,9 +72,14 @@ def there_and_back(
 
 
 def _round_trips(observed: Observed) -> dict[int, tuple[Point, Point]]:
-    """Return by size both directions of pageable memory."""
-    to, back = sizes(observed, "h2d", "pageable"), sizes(observed, "d2h", "pageable")
-    return {size: (to[size], back[size]) for size in sorted(to) if size in back}
+    """Return by size both directions of pageable memory, of the device with most sizes of both."""
+    to, back = (_curves(observed, operation, "pageable") for operation in ("h2d", "d2h"))
+    trips = [
+        {size: (own[size], back[device][size]) for size in sorted(own) if size in back[device]}
+        for device, own in to.items()
+        if device in back
+    ]
+    return max(trips, key=len, default={})
 
 
 def _pinned_part(observed: Observed) -> Finding:
@@ -90,8 +104,7 @@ def _pageable_part(observed: Observed) -> Finding:
     if not both:
         raise NotTestable("no device has copies of pageable memory in both directions (E2)")
     wanted = 100 * value("epicure-lumi-single-full") / value("epicure-lumi-if-peak")
-    rates = sorted(there_and_back(to[device], back[device]) for device in both)
-    rate = rates[len(rates) // 2]
+    rate = statistics.median(there_and_back(to[device], back[device]) for device in both)
     part = 100 * rate / node.host_peak_gbs(0)
     return verdict(
         abs(part - wanted) <= LINK_POINTS,

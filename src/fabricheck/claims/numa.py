@@ -26,13 +26,13 @@ def _far_and_near(
 ) -> list[tuple[Ends, Point, Point]]:
     """Return of each device and far domain its copies, and those with its own domain.
 
-    Both of the largest size that both have.
+    Both of the largest size that both have, of 16 MiB at least.
     """
     cells: dict[Ends, dict[int, Point]] = {}
     for point in observed.select(
         experiment={"E2", "E4"}, operation=operation, memory=memory, role=role, unit="GB/s"
     ):
-        if point.devices and point.domain is not None:
+        if point.devices and point.domain is not None and point.bytes >= needs.LARGE:
             cells.setdefault((point.devices[0], point.domain), {}).setdefault(point.bytes, point)
     found = []
     for (device, domain), far in sorted(cells.items()):
