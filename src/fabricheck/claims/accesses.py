@@ -66,7 +66,7 @@ def _part_of_peak(observed: Observed) -> Finding:
         part = 100 * middle(tier) / both_ways
         holds &= least - POINTS <= part <= most + POINTS
         texts.append(f"{part:.1f} % of {both_ways:g} GB/s over {kind.name} links ({count(tier)})")
-        numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", tier[0]))
+        numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", *tier))
     return verdict(
         holds,
         f"Copies by kernel reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
@@ -83,7 +83,7 @@ def _quad_above_dual(observed: Observed) -> Finding:
         f"{ratio:.2f} times as much, medians of {count(quad)} and {len(dual)}.",
         middle_number("quad links, median", quad),
         middle_number("dual links, median", dual),
-        computed("quad over dual", ratio, "ratio", quad[0]),
+        computed("quad over dual", ratio, "ratio", *quad, *dual),
     )
 
 

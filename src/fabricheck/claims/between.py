@@ -111,7 +111,7 @@ def middle_number(what: str, points: Sequence[Point]) -> Number:
     """Return the median of some series; of a single one with its interval."""
     if len(points) == 1:
         return number(what, points[0])
-    return computed(what, middle(points), points[0].unit, points[0])
+    return computed(what, middle(points), points[0].unit, *points)
 
 
 def within(point: Point, least: float, most: float) -> bool:

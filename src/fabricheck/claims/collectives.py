@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fabricheck.claims import needs
 from fabricheck.claims.between import latencies
@@ -85,8 +85,15 @@ def _rccl_faster(observed: Observed) -> Finding:
         f"MPI's time ({programs}) over that of {like.program} is {listed}, the median over "
         f"{', '.join(map(str, counts))} devices; published is that RCCL is faster in all but "
         "bcast.",
-        *(computed(f"{name}, MPI over RCCL", ratios[name], "ratio", like) for name in EVERY),
+        *(
+            computed(f"{name}, MPI over RCCL", ratios[name], "ratio", *_of(name, both, rccl, mpi))
+            for name in EVERY
+        ),
     )
+
+
+def _of(name: str, keys: Iterable[Key], *times: Mapping[Key, Point]) -> list[Point]:
+    return [some[key] for key in keys if key[0] == name for some in times]
 
 
 def _falls_at_eight(observed: Observed) -> Finding:

@@ -54,12 +54,11 @@ def _part_of_peak(
         if device is not None
     }
     median = statistics.median(parts.values())
-    some = next(iter(points.values()))
     return verdict(
         least <= median <= most,
         f"STREAM {operation} reaches {median:.1f} % of the memory's peak, the median of "
         f"{len(parts)} device(s); published are {said}.",
-        computed("of the memory's peak, median", median, "percent", some),
+        computed("of the memory's peak, median", median, "percent", *points.values()),
         *(number(f"{operation} on device {device}", point) for device, point in points.items()),
     )
 
@@ -96,13 +95,12 @@ def _copy_above_triad(observed: Observed) -> Finding:
         raise NotTestable("no device has both STREAM copy and triad (E1)")
     slower = [device for device in both if low(copies[device]) <= high(triads[device])]
     copy, triad = (middle(one[device] for device in both) for one in (copies, triads))
-    some = copies[both[0]]
     return verdict(
         not slower,
         f"Copy gives {copy:.0f} GB/s and triad {triad:.0f}, medians of {len(both)} device(s); copy "
         f"is above triad beyond the noise on {len(both) - len(slower)} of them.",
-        computed("copy, median of the devices", copy, "GB/s", some),
-        computed("triad, median of the devices", triad, "GB/s", some),
+        computed("copy, median of the devices", copy, "GB/s", *(copies[one] for one in both)),
+        computed("triad, median of the devices", triad, "GB/s", *(triads[one] for one in both)),
     )
 
 

@@ -130,8 +130,9 @@ def _zero_copy_part(observed: Observed) -> Finding:
     return verdict(
         abs(part - wanted) <= LINK_POINTS,
         f"Zero-copy reaches {rate:.2f} GB/s, {part:.1f} % of the host link's peak, the median of "
-        f"{len(points)} device(s); published are {wanted:.1f} %.",
-        computed("of the host link's peak", part, "percent", next(iter(points.values()))),
+        f"{len(points)} device(s); published are {value('paper-h2d-managed-zerocopy'):g} of "
+        f"{value('paper-cpugpu-uni'):g} GB/s, {wanted:.1f} %.",
+        computed("of the host link's peak", part, "percent", *points.values()),
         *(number(f"zero-copy, device {device}", point) for device, point in points.items()),
     )
 

@@ -88,7 +88,6 @@ def _parts_of_peak(observed: Observed) -> Finding:
     points = messages(observed, False, LARGE)
     direct, indirect = (statistics.median(some) for some in _parts(node, points))
     first, second = value("jsc-util-direct"), value("jsc-util-indirect")
-    like = next(iter(points.values()))
     holds = (
         abs(direct - first) <= PARTS_POINTS
         and abs(indirect - second) <= PARTS_POINTS
@@ -101,8 +100,8 @@ def _parts_of_peak(observed: Observed) -> Finding:
         holds,
         f"Neighbours reach {direct:.1f} % of the peak and others {indirect:.1f} % "
         f"({measured_by(list(points.values()))}); published are about {first:g} and {second:g} %.",
-        computed("neighbours, of the peak", direct, "percent", like),
-        computed("others, of the peak", indirect, "percent", like),
+        computed("neighbours, of the peak", direct, "percent", *points.values()),
+        computed("others, of the peak", indirect, "percent", *points.values()),
     )
 
 
@@ -116,7 +115,7 @@ def _smaller_messages(observed: Observed) -> Finding:
     else:
         raise NotTestable("the session has no messages of both 4 and 64 MiB of a pair (E9)")
     large, small = ([*_parts(node, {pair: some[pair] for pair in pairs})] for some in of_size)
-    like = of_size[0][pairs[0]]
+    used = [some[pair] for some in of_size for pair in pairs]
     holds, texts, numbers = True, [], []
     names = (("neighbours", "jsc-util-small-direct"), ("others", "jsc-util-small-indirect"))
     for (name, record), many, few in zip(names, large, small, strict=True):
@@ -124,11 +123,12 @@ def _smaller_messages(observed: Observed) -> Finding:
         holds &= abs(change - wanted) <= SMALLER * abs(wanted)
         texts.append(f"{change:+.1f} points between {name} ({wanted:+g} published)")
         numbers += [
-            computed(f"{name}, change of part of peak", change, "percentage points", like),
+            computed(f"{name}, change of part of peak", change, "percentage points", *used),
         ]
     return verdict(
         holds,
-        f"From 64 to 4 MiB the part of the peak changes by {' and '.join(texts)} ({like.program}).",
+        f"From 64 to 4 MiB the part of the peak changes by {' and '.join(texts)} "
+        f"({used[0].program}).",
         *numbers,
     )
 
@@ -159,7 +159,7 @@ def _uniform(observed: Observed) -> Finding:
         f"{named([last])} ({measured_by(points)}).{few}",
         number(f"least, {named([first])}", first),
         number(f"most, {named([last])}", last),
-        computed("most over least", last.median / first.median, "ratio", first),
+        computed("most over least", last.median / first.median, "ratio", first, last),
     )
 
 
@@ -172,7 +172,7 @@ def _a100_part_of_peak(observed: Observed) -> Finding:
         f"Messages reach {middle(points):.1f} GB/s, {part:.1f} % of the "
         f"{node.peer_peak_gbs(0, 1):g} of a pair, the median of {len(points)} ordered pairs "
         f"({measured_by(points)}); published are {wanted:g} % of A100.{few}",
-        computed("of the links' peak", part, "percent", points[0]),
+        computed("of the links' peak", part, "percent", *points),
         middle_number("messages, median", points),
     )
 

@@ -116,9 +116,10 @@ def _parts(node: NodeModel, points: dict[Pair, Point]) -> Iterator[Number]:
     """Yield what part of the peak messages over dual and quad links reach, where there are any."""
     found = by_class(node, points)
     for kind in (DUAL, QUAD):
-        for one in found.get(kind, [])[:1]:
-            part = 100 * middle(found[kind]) / node.peer_peak_gbs(*(one.pair or (0, 0)))
-            yield computed(f"{kind.name} links, of the peak", part, "percent", one)
+        tier = found.get(kind)
+        if tier:
+            part = 100 * middle(tier) / node.peer_peak_gbs(*(tier[0].pair or (0, 0)))
+            yield computed(f"{kind.name} links, of the peak", part, "percent", *tier)
 
 
 def _below_direct_access(observed: Observed) -> Finding:
@@ -129,7 +130,7 @@ def _below_direct_access(observed: Observed) -> Finding:
     if not pairs:
         raise NotTestable("the session has no pair with messages (E9) and reads by kernel (E8)")
     lacks = sorted(100 * (1 - sent[pair].median / read[pair].median) for pair in pairs)
-    like = sent[pairs[0]]
+    used = [some[pair] for some in (sent, read) for pair in pairs]
     lack = statistics.median(lacks)
     least, most = value("paper-mpi-vs-direct-low"), value("paper-mpi-vs-direct-high")
     size = min(sent[pair].bytes for pair in pairs)
@@ -144,9 +145,9 @@ def _below_direct_access(observed: Observed) -> Finding:
         f"{len(pairs)} ordered pairs with {lacks[0]:.1f} to {lacks[-1]:.1f} % "
         f"({measured_by([sent[pair] for pair in pairs])}); published are {least:g} to {most:g} % "
         f"of messages of 1 GiB.",
-        computed("below reads by kernel, median", lack, "percent", like),
-        computed("below reads by kernel, least", lacks[0], "percent", like),
-        computed("below reads by kernel, most", lacks[-1], "percent", like),
+        computed("below reads by kernel, median", lack, "percent", *used),
+        computed("below reads by kernel, least", lacks[0], "percent", *used),
+        computed("below reads by kernel, most", lacks[-1], "percent", *used),
     )
 
 
@@ -189,7 +190,7 @@ def _detours(
                 f"links{words} ({round(-100 * lack, 1) + 0.0:+.1f} %)"
             )
             what = f"less than direct {direct.name} links{words}"
-            yield lack, text, computed(what, 100 * lack, "percent", indirect[0])
+            yield lack, text, computed(what, 100 * lack, "percent", *indirect, *found[direct])
 
 
 def _non_neighbours(observed: Observed) -> Finding:
@@ -234,7 +235,7 @@ def _seventy_percent(observed: Observed) -> Finding:
         abs(part - wanted) <= AROUND_POINTS,
         f"Within a package messages without the engine reach {middle(inside):.1f} GB/s, {part:.1f} "
         f"% of the links' peak ({measured_by(inside)}); published are about {wanted:g} %.",
-        computed("of the links' peak", part, "percent", inside[0]),
+        computed("of the links' peak", part, "percent", *inside),
         middle_number("within a package, median", inside),
     )
 

@@ -107,8 +107,8 @@ def _two_sockets(observed: Observed) -> Finding:
         holds,
         f"Both directions together move {here:.1f} GB/s with the near socket's memory and "
         f"{there:.1f} with the far one's, means; published are {wanted[0]:.1f}, {wanted[1]:.1f}.",
-        computed("both directions, near, mean", here, "GB/s", pairs[0][1]),
-        computed("both directions, far, mean", there, "GB/s", pairs[0][1]),
+        computed("both directions, near, mean", here, "GB/s", *near.values()),
+        computed("both directions, far, mean", there, "GB/s", *far.values()),
         *(number(f"both directions, device {device}, near", one) for device, one in near.items()),
         *(number(f"both directions, device {ends[0]}, far", one) for ends, one in far.items()),
     )
@@ -137,7 +137,8 @@ CLAIMS = (
         judge=_pageable_anywhere,
         experiments=("E2", "E4"),
         records=("epicure-lumi-single-full", "epicure-lumi-single-gpu4"),
-        built_in="host memory is reached alike whatever domain it is on",
+        built_in="host memory is reached alike whatever domain it is on; far pageable memory takes more "
+        "of what several ranks share, and no more of what one has",
     ),
     Claim(
         id="far-domain-small-loss",

@@ -75,7 +75,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
         parts.append(
             f"{part:.1f} % of {kind.name} links ({count(points)}; {value(record):g} % published)"
         )
-        numbers.append(computed(f"of the peak of a {kind.name} link", part, "percent", points[0]))
+        numbers.append(computed(f"of the peak of a {kind.name} link", part, "percent", *points))
     return verdict(holds, f"Copies by engine reach {', '.join(parts)}.", *numbers)
 
 
@@ -89,7 +89,7 @@ def _quad_no_more_than_dual(observed: Observed) -> Finding:
         f"{middle(dual):.1f}, {ratio:.3f} times as much, medians of {count(quad)} and {len(dual)}.",
         middle_number("quad links, median", quad),
         middle_number("dual links, median", dual),
-        computed("quad over dual", ratio, "ratio", quad[0]),
+        computed("quad over dual", ratio, "ratio", *quad, *dual),
     )
 
 
@@ -138,7 +138,7 @@ def _widest_path(observed: Observed) -> Finding:
         f"reach {span(detours)}; over direct links of two and four it is {upper:.1f}, of one "
         f"{lower:.1f}.",
         middle_number(f"{names}, median", detours),
-        computed("direct links of two and four, median", upper, "GB/s", dual[0]),
+        computed("direct links of two and four, median", upper, "GB/s", *dual, *quad),
         middle_number("direct links of one, median", single),
     )
 
@@ -184,7 +184,7 @@ def _bridge(observed: Observed) -> Finding:
         f"{count(linked)} and {len(apart)}; published are about {wanted:g}.",
         middle_number("linked devices, median", linked),
         middle_number("devices without a link, median", apart),
-        computed("linked over not linked", ratio, "ratio", linked[0]),
+        computed("linked over not linked", ratio, "ratio", *linked, *apart),
     )
 
 
