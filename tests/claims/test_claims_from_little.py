@@ -171,3 +171,16 @@ def test_sentences_say_of_how_many_pairs_they_are():
     )
     many = judged("engine-parts-of-peak", peers.copies()).finding.because
     assert "(12 ordered pairs; 75 % published)" in many
+
+
+def test_series_that_are_left_out_for_wrong_data_are_told():
+    right, wrong = stream(1400.0), stream(900.0, 1, verification=factories.mismatched())
+    one = judged("local-stream-87", of(right, wrong))
+    assert one.outcome == REPRODUCED
+    assert one.finding.because.endswith("wrong data or a fault made on purpose: 1 series (E1).")
+    none = judged("local-stream-87", of(wrong))
+    assert none.outcome == NOT_TESTABLE and ". Left out for" in none.finding.because
+    assert "Left out" not in judged("local-stream-87", of(right)).finding.because
+    # Wrong data of MPI are what this claim judges.
+    data = groups.compared(2, operation="bcast")
+    assert "Left out" not in judged("mpi-right-data", partition(by("mpi", data))).finding.because

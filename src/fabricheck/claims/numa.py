@@ -137,8 +137,8 @@ CLAIMS = (
         judge=_pageable_anywhere,
         experiments=("E2", "E4"),
         records=("epicure-lumi-single-full", "epicure-lumi-single-gpu4"),
-        built_in="host memory is reached alike whatever domain it is on; far pageable memory takes more "
-        "of what several ranks share, and no more of what one has",
+        built_in="host memory is reached alike whatever domain it is on; far pageable memory takes "
+        "more of what several ranks share, and no more of what one has",
     ),
     Claim(
         id="far-domain-small-loss",

@@ -70,7 +70,11 @@ def claims(
 
 def _show_rules(as_json: bool) -> None:
     if as_json:
-        output.write_json({"claims": [_claim(one) for one in CLAIMS]})
+        listed = [
+            {**_claim(one), "rests_on": list(one.rests_on), "built_in": one.built_in}
+            for one in CLAIMS
+        ]
+        output.write_json({"claims": listed})
         return
     table = output.table("Claim", "Of", "Reproduced when")
     for column, width in zip(table.columns, (WIDTHS[0], WIDTHS[1], None), strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,13 +45,21 @@ class Observed:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """All series whose data was right, of runs without a fault made on purpose."""
-        every = (
+        return tuple(point for point in self._every if point.right)
+
+    @cached_property
+    def left_out(self) -> Mapping[str, int]:
+        """By experiment how many series are no points, for wrong data or a fault on purpose."""
+        return Counter(point.experiment for point in self._every if not point.right)
+
+    @cached_property
+    def _every(self) -> tuple[Point, ...]:
+        return tuple(
             Point(entry.case.name if entry.case else "", entry.document, series)
             for entry in self.entries
             if entry.document is not None
             for series in entry.document["series"]
         )
-        return tuple(point for point in every if point.right)
 
     @cached_property
     def _by_experiment(self) -> Mapping[str, Sequence[Point]]:
