@@ -184,3 +184,12 @@ def test_series_that_are_left_out_for_wrong_data_are_told():
     # Wrong data of MPI are what this claim judges.
     data = groups.compared(2, operation="bcast")
     assert "Left out" not in judged("mpi-right-data", partition(by("mpi", data))).finding.because
+
+
+def test_copies_with_the_engines_off_are_not_those_of_the_documents():
+    off = of(copy("h2d", 28.3), environment={"HSA_ENABLE_SDMA": "0"})
+    assert outcome("pinned-79-of-link", off) == NOT_TESTABLE
+    pinned = [factories.host_copy("h2d", 0, domain, value=28.3) for domain in (0, 3)]
+    assert outcome("numa-of-single-transfer", of(*pinned)) == REPRODUCED
+    off = of(*pinned, environment={"HSA_ENABLE_SDMA": "0"})
+    assert outcome("numa-of-single-transfer", off) == NOT_TESTABLE

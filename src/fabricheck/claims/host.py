@@ -29,12 +29,17 @@ ALIKE = 0.03
 
 
 def copies(observed: Observed, operation: str, memory: str) -> list[Point]:
-    """Return the copies of one device at a time between it and memory near it.
+    """Return the copies by engine of one device at a time between it and memory near it.
 
     :param memory: pinned or pageable.
     """
     found = observed.select(
-        experiment="E2", operation=operation, role="single", memory=f"host-{memory}", unit="GB/s"
+        experiment="E2",
+        operation=operation,
+        role="single",
+        memory=f"host-{memory}",
+        unit="GB/s",
+        engines=True,
     )
     names = {"h2d": "to the device", "d2h": "to the host"}
     return list(needs.some(found, f"copies of {memory} memory {names[operation]}", "E2"))

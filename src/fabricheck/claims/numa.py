@@ -30,7 +30,12 @@ def _far_and_near(
     """
     cells: dict[Ends, dict[int, Point]] = {}
     for point in observed.select(
-        experiment={"E2", "E4"}, operation=operation, memory=memory, role=role, unit="GB/s"
+        experiment={"E2", "E4"},
+        operation=operation,
+        memory=memory,
+        role=role,
+        unit="GB/s",
+        engines=True,
     ):
         if point.devices and point.domain is not None and point.bytes >= needs.LARGE:
             cells.setdefault((point.devices[0], point.domain), {}).setdefault(point.bytes, point)

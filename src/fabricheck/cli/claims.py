@@ -110,7 +110,9 @@ def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
 def _name(observed: Observed) -> str:
     node = f", node {observed.node.name}" if observed.node else ""
     overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
-    return f"{observed.where or 'documents of no session'}, {_kind(observed)}{node}{overlay}"
+    # Those of no session can be of several runtimes, each by itself.
+    where = observed.where or f"documents of no session ({', '.join(sorted(observed.runtimes))})"
+    return f"{where}, {_kind(observed)}{node}{overlay}"
 
 
 def _kind(observed: Observed) -> str:
@@ -175,6 +177,7 @@ def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
     return {
         "partition": observed.where,
         "kind": one.kind,
+        "runtimes": sorted(observed.runtimes),
         "node": observed.node.name if observed.node else None,
         "overlay": observed.overlay,
         **_claim(one.claim),
