@@ -45,6 +45,7 @@ def test_the_partitions_of_a_session_are_told_apart(results_folder):
     factories.write(factories.case_folder(results_folder, "other") / "result.json", simulated)
     folder = ResultsFolder(results_folder)
     host, sim = observe(folder.latest(), folder.entries(folder.latest()))
+    assert host.apart == sim.apart == ""
     assert (host.where, host.kind, host.node) == ("local:host", "measured", None)
     assert (sim.where, sim.kind, len(sim.points)) == ("local:sim-mi250x", "simulated", 1)
     assert sim.node is not None and sim.node.name == "mi250x"
@@ -139,6 +140,12 @@ def test_documents_outside_of_a_session_stand_together_only_where_they_are_alike
     ]
     assert [part.kind for part in found] == ["measured", "simulated", "simulated", "measured"]
     assert [part.overlay for part in found] == [None, None, "slow", None]
+    assert [part.apart for part in found] == [
+        f"measured, {real['program']['runtime']}",
+        "simulated, sim, mi250x",
+        "simulated, sim, mi250x, slow",
+        "measured, cuda",
+    ]
 
 
 def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_folder):
@@ -153,6 +160,7 @@ def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_f
         ("local:host", "measured"),
         ("local:host", "simulated"),
     ]
+    assert [part.apart for part in found] == ["measured", "simulated"]
     assert [[case.name for case in part.cases] for part in found] == [
         ["measured", "lost"],
         ["twin"],

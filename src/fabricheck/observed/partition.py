@@ -30,12 +30,14 @@ class Observed:
     where: ``system:partition``; empty for documents outside of any session.
     cases: its cases, those without a document too. entries: their documents, or what is wrong.
     node: the healthy node model of the partition; None where it has none, or it can not be read.
+    apart: what tells it from others of the same ``where``, in words; empty where it is alone.
     """
 
     where: str
     cases: tuple[Case, ...]
     entries: tuple[Entry, ...]
     node: NodeModel | None
+    apart: str = ""
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:
@@ -131,7 +133,8 @@ def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]
             )
             documents = [one.document for one in group if one.document is not None]
             node = node_of(where, documents)
-            found.append(Observed(where, tuple(held), tuple(group), node))
+            apart = _words(documents[0], not where) if len(groups) > 1 else ""
+            found.append(Observed(where, tuple(held), tuple(group), node, apart))
     return found
 
 
@@ -158,6 +161,10 @@ def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
     overlay: Mapping[str, Any] = node.get("overlay") or {}
     ran_on = (document["program"]["runtime"], node.get("name"), overlay.get("name"))
     return (document["clock"], *(ran_on if alone else ()))
+
+
+def _words(document: ResultDocument, alone: bool) -> str:
+    return ", ".join(word for word in _what_of(document, alone) if word)
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:
