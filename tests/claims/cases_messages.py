@@ -29,7 +29,7 @@ def off(*series):
 
 def beside_reads(part):
     """Build a partition with messages that are this part of reads by kernel."""
-    sent = every(lambda a, b: part * peak(0.87)(a, b), message)
+    sent = every(lambda a, b: part * peak(0.87)(a, b), message, size=1 << 30)
     return partition(off(*sent), by("p2p", *every(peak(0.87), operation="read")))
 
 

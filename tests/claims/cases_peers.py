@@ -27,7 +27,7 @@ def kernels(rate):
 
 def scan(*rates, a=0, b=1):
     """Build a partition with copies over a link, of sizes that double."""
-    return of(*(pair(a, b, rate, bytes=1 << (20 + step)) for step, rate in enumerate(rates)))
+    return of(*(pair(a, b, rate, bytes=1 << (24 + step)) for step, rate in enumerate(rates)))
 
 
 def switched(with_engine, without):

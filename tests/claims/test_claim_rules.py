@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from cases_host import copy
 from cases_local import each, stream
@@ -9,12 +11,14 @@ from cases_managed import over_sizes as managed_over_sizes
 from cases_managed import zero_copy
 from cases_placement import launch, right
 from observations import around, of, partition, simulated
+from test_claims import CASES
 
 import factories
 from fabricheck.claims import CLAIMS, evaluate, judging
 from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.claims.published import number
 from fabricheck.observed import Point
+from fabricheck.results.folder import Entry
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 
@@ -100,3 +104,32 @@ def test_a_claim_on_a_domain_for_each_package_is_not_of_nodes_where_several_shar
 def test_a_noisy_series_is_told():
     assert judged("pinned-79-of-link", of(copy("h2d", 28.3, noisy=True))).noisy
     assert not judged("pinned-79-of-link", of(copy("h2d", 28.3))).noisy
+
+
+#: Claims that are judged by medians of several series, each with some that reproduce it.
+OF_SEVERAL = [
+    name
+    for name, cases in CASES.items()
+    if any(one.computed for one in judged(name, cases.reproduced()).finding.numbers)
+]
+
+
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_noise_of_any_series_behind_a_median_is_told(name):
+    observed = CASES[name].reproduced()
+    assert not judged(name, observed).noisy
+    noisy = [
+        one | {"series": [series | {"noisy": True} for series in one["series"]]}
+        for one in observed.documents
+    ]
+    entries = tuple(Entry(None, None, one, None) for one in noisy)
+    verdict = judged(name, replace(observed, entries=entries))
+    assert all(one.noisy for one in verdict.finding.numbers if one.unit in ("GB/s", "percent"))
+
+
+def test_noise_of_one_rank_of_eight_is_told():
+    noisy = right()
+    noisy["series"][5]["noisy"] = True
+    wrong = launch("in_order", [12.0] * 8)
+    assert judged("right-above-wrong-mean", partition(noisy, wrong)).noisy
+    assert not judged("right-above-wrong-mean", partition(right(), wrong)).noisy

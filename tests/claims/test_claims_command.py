@@ -71,8 +71,8 @@ def test_the_table_fits_and_counts_what_is_no_evidence_apart(documents):
     assert ended.exit_code == 0, ended.output
     lines = ended.stdout.splitlines()
     assert all(len(line) <= output.PIPED_WIDTH for line in lines)
-    assert "documents of no session, simulated, node mi250x" in lines
-    assert "documents of no session, measured" in lines
+    assert "documents of no session (sim), simulated, node mi250x" in lines
+    assert "documents of no session (cuda), measured" in lines
     text = " ".join(ended.stdout.split())
     assert "simulated: 1 reproduced (1 by construction, fitted or built in: no evidence)" in text
     assert "measured: 0 reproduced, 0 not reproduced" in text
@@ -116,3 +116,24 @@ def test_a_fault_made_on_the_simulated_node_is_named(tmp_path):
     factories.write(tmp_path / "result.json", simulated(*on_both(1000.0), node=node))
     ended = run(tmp_path)
     assert "simulated, node mi250x with the fault slow" in ended.stdout
+
+
+def test_documents_that_can_not_be_read_alone_judge_nothing(tmp_path):
+    (tmp_path / "result.json").write_text("{")
+    ended = run(tmp_path)
+    assert ended.exit_code == 4 and "claims" not in ended.stdout.splitlines()[-1]
+
+
+def test_a_partition_without_a_result_is_not_called_measured(results_folder, monkeypatch):
+    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(results_folder))
+    text = " ".join(run().stdout.split())
+    assert "local:host, no results" in text and f"{len(CLAIMS)} claims, no results" in text
+
+
+def test_documents_of_two_runtimes_stand_apart(documents):
+    real = document(*on_both(1400.0), runtime="rocm")
+    factories.write(documents / "c" / "result.json", real)
+    lines = run(documents).stdout.splitlines()
+    for runtime in ("cuda", "rocm"):
+        assert f"documents of no session ({runtime}), measured" in lines

@@ -45,6 +45,7 @@ def test_the_partitions_of_a_session_are_told_apart(results_folder):
     factories.write(factories.case_folder(results_folder, "other") / "result.json", simulated)
     folder = ResultsFolder(results_folder)
     host, sim = observe(folder.latest(), folder.entries(folder.latest()))
+    assert host.apart == sim.apart == ""
     assert (host.where, host.kind, host.node) == ("local:host", "measured", None)
     assert (sim.where, sim.kind, len(sim.points)) == ("local:sim-mi250x", "simulated", 1)
     assert sim.node is not None and sim.node.name == "mi250x"
@@ -121,3 +122,61 @@ def test_the_documents_of_a_folder_need_no_session():
     documents = find_documents(RECORDED)[:2]
     (found,) = observe(None, [read_entry(path) for path in documents])
     assert found.where == "" and len(found.documents) == 2
+
+
+def test_documents_outside_of_a_session_stand_together_only_where_they_are_alike():
+    node = {"name": "mi250x", "digest": "0" * 64, "overlay": {"name": "slow", "content": {}}}
+    real, twin = factories.document(), factories.simulated_document()
+    slow = factories.simulated_document(node=node)
+    cuda = factories.document(program=real["program"] | {"runtime": "cuda"})
+    broken = Entry(None, None, None, None)
+    entries = [Entry(None, None, one, None) for one in (real, twin, slow, cuda, real)]
+    found = observe(None, [broken, *entries])
+    assert [[one.document for one in part.entries] for part in found] == [
+        [None, real, real],
+        [twin],
+        [slow],
+        [cuda],
+    ]
+    assert [part.kind for part in found] == ["measured", "simulated", "simulated", "measured"]
+    assert [part.overlay for part in found] == [None, None, "slow", None]
+    assert [part.apart for part in found] == [
+        f"measured, {real['program']['runtime']}",
+        "simulated, sim, mi250x",
+        "simulated, sim, mi250x, slow",
+        "measured, cuda",
+    ]
+
+
+def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_folder):
+    names = ("measured", "twin", "lost")
+    factories.session(results_folder, [factories.case(name) for name in names])
+    factories.write(factories.case_folder(results_folder, "measured") / "result.json")
+    twin = factories.simulated_document()
+    factories.write(factories.case_folder(results_folder, "twin") / "result.json", twin)
+    folder = ResultsFolder(results_folder)
+    found = observe(folder.latest(), folder.entries(folder.latest()))
+    assert [(part.where, part.kind) for part in found] == [
+        ("local:host", "measured"),
+        ("local:host", "simulated"),
+    ]
+    assert [part.apart for part in found] == ["measured", "simulated"]
+    assert [[case.name for case in part.cases] for part in found] == [
+        ["measured", "lost"],
+        ["twin"],
+    ]
+
+
+def test_nothing_but_a_document_that_can_not_be_read_is_a_partition_without_points():
+    (found,) = observe(None, [Entry(None, None, None, None)])
+    assert (found.documents, found.points, len(found.entries)) == ((), (), 1)
+
+
+def test_points_of_one_or_of_several_experiments_are_in_the_order_of_the_series():
+    series = [
+        factories.series([float(index)], experiment=f"E{1 + index % 3}") for index in range(1, 7)
+    ]
+    found = observed(factories.document(series=series))
+    assert [point.median for point in found.select(experiment="E2")] == [1.0, 4.0]
+    assert [point.median for point in found.select(experiment={"E2", "E3"})] == [1.0, 2.0, 4.0, 5.0]
+    assert found.select(experiment="E9") == [] and len(found.select(role="single")) == 6

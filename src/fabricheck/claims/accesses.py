@@ -5,7 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 
 from fabricheck.claims import needs
-from fabricheck.claims.between import DUAL, QUAD, SINGLE, accesses, middle_number, of_classes, span
+from fabricheck.claims.between import (
+    DUAL,
+    QUAD,
+    SINGLE,
+    accesses,
+    count,
+    middle_number,
+    of_classes,
+    span,
+)
 from fabricheck.claims.judging import high, low, middle
 from fabricheck.claims.model import Claim, Finding, computed, verdict
 from fabricheck.claims.published import value
@@ -33,7 +42,10 @@ def _three_tiers(observed: Observed) -> Finding:
         min(low(one) for one in wider) >= NEXT_TIER * max(high(one) for one in narrower)
         for narrower, wider in pairwise(tiers)
     )
-    spans = [f"{kind.name} {span(tier)}" for kind, tier in zip(_CLASSES, tiers, strict=True)]
+    spans = [
+        f"{kind.name} {span(tier)} ({count(tier)})"
+        for kind, tier in zip(_CLASSES, tiers, strict=True)
+    ]
     return verdict(
         holds,
         f"Copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
@@ -53,8 +65,8 @@ def _part_of_peak(observed: Observed) -> Finding:
         both_ways = 2 * node.peer_peak_gbs(*(tier[0].pair or (0, 0)))
         part = 100 * middle(tier) / both_ways
         holds &= least - POINTS <= part <= most + POINTS
-        texts.append(f"{part:.1f} % of {both_ways:g} GB/s over {kind.name} links")
-        numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", tier[0]))
+        texts.append(f"{part:.1f} % of {both_ways:g} GB/s over {kind.name} links ({count(tier)})")
+        numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", *tier))
     return verdict(
         holds,
         f"Copies by kernel reach {', '.join(texts)}; published are {least:g} to {most:g} %.",
@@ -68,10 +80,10 @@ def _quad_above_dual(observed: Observed) -> Finding:
     return verdict(
         ratio >= NEXT_TIER,
         f"By kernel a quad link gives {middle(quad):.1f} GB/s and a dual one {middle(dual):.1f}, "
-        f"{ratio:.2f} times as much.",
+        f"{ratio:.2f} times as much, medians of {count(quad)} and {len(dual)}.",
         middle_number("quad links, median", quad),
         middle_number("dual links, median", dual),
-        computed("quad over dual", ratio, "ratio", quad[0]),
+        computed("quad over dual", ratio, "ratio", *quad, *dual),
     )
 
 

@@ -41,7 +41,7 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Point]:
     found = observed.select(experiment="E7", operation="engine", role="single")
     chosen = [point for point in found if by_engine(point) == engine]
     what = "copies by engine" if engine else "copies with the engines off"
-    return by_pair(needs.some(chosen, f"{what} between devices", "E7"))
+    return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
 
 
 def latencies(observed: Observed) -> dict[Pair, Point]:
@@ -60,7 +60,7 @@ def accesses(observed: Observed, operation: str) -> dict[Pair, Point]:
     :raises NotTestable: when there is none of it.
     """
     found = observed.select(experiment="E8", operation=operation, role="single")
-    return by_pair(needs.some(found, f"{operation} of a peer's memory by kernel", "E8"))
+    return by_pair(needs.large(found, f"{operation} of a peer's memory by kernel", "E8"))
 
 
 def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> Points:
@@ -111,7 +111,7 @@ def middle_number(what: str, points: Sequence[Point]) -> Number:
     """Return the median of some series; of a single one with its interval."""
     if len(points) == 1:
         return number(what, points[0])
-    return computed(what, middle(points), points[0].unit, points[0])
+    return computed(what, middle(points), points[0].unit, *points)
 
 
 def within(point: Point, least: float, most: float) -> bool:
@@ -134,3 +134,8 @@ def span(points: Sequence[Point]) -> str:
     """Return the least and the greatest median, with their unit."""
     medians = [point.median for point in points]
     return f"{min(medians):.1f} to {max(medians):.1f} {points[0].unit}"
+
+
+def count(points: Sequence[Point]) -> str:
+    """Return how many ordered pairs some series are of, as "1 ordered pair"."""
+    return f"{len(points)} ordered pair{'' if len(points) == 1 else 's'}"

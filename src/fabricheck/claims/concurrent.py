@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from fabricheck.claims import needs
 from fabricheck.claims.judging import ratio_near
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
@@ -16,8 +18,8 @@ WORDS = f"{100 * TOLERANCE:.0f} % either way, noise counting for it"
 REASON = "the document's words, without a printed number, leave about a tenth"
 
 
-def total(observed: Observed, node: NodeModel, name: str) -> Point:
-    """Return STREAM copy between host arrays by a set of devices at once, all their bytes.
+def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Point]:
+    """Return by size STREAM copy between host arrays by a set of devices at once, all their bytes.
 
     :param name: of the set, as the node model has it.
     :raises NotTestable: when the session has none of it.
@@ -32,18 +34,21 @@ def total(observed: Observed, node: NodeModel, name: str) -> Point:
         role="single" if len(members) == 1 else "sum",
     )
     listed = ", ".join(map(str, members))
-    needs.some(found, f"STREAM copy of host memory by the device(s) {listed} at once", "E5")
-    return max(found, key=lambda point: point.bytes)
+    what = f"STREAM copy of host memory by the device(s) {listed} at once"
+    return {point.bytes: point for point in needs.large(found, what, "E5")}
 
 
 def _scales(observed: Observed, steps: dict[str, tuple[str, str]]) -> Finding:
     """Judge ratios of sets: by record the set and the one that it is compared with."""
     node = needs.own_domains(observed)
-    points: dict[str, Point] = {}
+    by_size = {name: totals(observed, node, name) for name in dict.fromkeys(chain(*steps.values()))}
+    sizes = set.intersection(*(set(found) for found in by_size.values()))
+    if not sizes:
+        raise NotTestable("the session has no size in common of these sets of devices (E5)")
+    points = {name: found[max(sizes)] for name, found in by_size.items()}
     said, holds, ratios = [], True, []
     for record, (large, small) in steps.items():
-        one, other = total(observed, node, large), total(observed, node, small)
-        points |= {large: one, small: other}
+        one, other = points[large], points[small]
         ratio = one.median / other.median
         holds &= ratio_near(one, other, value(record), TOLERANCE)
         many, few = len(one.devices), len(other.devices)

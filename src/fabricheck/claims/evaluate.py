@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from fabricheck.claims.model import NOT_TESTABLE, Claim, Finding, NotTestable, Number, Verdict
 from fabricheck.claims.published import number
+from fabricheck.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed
 
@@ -17,10 +19,25 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
         try:
             published = tuple(number(record) for record in claim.records)
             finding = claim.judge(observed)
-        except NotTestable as lacking:
+        except (NotTestable, FabricheckError) as lacking:
+            # Such as results of a device that the node model does not have.
             finding = Finding(NOT_TESTABLE, str(lacking))
+        left_out = _left_out(claim, observed)
+        if left_out:
+            finding = replace(finding, because=f"{finding.because.rstrip('.')}. {left_out}")
         fitted = tuple(_fitted(claim, observed.node)) if observed.simulated else ()
         yield Verdict(claim, observed.where, observed.kind, finding, fitted, published)
+
+
+def _left_out(claim: Claim, observed: Observed) -> str:
+    """Return what else a sentence has to say where wrong data are left out; E12 judges them."""
+    names = [one for one in claim.experiments if one != "E12" and observed.left_out.get(one)]
+    if not names:
+        return ""
+    count = sum(observed.left_out[one] for one in names)
+    return (
+        f"Left out for wrong data or a fault made on purpose: {count} series ({', '.join(names)})."
+    )
 
 
 def _fitted(claim: Claim, node: NodeModel | None) -> Iterator[str]:

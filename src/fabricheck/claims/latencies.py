@@ -92,7 +92,7 @@ def _range(observed: Observed) -> Finding:
         f"{most:g}.",
         number(f"least, {named([first])}", first),
         number(f"greatest, {named([last])}", last),
-        computed("greatest over least", last.median / first.median, "ratio", first),
+        computed("greatest over least", last.median / first.median, "ratio", first, last),
     )
 
 

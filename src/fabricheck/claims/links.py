@@ -18,7 +18,7 @@ TABLE = {
 #: Devices of that machine.
 DEVICES = 8
 
-_OWN = "the simulated node's links are those of the node model"
+_OWN = "its links are those of the node model"
 
 
 def as_modelled(observed: Observed) -> None:

@@ -22,6 +22,8 @@ FIGURE_START = 4000
 #: As for the other parts of the host link.
 LINK_POINTS = host.LINK_POINTS
 
+_WORDS = {"zero-copy": "zero-copy access", "page-migration": "page migration"}
+
 
 def reads(observed: Observed, movement: str) -> list[Point]:
     """Return what kernels read of managed memory that lies on the host.
@@ -31,12 +33,12 @@ def reads(observed: Observed, movement: str) -> list[Point]:
     found = observed.select(
         experiment="E3", operation="read", engine="kernel", memory="managed", movement=movement
     )
-    words = {"zero-copy": "zero-copy access", "page-migration": "page migration"}
-    return list(needs.some(found, f"{words[movement]} by kernels", "E3"))
+    return list(needs.some(found, f"{_WORDS[movement]} by kernels", "E3"))
 
 
 def _by_device(observed: Observed, movement: str) -> dict[int | None, Point]:
-    return dict(largest(reads(observed, movement), lambda point: point.device))
+    found = needs.large(reads(observed, movement), f"{_WORDS[movement]} by kernels", "E3")
+    return dict(largest(found, lambda point: point.device))
 
 
 def _beats(
@@ -128,8 +130,9 @@ def _zero_copy_part(observed: Observed) -> Finding:
     return verdict(
         abs(part - wanted) <= LINK_POINTS,
         f"Zero-copy reaches {rate:.2f} GB/s, {part:.1f} % of the host link's peak, the median of "
-        f"{len(points)} device(s); published are {wanted:.1f} %.",
-        computed("of the host link's peak", part, "percent", next(iter(points.values()))),
+        f"{len(points)} device(s); published are {value('paper-h2d-managed-zerocopy'):g} of "
+        f"{value('paper-cpugpu-uni'):g} GB/s, {wanted:.1f} %.",
+        computed("of the host link's peak", part, "percent", *points.values()),
         *(number(f"zero-copy, device {device}", point) for device, point in points.items()),
     )
 

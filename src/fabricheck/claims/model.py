@@ -119,9 +119,10 @@ def number(what: str, point: Point) -> Number:
     )
 
 
-def computed(what: str, value: float, unit: str, of: Point) -> Number:
-    """Return a number made of several medians; ``of`` is one of their series."""
-    return Number(what, value, unit, of.clock, computed=True)
+def computed(what: str, value: float, unit: str, *of: Point) -> Number:
+    """Return a number made of several medians; ``of`` are their series."""
+    noisy = any(point.series["noisy"] for point in of)
+    return Number(what, value, unit, of[0].clock, computed=True, noisy=noisy)
 
 
 def verdict(holds: bool, because: str, *numbers: Number) -> Finding:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fabricheck.claims.judging import size_of
 from fabricheck.claims.model import NotTestable
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed, Point
+
+#: The least size of which a document states a rate, AMD's lab notes: of less the start counts.
+LARGE = 16 << 20
 
 
 def devices(observed: Observed) -> None:
@@ -49,6 +53,22 @@ def some(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]
     if not points:
         raise NotTestable(f"the session has no {what} ({experiment})")
     return points
+
+
+def large(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]:
+    """Ask for points of at least `LARGE`, and return these.
+
+    :param what: as of `some`.
+    """
+    some(points, what, experiment)
+    found = [point for point in points if point.bytes >= LARGE]
+    if not found:
+        most = size_of(max(point.bytes for point in points))
+        raise NotTestable(
+            f"the session has {what} of {most} at most, and a rate takes {size_of(LARGE)} "
+            f"({experiment})"
+        )
+    return found
 
 
 def own_domains(observed: Observed) -> NodeModel:

@@ -26,13 +26,18 @@ def _far_and_near(
 ) -> list[tuple[Ends, Point, Point]]:
     """Return of each device and far domain its copies, and those with its own domain.
 
-    Both of the largest size that both have.
+    Both of the largest size that both have, of 16 MiB at least.
     """
     cells: dict[Ends, dict[int, Point]] = {}
     for point in observed.select(
-        experiment={"E2", "E4"}, operation=operation, memory=memory, role=role, unit="GB/s"
+        experiment={"E2", "E4"},
+        operation=operation,
+        memory=memory,
+        role=role,
+        unit="GB/s",
+        engines=True,
     ):
-        if point.devices and point.domain is not None:
+        if point.devices and point.domain is not None and point.bytes >= needs.LARGE:
             cells.setdefault((point.devices[0], point.domain), {}).setdefault(point.bytes, point)
     found = []
     for (device, domain), far in sorted(cells.items()):
@@ -107,8 +112,8 @@ def _two_sockets(observed: Observed) -> Finding:
         holds,
         f"Both directions together move {here:.1f} GB/s with the near socket's memory and "
         f"{there:.1f} with the far one's, means; published are {wanted[0]:.1f}, {wanted[1]:.1f}.",
-        computed("both directions, near, mean", here, "GB/s", pairs[0][1]),
-        computed("both directions, far, mean", there, "GB/s", pairs[0][1]),
+        computed("both directions, near, mean", here, "GB/s", *near.values()),
+        computed("both directions, far, mean", there, "GB/s", *far.values()),
         *(number(f"both directions, device {device}, near", one) for device, one in near.items()),
         *(number(f"both directions, device {ends[0]}, far", one) for ends, one in far.items()),
     )
@@ -137,7 +142,8 @@ CLAIMS = (
         judge=_pageable_anywhere,
         experiments=("E2", "E4"),
         records=("epicure-lumi-single-full", "epicure-lumi-single-gpu4"),
-        built_in="host memory is reached alike whatever domain it is on",
+        built_in="host memory is reached alike whatever domain it is on; far pageable memory takes "
+        "more of what several ranks share, and no more of what one has",
     ),
     Claim(
         id="far-domain-small-loss",

@@ -77,15 +77,16 @@ def _right_above_wrong_mean(observed: Observed) -> Finding:
     right, wrong = _both(observed, "right", "in_order")
     ratio = mean(right.values()) / mean(wrong.values())
     wanted = value("epicure-lumi-multi8-correct-mean") / value("epicure-lumi-multi8-incorrect-mean")
-    some = right[0]
     return verdict(
         abs(ratio / wanted - 1) <= MARGIN,
         f"Ranks near their devices get {mean(right.values()):.2f} GB/s, with cores in order "
         f"{mean(wrong.values()):.2f}, means over {len(right)} ranks: {ratio:.2f} times as much; "
         f"published are {wanted:.2f}.",
-        computed("right over wrong, of the means", ratio, "ratio", some),
-        computed("right, mean of the ranks", mean(right.values()), "GB/s", some),
-        computed("wrong, mean of the ranks", mean(wrong.values()), "GB/s", some),
+        computed(
+            "right over wrong, of the means", ratio, "ratio", *right.values(), *wrong.values()
+        ),
+        computed("right, mean of the ranks", mean(right.values()), "GB/s", *right.values()),
+        computed("wrong, mean of the ranks", mean(wrong.values()), "GB/s", *wrong.values()),
     )
 
 
@@ -117,18 +118,19 @@ def _eight_below_one(observed: Observed) -> Finding:
         abs(part / wanted - 1) <= MARGIN,
         f"{len(right)} ranks near their devices get {rate:.2f} GB/s each, the mean, and one device "
         f"alone {alone[0]:.2f}: {part:.0f} %; published are {wanted:.0f} %.",
-        computed("right, mean of the ranks", rate, "GB/s", right[0]),
-        computed("one device alone, there and back", alone[0], "GB/s", alone[1]),
+        computed("right, mean of the ranks", rate, "GB/s", *right.values()),
+        computed("one device alone, there and back", alone[0], "GB/s", *alone[1]),
     )
 
 
-def _alone(observed: Observed) -> tuple[float, Point]:
-    """Return the median device's copy there and back alone, near its memory, and one series."""
+def _alone(observed: Observed) -> tuple[float, list[Point]]:
+    """Return the median device's copy there and back alone, near its memory, and the series."""
     to, back = (host.by_device(observed, operation, "pageable") for operation in ("h2d", "d2h"))
-    rates = [host.there_and_back(to[device], back[device]) for device in to if device in back]
-    if not rates:
+    both = [(to[device], back[device]) for device in to if device in back]
+    if not both:
         raise NotTestable("no device has copies of pageable memory in both directions (E2)")
-    return statistics.median(rates), next(iter(to.values()))
+    rates = [host.there_and_back(*pair) for pair in both]
+    return statistics.median(rates), [point for pair in both for point in pair]
 
 
 def _half_right_as_one(observed: Observed) -> Finding:
@@ -139,7 +141,7 @@ def _half_right_as_one(observed: Observed) -> Finding:
         abs(away.median / alone[0] - 1) <= EQUAL,
         f"A rank for each package, near it, gets {mean(half.values()):.2f} GB/s, the mean, and one "
         f"device alone {alone[0]:.2f}; the rank farthest from that has {away.median:.2f}.",
-        computed("one device alone, there and back", alone[0], "GB/s", alone[1]),
+        computed("one device alone, there and back", alone[0], "GB/s", *alone[1]),
         *_numbers("half, right", half),
     )
 
@@ -171,7 +173,7 @@ def _half_wrong_loss(observed: Observed) -> Finding:
         bool(losing) and abs(loss - wanted) <= 100 * SOME_LOSS,
         f"The rank that loses most with its memory on another package's domain loses {loss:.1f} %; "
         f"published are {wanted:.1f} %.",
-        computed("largest loss of a rank", loss, "percent", right[0]),
+        computed("largest loss of a rank", loss, "percent", *right.values(), *wrong.values()),
         *_numbers("half, right", right),
         *_numbers("half, wrong", wrong),
     )
@@ -196,7 +198,7 @@ def _share_loses(placement: str) -> Callable[[Observed], Finding]:
             f"Ranks in the placement {placement} get {mean(shared.values()):.2f} GB/s, the "
             f"mean, {drop:.0f} % less than {rate:.2f} near a device each; the best of them gets "
             f"{best.median:.2f}.",
-            computed("right, mean of the ranks", rate, "GB/s", right[0]),
+            computed("right, mean of the ranks", rate, "GB/s", *right.values()),
             *_numbers(placement, shared),
         )
 
@@ -212,7 +214,7 @@ def _spread_over_domains(observed: Observed) -> Finding:
         abs(ratio / wanted - 1) <= MARGIN,
         f"Ranks spread over both domains get {mean(spread.values()):.2f} GB/s, all on the near one "
         f"{mean(near.values()):.2f}, means: {ratio:.2f} times as much; published are {wanted:.2f}.",
-        computed("spread over near, of the means", ratio, "ratio", near[0]),
+        computed("spread over near, of the means", ratio, "ratio", *near.values()),
         *_numbers("near", near),
         *_numbers("spread", spread),
     )
@@ -227,7 +229,7 @@ def _near_or_far(observed: Observed) -> Finding:
         f"Ranks all on the far domain get {mean(far.values()):.2f} GB/s and on the near one "
         f"{mean(near.values()):.2f}, means; published are {_mean_of(FAR):.2f} and "
         f"{_mean_of(NEAR):.2f}.",
-        computed("far over near, of the means", ratio, "ratio", near[0]),
+        computed("far over near, of the means", ratio, "ratio", *near.values()),
         *_numbers("near", near),
         *_numbers("far", far),
     )

@@ -52,7 +52,6 @@ CLAIMS = (
         "that crashes in it has it, is named and not judged",
         judge=_right_data,
         experiments=("E12",),
-        built_in="the simulated MPI moves data within one process, which says nothing of another "
-        "MPI",
+        built_in="its MPI moves data within one process, which says nothing of another MPI",
     ),
 )

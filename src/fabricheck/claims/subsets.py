@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 from fabricheck.claims import needs
-from fabricheck.claims.between import accesses, every_pair
+from fabricheck.claims.between import Points, accesses, every_pair
 from fabricheck.claims.links import DEVICES, as_modelled
 from fabricheck.claims.model import Claim, Finding, NotTestable, Number, computed, verdict
 from fabricheck.node import NodeModel, best_subsets
 from fabricheck.node.subsets import mean_between
-from fabricheck.observed import Observed
+from fabricheck.observed import Observed, Point
 
 #: The sets that the page names, and whether it names all that are as good.
 NAMED = (
@@ -26,6 +28,10 @@ def _eight(observed: Observed) -> NodeModel:
     if len(node.devices) != DEVICES:
         raise NotTestable(f"it is of {DEVICES} devices, and {node.name} has {len(node.devices)}")
     return node
+
+
+def _inside(points: Points, devices: tuple[int, ...]) -> list[Point]:
+    return [points[pair] for pair in permutations(devices, 2)]
 
 
 def _text(devices: tuple[int, ...]) -> str:
@@ -54,7 +60,6 @@ def _measured(observed: Observed) -> Finding:
     found = every_pair(node, accesses(observed, "write"), "writes by kernel", "E8")
     count = len(node.devices)
     rates = [[0.0 if a == b else found[a, b].median for b in range(count)] for a in range(count)]
-    like = found[0, 1]
     holds, texts, numbers = True, [], []
     for named, _ in NAMED:
         best = best_subsets(rates, len(named[0]), node.name)[0]
@@ -63,9 +68,13 @@ def _measured(observed: Observed) -> Finding:
             mean = mean_between(rates, chosen)
             holds &= mean >= most * (1 - ALIKE)
             texts.append(f"{_text(chosen)} {mean:.1f}")
-            numbers.append(computed(f"{_text(chosen)}, mean", mean, "GB/s", like))
+            numbers.append(
+                computed(f"{_text(chosen)}, mean", mean, "GB/s", *_inside(found, chosen))
+            )
         texts[-1] += f" (best: {_text(best)} {most:.1f})"
-        numbers.append(computed(f"{_text(best)}, the best measured, mean", most, "GB/s", like))
+        numbers.append(
+            computed(f"{_text(best)}, the best measured, mean", most, "GB/s", *_inside(found, best))
+        )
     return verdict(
         holds,
         f"Means of writes by kernel between two devices of a set, in GB/s: {', '.join(texts)}.",
@@ -89,7 +98,7 @@ CLAIMS = (
         "other sets",
         judge=_predicted,
         experiments=("E13", "E14"),
-        built_in="the simulated node's links are those of the node model",
+        built_in="its links are those of the node model",
     ),
     Claim(
         id="best-sets-measured",
@@ -101,6 +110,6 @@ CLAIMS = (
         "nodes with other links have other sets",
         judge=_measured,
         experiments=("E8", "E14"),
-        built_in="the simulated node's bandwidths are those of the links that predict the sets",
+        built_in="its bandwidths are those of the links that predict the sets",
     ),
 )

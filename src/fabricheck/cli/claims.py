@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -16,7 +16,6 @@ from fabricheck.cli.results import AsJson, choose
 from fabricheck.documents import documents
 from fabricheck.errors import NotFoundError
 from fabricheck.observed import Observed, observe
-from fabricheck.results.folder import Entry
 
 #: The sentence has what is left of a line.
 COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11, None)
@@ -49,8 +48,8 @@ def claims(
     heading, entries = choose(what)
     found = [
         (observed, list(evaluate(CLAIMS, observed)))
-        for group in _groups(entries)
-        for observed in observe(None, group)
+        for observed in observe(None, entries)
+        if observed.documents or observed.cases
     ]
     problems = [entry.problem for entry in entries if entry.problem is not None]
     if as_json:
@@ -71,7 +70,11 @@ def claims(
 
 def _show_rules(as_json: bool) -> None:
     if as_json:
-        output.write_json({"claims": [_claim(one) for one in CLAIMS]})
+        listed = [
+            {**_claim(one), "rests_on": list(one.rests_on), "built_in": one.built_in}
+            for one in CLAIMS
+        ]
+        output.write_json({"claims": listed})
         return
     table = output.table("Claim", "Of", "Reproduced when")
     for column, width in zip(table.columns, (WIDTHS[0], WIDTHS[1], None), strict=True):
@@ -84,24 +87,6 @@ def _show_rules(as_json: bool) -> None:
 
 def _place(claim: Claim) -> str:
     return f"{documents()[claim.document].short}, {claim.where}"
-
-
-def _groups(entries: list[Entry]) -> list[list[Entry]]:
-    """Return those of a session together; others by what they ran on, so that no two kinds mix."""
-    groups: dict[Any, list[Entry]] = {}
-    for entry in entries:
-        if entry.case is not None:
-            key: Any = None
-        elif entry.document is None:
-            continue
-        else:
-            document = entry.document
-            node: Mapping[str, Any] = document.get("node") or {}
-            overlay: Mapping[str, Any] = node.get("overlay") or {}
-            runtime = document["program"]["runtime"]
-            key = (document["clock"], runtime, node.get("name"), overlay.get("name"))
-        groups.setdefault(key, []).append(entry)
-    return list(groups.values())
 
 
 def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
@@ -125,7 +110,13 @@ def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
 def _name(observed: Observed) -> str:
     node = f", node {observed.node.name}" if observed.node else ""
     overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
-    return f"{observed.where or 'documents of no session'}, {observed.kind}{node}{overlay}"
+    # Those of no session can be of several runtimes, each by itself.
+    where = observed.where or f"documents of no session ({', '.join(sorted(observed.runtimes))})"
+    return f"{where}, {_kind(observed)}{node}{overlay}"
+
+
+def _kind(observed: Observed) -> str:
+    return observed.kind if observed.documents else "no results"
 
 
 def _outcome(one: Verdict) -> str:
@@ -164,7 +155,7 @@ def _count(observed: Observed, verdicts: list[Verdict]) -> str:
         else ""
     )
     return (
-        f"{len(verdicts)} claims, {observed.kind}: {count[REPRODUCED]} reproduced{no_evidence}, "
+        f"{len(verdicts)} claims, {_kind(observed)}: {count[REPRODUCED]} reproduced{no_evidence}, "
         f"{count[REFUTED]} not reproduced, {count[NOT_TESTABLE]} not testable here."
     )
 
@@ -186,6 +177,7 @@ def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
     return {
         "partition": observed.where,
         "kind": one.kind,
+        "runtimes": sorted(observed.runtimes),
         "node": observed.node.name if observed.node else None,
         "overlay": observed.overlay,
         **_claim(one.claim),

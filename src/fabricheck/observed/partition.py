@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,17 +25,19 @@ _PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What a session has of one partition.
+    """What a session has of one partition: all measured, or all simulated.
 
     where: ``system:partition``; empty for documents outside of any session.
     cases: its cases, those without a document too. entries: their documents, or what is wrong.
     node: the healthy node model of the partition; None where it has none, or it can not be read.
+    apart: what tells it from others of the same ``where``, in words; empty where it is alone.
     """
 
     where: str
     cases: tuple[Case, ...]
     entries: tuple[Entry, ...]
     node: NodeModel | None
+    apart: str = ""
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:
@@ -44,17 +47,37 @@ class Observed:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """All series whose data was right, of runs without a fault made on purpose."""
-        every = (
+        return tuple(point for point in self._every if point.right)
+
+    @cached_property
+    def left_out(self) -> Mapping[str, int]:
+        """By experiment how many series are no points, for wrong data or a fault on purpose."""
+        return Counter(point.experiment for point in self._every if not point.right)
+
+    @cached_property
+    def _every(self) -> tuple[Point, ...]:
+        return tuple(
             Point(entry.case.name if entry.case else "", entry.document, series)
             for entry in self.entries
             if entry.document is not None
             for series in entry.document["series"]
         )
-        return tuple(point for point in every if point.right)
+
+    @cached_property
+    def _by_experiment(self) -> Mapping[str, Sequence[Point]]:
+        found: dict[str, list[Point]] = {}
+        for point in self.points:
+            found.setdefault(point.experiment, []).append(point)
+        return found
 
     def select(self, **fields: Any) -> list[Point]:
         """Return the points with these values of their properties (`fabricheck.observed.point`)."""
-        return chosen(self.points, **fields)
+        # Nearly all ask for one experiment, and there are thousands of points.
+        match fields.get("experiment"):
+            case str(experiment):
+                return chosen(self._by_experiment.get(experiment, ()), **fields)
+            case _:
+                return chosen(self.points, **fields)
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -82,7 +105,10 @@ class Observed:
 
 
 def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]:
-    """Return the partitions of a session in the order of its cases.
+    """Return the partitions of a session in the order of its cases, then other documents.
+
+    What was measured never stands together with what was simulated; documents outside of a session
+    stand together only where their runtime, node and overlay are the same, too.
 
     :param session: None for documents outside of one.
     :param entries: its documents, as `ResultsFolder.entries` gives them.
@@ -93,11 +119,52 @@ def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]
         names[""] = None
     found = []
     for where in names:
-        own = tuple(one for one in entries if (one.case.where if one.case else "") == where)
-        documents = [one.document for one in own if one.document is not None]
-        here = tuple(case for case in cases if case.where == where)
-        found.append(Observed(where, here, own, node_of(where, documents)))
+        here = [case for case in cases if case.where == where]
+        own = [one for one in entries if (one.case.where if one.case else "") == where]
+        groups = _alike(own)
+        # Cases without a document are with the first.
+        elsewhere = {id(one.case) for group in groups[1:] for one in group}
+        for index, group in enumerate(groups):
+            theirs = {id(one.case) for one in group}
+            held = (
+                case
+                for case in here
+                if id(case) in theirs or (not index and id(case) not in elsewhere)
+            )
+            documents = [one.document for one in group if one.document is not None]
+            node = node_of(where, documents)
+            apart = _words(documents[0], not where) if len(groups) > 1 else ""
+            found.append(Observed(where, tuple(held), tuple(group), node, apart))
     return found
+
+
+def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """Return entries by what their documents are of; those that can not be read with the first."""
+    groups: dict[tuple[str | None, ...], list[Entry]] = {}
+    for entry in entries:
+        if entry.document is not None:
+            groups.setdefault(_what_of(entry.document, entry.case is None), []).append(entry)
+    unread = [entry for entry in entries if entry.document is None]
+    if not groups or not unread:
+        return list(groups.values()) or [unread]
+    first, *others = groups.values()
+    kept = {id(entry) for entry in (*first, *unread)}
+    return [[entry for entry in entries if id(entry) in kept], *others]
+
+
+def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
+    """Return what has to be the same for documents to stand together.
+
+    :param alone: whether no partition says what it ran on.
+    """
+    node: Mapping[str, Any] = document.get("node") or {}
+    overlay: Mapping[str, Any] = node.get("overlay") or {}
+    ran_on = (document["program"]["runtime"], node.get("name"), overlay.get("name"))
+    return (document["clock"], *(ran_on if alone else ()))
+
+
+def _words(document: ResultDocument, alone: bool) -> str:
+    return ", ".join(word for word in _what_of(document, alone) if word)
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from fabricheck.results.beside import ENGINES
 from fabricheck.results.model import Clock, Place, ResultDocument, Series
 
-#: Two devices, of a transfer the one that works and its peer, or the ranks' devices in order.
+#: Two devices: where data of a transfer comes from and where it goes, or the ranks' in order. Of a
+#: kernel's copy within a peer's memory the one that works and its peer.
 Pair = tuple[int, int]
 
 Key = TypeVar("Key", bound=Hashable)

@@ -60,7 +60,8 @@ class Part:
     @property
     def name(self) -> str:
         """The partition, in headings."""
-        return self.observed.where or NOWHERE
+        apart = f" ({self.observed.apart})" if self.observed.apart else ""
+        return f"{self.observed.where or NOWHERE}{apart}"
 
     @property
     def kind(self) -> str:
@@ -122,7 +123,7 @@ def of(gathered: Gathered) -> Contents:
 def _parts(observed: Sequence[Observed]) -> Iterator[Part]:
     taken: set[str] = set()
     for one in observed:
-        name = slug(one.where or NOWHERE) or "partition"
+        name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
         while name in taken:
             name += "-x"
         taken.add(name)
