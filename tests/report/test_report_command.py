@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from fabricheck.report import figures
 from full_disk import files_of_at_most
 
 pytestmark = pytest.mark.usefixtures("one_figure")
@@ -115,6 +116,17 @@ def test_a_full_disk_leaves_the_page_of_before(two_partitions):
     assert result.exit_code == 3 and "can not be written" in result.output
     assert page.read_text() == before.replace("fabricheck", "before")
     assert not list(page.parent.rglob("*.partial"))
+
+
+def test_figures_of_an_earlier_report_go_and_other_files_stay(two_partitions, monkeypatch):
+    page, _ = shown(run())
+    folder = page.parent / "figures"
+    kept = folder / "kept-by-hand.csv"
+    kept.write_text("mine")
+    assert (folder / "local-host-stream-curves.svg").is_file()
+    monkeypatch.setattr(figures, "SECTIONS", {})
+    shown(run())
+    assert list(folder.iterdir()) == [kept]
 
 
 def test_a_place_that_can_not_be_written_is_told(two_partitions, tmp_path):
