@@ -8,7 +8,7 @@ from report_sessions import judged, write
 
 import factories
 from fabricheck.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
-from fabricheck.report import environment, gather, judged_claims, page
+from fabricheck.report import contents, environment, gather, judged_claims, page
 
 
 def claim(name, outcome, built_in=None):
@@ -33,7 +33,7 @@ def claims(monkeypatch):
 
 
 def shown(what="latest"):
-    found = Page(page.files(gather.gather(what))["index.html"])
+    found = Page(page.files(contents.of(gather.gather(what)))["index.html"])
     assert list(faults(found)) == []
     return found
 

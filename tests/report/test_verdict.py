@@ -36,6 +36,29 @@ def test_what_passed_is_told_in_numbers(results_folder):
     )
 
 
+def test_what_a_pass_does_not_rest_on_is_told(results_folder):
+    free = {"local:host:b": judged(11.0, 0, None, None)}
+    cases = [
+        factories.case(perfvalues={"local:host:a": judged(10.0)} | free),
+        factories.case("other", result="skip"),
+    ]
+    found = of(results_folder, cases, {"stream_local": factories.document()})
+    judged_ones, skipped, absent = found.reservations
+    assert judged_ones.startswith("1 of 2 metrics have a limit; the others are recorded")
+    assert skipped == "1 of 2 checks was skipped."
+    assert absent.startswith(f"{len(found.absent)} checks that the site expects")
+
+
+@pytest.mark.parametrize("lower", [None, -0.1])
+def test_nothing_judged_is_told_beside_pass(results_folder, lower):
+    values = {"local:host:a": judged(10.0, 10.0, lower)}
+    found = of(
+        results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
+    )
+    said = "None of 1 metric has a limit: nothing judges whether it is fast."
+    assert found.word == "PASS" and (said in found.reservations) == (lower is None)
+
+
 def test_a_check_that_failed_fails_with_its_sentence(results_folder):
     bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis slow", fail_phase="sanity")
     found = of(results_folder, [factories.case(), bad], {"stream_local": factories.document()})

@@ -31,7 +31,7 @@ def report(
     """
     # The libraries that draw take a second to import, and no other command needs them.
     try:
-        from fabricheck.report import gather, page, writing
+        from fabricheck.report import contents, gather, page, writing
     except ModuleNotFoundError as missing:
         raise NotFoundError(
             f"The report needs the Python package {missing.name}, which is not installed here (a "
@@ -39,9 +39,11 @@ def report(
         ) from None
 
     gathered = gather.gather(what)
-    written = writing.write(output or gathered.outputs, page.files(gathered))
-    for problem in (*gathered.problems, *gathered.notes):
+    found = contents.of(gathered)
+    written = writing.write(output or gathered.outputs, page.files(found))
+    problems = (*gathered.problems, *found.undrawn)
+    for problem in (*problems, *gathered.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")
-    if gathered.problems:
+    if problems:
         raise typer.Exit(InvalidInputError.exit_code)
