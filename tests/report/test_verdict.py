@@ -67,6 +67,21 @@ def test_a_check_that_failed_fails_with_its_sentence(results_folder):
     assert "1 of 2 checks passed" in found.says
 
 
+def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(results_folder):
+    told = [
+        f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s, "
+        "and at least 140.6 GB/s is required (reference 148 GB/s)."
+        for name in ("write_quad", "copy_quad")
+    ]
+    raw = "failed to meet reference(s): write_quad=75.21883591259943 GB/s (l=140.6, u=inf)"
+    reason = " ".join([raw, *told])
+    bad = factories.case("bad", result="fail", fail_reason=reason, fail_phase="performance")
+    found = of(results_folder, [bad], {})
+    assert found.failures[0].sentences == told
+    assert verdict.Failure("bad", "performance", raw).sentences == [raw]
+    assert verdict.Failure("bad", "sanity", reason).sentences == [reason]
+
+
 def test_wrong_data_fails_where_no_check_says_it(results_folder):
     series = factories.series(verification=factories.mismatched())
     bad = factories.document(outcome=WRONG, series=[series])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,14 +18,26 @@ Word = Literal["PASS", "FAIL", "INCOMPLETE"]
 #: Outcomes of a program that are a verdict on the node, also without ReFrame.
 FAILED = frozenset({"wrong-data", "runtime-error", "too-noisy"})
 
+#: What a check says of a metric that missed its reference.
+_METRIC = re.compile(r"Metric \w+: .*?is required.*?\.(?= Metric |$)")
+
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed: the check, ReFrame's phase, its sentence, and the attempt where several were."""
+    """What failed: the check, ReFrame's phase, and why."""
 
     check: str
     phase: str
     because: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """Why, a sentence for each metric where metrics were missed.
+
+        ReFrame says all of them before, without places and with sixteen digits: that is left out.
+        """
+        found = _METRIC.findall(self.because)
+        return found if self.phase == "performance" and found else [self.because]
 
 
 @dataclass(frozen=True)
