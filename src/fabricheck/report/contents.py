@@ -26,6 +26,7 @@ from fabricheck.report.drawing import inline
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import sections
 from fabricheck.report.figures import undrawn as sentence
+from fabricheck.report.figures.rows import own
 from fabricheck.report.gather import Gathered, slug
 
 #: How a page calls the documents that no partition is known of.
@@ -40,6 +41,11 @@ class Shown:
     figure: Figure
     drawing: Markup
     csv: str
+
+    @property
+    def experiments(self) -> frozenset[str]:
+        """The experiments that its data are of; empty where they do not say."""
+        return frozenset(row["experiment"] for row in own(self.figure.rows) if "experiment" in row)
 
     @property
     def columns(self) -> list[str]:
@@ -73,6 +79,13 @@ class Part:
     def kind(self) -> str:
         """What its numbers are: measured, simulated, or none where there are none."""
         return self.observed.kind if self.observed.documents else "no results"
+
+    @property
+    def what(self) -> str:
+        """What its figures are of: the node model's name, or what is known without one."""
+        if self.observed.node is not None:
+            return self.observed.node.name
+        return "a CPU, no GPU" if self.observed.runtimes == {"host"} else "no node model"
 
     @property
     def glance(self) -> Iterator[str]:
@@ -126,7 +139,8 @@ class Contents:
         ours = [
             Ours(
                 one.name, one.figure.id, one.figure.title, part.name, one.figure.kind,
-                self._measured(part),
+                one.experiments or self._measured(part),
+                part.observed.node.name if part.observed.node else "", part.what,
             )
             for part in self.parts
             for one in part.shown
