@@ -147,6 +147,13 @@ def test_a_slow_link_shows_in_words_in_a_dash_and_in_the_data(mi250x):
     assert {row["series"] for row in figure.rows if row["state"] == "outside"} == {"0-6"}
 
 
+def test_a_check_of_one_pair_a_class_judges_without_a_worst(mi250x):
+    document = program("p2p", transfer(0, 1, 75.2))
+    found = partition(mi250x, document, references={"write_quad": (148.0, -0.05, None)})
+    (figure,) = node.figures(found)
+    assert "1 outside of the limits: 0-1 51 % (write 75.2 GB/s, reference 148 GB/s)" in figure.says
+
+
 def test_the_slower_direction_of_a_link_decides(mi250x):
     document, references = kernels(mi250x)
     slow = [

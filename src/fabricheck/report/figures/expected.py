@@ -80,8 +80,9 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
 
 def _stated(observed: Observed, point: Point, stem: str) -> Expected | None:
     for case in observed.cases:
-        # The worst of a class is judged, so that each of it is.
-        judged = case.judged.get(f"{stem}_worst") if case.name == point.check else None
-        if judged is not None and judged.reference and (judged.least, judged.most) != (None, None):
-            return Expected(f"{stem}_worst", judged.reference, judged.least, judged.most)
+        # The worst of a class is judged, so that each of it is; a check of one pair has no worst.
+        for name in (f"{stem}_worst", stem) if case.name == point.check else ():
+            judged = case.judged.get(name)
+            if judged and judged.reference and (judged.least, judged.most) != (None, None):
+                return Expected(name, judged.reference, judged.least, judged.most)
     return None
