@@ -90,6 +90,14 @@ def test_text_of_others_is_shown_and_does_nothing(results_folder, one_figure):
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", "".join(files.values()))
 
 
+def test_names_in_the_summary_mention_nobody(results_folder, one_figure):
+    lost = factories.case("stream_local")
+    factories.session(results_folder, [lost])
+    _, files = written()
+    assert "\\@local:host" in files["summary.md"]
+    assert "@" not in files["summary.md"].replace("\\@", "")
+
+
 def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
     factories.session(results_folder, [])
     found, files = written()

@@ -8,6 +8,8 @@ from fabricheck.report import gather, verdict
 
 WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
 
+TOPOLOGY = factories.document()["program"] | {"name": "topology"}
+
 
 def of(results, cases, documents):
     factories.session(results, cases)
@@ -57,6 +59,23 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
     )
     said = "None of 1 metric has a limit: nothing judges whether it is fast."
     assert found.word == "PASS" and (said in found.reservations) == (lower is None)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (factories.simulated_document(), ["It is of a simulated node, and says nothing of a mach"]),
+        (
+            factories.document(series=[], program=TOPOLOGY, differences=[]),
+            ["No series was measured."],
+        ),
+        (factories.document(), []),
+    ],
+)
+def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):
+    found = of(results_folder, [factories.case()], {"stream_local": document}).reservations
+    others = [one for one in found if not one.endswith("this session.")]
+    assert len(others) == len(said) and all(map(str.startswith, others, said))
 
 
 def test_a_check_that_failed_fails_with_its_sentence(results_folder):

@@ -33,8 +33,9 @@ def report(
     try:
         from fabricheck.report import contents, gather, page, writing
     except ModuleNotFoundError as missing:
+        package = str(missing.name).partition(".")[0]
         raise NotFoundError(
-            f"The report needs the Python package {missing.name}, which is not installed here (a "
+            f"The report needs the Python package {package}, which is not installed here (a "
             "bundle leaves it out): copy the results to where it is, and make the report there."
         ) from None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from altair.utils import schemapi
 from markupsafe import Markup
 
 from fabricheck import coverage as rules
@@ -170,7 +171,9 @@ def _parts(observed: Sequence[Observed]) -> Iterator[Part]:
         while name in taken:
             name += "-x"
         taken.add(name)
-        drawn = sections(one)
+        # Altair's check of each part takes a third of the time; tests of the drawers have it.
+        with schemapi.debug_mode(False):
+            drawn = sections(one)
         undrawn = list(drawn.undrawn)
         shown = {title: list(_shown(name, own, undrawn)) for title, own in drawn.figures.items()}
         yield Part(

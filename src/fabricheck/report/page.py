@@ -111,7 +111,9 @@ def _printable(value: Any) -> Any:
 
 
 #: What Markdown, and the HTML that it lets through, would take for more than a letter.
-_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!"} | {"&": "&amp;", "\n": " "})
+_MARKS = str.maketrans(
+    {mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!@$"} | {"&": "&amp;", "\n": " "}
+)
 
 
 def _markdown(value: Any) -> Any:

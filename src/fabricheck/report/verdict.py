@@ -97,6 +97,10 @@ def _reservations(
     observed: Observed, limits: Counter[str], skipped: int, absent: int
 ) -> Iterator[str]:
     every = limits.total()
+    if observed.simulated:
+        yield "It is of a simulated node, and says nothing of a machine."
+    if observed.documents and not any(document["series"] for document in observed.documents):
+        yield "No series was measured."
     if every and limits["free"] == every:
         yield f"None of {_count(every, 'metric')} has a limit: nothing judges whether it is fast."
     elif limits["free"]:
@@ -108,7 +112,8 @@ def _reservations(
         were = "was" if skipped == 1 else "were"
         yield f"{skipped} of {_count(len(observed.cases), 'check')} {were} skipped."
     if absent:
-        yield f"{_count(absent, 'check')} that the site expects here are not in this session."
+        are = "is" if absent == 1 else "are"
+        yield f"{_count(absent, 'check')} that the site expects here {are} not in this session."
 
 
 def _of_checks(observed: Observed) -> list[Failure]:
