@@ -38,7 +38,10 @@ def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
 def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
     rows = contents.of(gather.gather("latest")).counterparts
     blocks = next(row for row in rows if row.theirs.figure == "threads and sizes, MI250")
-    assert blocks.why_not.startswith("E1: measured") and "no figure shows it" in blocks.why_not
+    assert (
+        blocks.why_not.startswith("E1: measured")
+        and "No figure shows it: that takes" in blocks.why_not
+    )
 
 
 def test_a_drawing_of_published_values_alone_is_no_counterpart():
@@ -56,3 +59,28 @@ def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measu
     rows = coverage.coverage(None, [], frozenset(), {}, {})
     found = document_figures.counterparts(ours, rows)
     assert {row.theirs.figure for row in found if row.ours} == figures
+
+
+@pytest.mark.parametrize(
+    ("node", "figures"),
+    [
+        ("mi250x", set()),
+        ("", set()),
+        ("a100-booster", {"4 (Leonardo)"}),
+        ("a100-x (2 of 4)", {"4 (Leonardo)"}),
+    ],
+)
+def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
+    curve = Ours("a", "placement-curves", "Ranks", "a:b", "measured", frozenset({"E6"}), node)
+    rows = document_figures.counterparts([curve], coverage.coverage(None, [], frozenset(), {}, {}))
+    leonardo = [row for row in rows if row.theirs.nodes and row.ours]
+    assert {row.theirs.figure for row in leonardo} == figures
+    why = next(row.why_not for row in rows if row.theirs.figure == "4 (Leonardo)")
+    assert bool(why) != bool(figures) and (not why or "a node with A100" in why)
+
+
+def test_what_a_counterpart_is_of_is_told(two_partitions):
+    page = contents.of(gather.gather("latest"))
+    assert all(ours.of for row in page.counterparts for ours in row.ours)
+    text = {ours.where: ours.of for row in page.counterparts for ours in row.ours}
+    assert text == {"local:host": "a CPU, no GPU", "local:sim-mi250x": "mi250x"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import factories
-from fabricheck.report.figures import host, scaling
-from figure_runs import GIB, MIB, copies, drawn, partition, values
+from fabricheck.report.figures import host, scaling, sections
+from figure_runs import GIB, MIB, copies, drawn, partition, peer, values
 
 PINNED = {64 << 10: 5.0, MIB: 20.0, GIB: 28.0}
 PAGEABLE = {64 << 10: 5.7, 128 << 10: 3.7, GIB: 25.0}
@@ -34,6 +34,16 @@ def test_bars_have_the_best_of_each_interface() -> None:
         "page migration": [2.8],
     }
     assert "page migration 2.8 GB/s at 1 GiB (10 % of the best)" in figure.says
+
+
+def test_what_fits_the_caches_is_best_only_where_there_is_nothing_else() -> None:
+    scan = copies("host-pinned", {MIB: 40.0, GIB: 28.0})
+    scan[0]["regime"] = "cache"
+    figure = drawn(host.figures, partition({"memcpy_scan": scan}))["host-best-h2d"]
+    assert values(figure) == {"pinned copy": [28.0]} and "fits the caches" not in figure.says
+    figure = drawn(host.figures, partition({"memcpy_scan": scan[:1]}))["host-best-h2d"]
+    assert values(figure) == {"pinned copy": [40.0]}
+    assert "pinned copy 40 GB/s at 1 MiB, which fits the caches" in figure.says
 
 
 def test_pages_that_a_kernel_writes_do_not_go_to_the_host() -> None:
@@ -122,3 +132,18 @@ def test_without_a_node_model_there_is_no_percentage() -> None:
 
 def test_one_set_is_no_scaling() -> None:
     assert not drawn(scaling.figures, partition(concurrent(((0,), 30.0))))
+
+
+@pytest.mark.parametrize("clock", ["simulated", "measured"])
+def test_what_is_built_into_a_simulation_is_no_evidence(clock: str) -> None:
+    runs = {"memcpy_near": copies("host-pageable", {GIB: 25.0}, "d2h")}
+    found = sections(partition(runs, clock=clock)).figures["Between host and device"]
+    said = "so that it is no evidence where they hold: directions-alike."
+    assert (said in found[0].says) == (clock == "simulated")
+
+
+@pytest.mark.parametrize("clock", ["simulated", "measured"])
+def test_a_matrix_says_itself_what_it_was_fitted_to(clock: str) -> None:
+    runs = {"p2p_engine": [peer(pair, GIB, 37.6) for pair in ((0, 2), (2, 0))]}
+    mine, _ = sections(partition(runs, clock=clock)).figures["Between devices"]
+    assert ("fitted to kth-bw-02" in mine.says) == (clock == "simulated")

@@ -147,6 +147,13 @@ def test_a_slow_link_shows_in_words_in_a_dash_and_in_the_data(mi250x):
     assert {row["series"] for row in figure.rows if row["state"] == "outside"} == {"0-6"}
 
 
+def test_a_check_of_one_pair_a_class_judges_without_a_worst(mi250x):
+    document = program("p2p", transfer(0, 1, 75.2))
+    found = partition(mi250x, document, references={"write_quad": (148.0, -0.05, None)})
+    (figure,) = node.figures(found)
+    assert "1 outside of the limits: 0-1 51 % (write 75.2 GB/s, reference 148 GB/s)" in figure.says
+
+
 def test_the_slower_direction_of_a_link_decides(mi250x):
     document, references = kernels(mi250x)
     slow = [
@@ -242,14 +249,14 @@ def test_sizes_are_not_mixed_in_a_matrix(mi250x):
 
 def test_what_was_published_is_a_figure_of_its_own_and_of_such_nodes_only(mi250x):
     engine = program("p2p", transfer(5, 3, 98.0, "engine"))
-    mine, theirs = sections(partition(mi250x, engine))["Between devices"]
+    mine, theirs = sections(partition(mi250x, engine)).figures["Between devices"]
     assert (mine.kind, theirs.kind) == ("simulated", "published")
     assert {row["record"] for row in theirs.rows} > {"kth-bw-01", "kth-bw-76"}
     assert len(theirs.rows) == 56 and all(row["place"] for row in theirs.rows)
     assert "farthest from it at 5-3, by +100.0 %" in theirs.says
     assert "fitted to kth-bw-02 (simulation.link_efficiency): that it agrees" in theirs.says
     measured = factories.document(series=engine["series"])
-    assert "fitted" not in sections(partition(mi250x, measured))["Between devices"][1].says
+    assert "fitted" not in sections(partition(mi250x, measured)).figures["Between devices"][1].says
     elsewhere = dataclasses.replace(mi250x, systems=())
     assert [one.kind for one in matrices.figures(partition(elsewhere, engine))] == ["simulated"]
 
@@ -371,7 +378,7 @@ def test_without_data_there_is_no_figure(mi250x, documents):
 
 def test_without_a_node_model_only_what_was_measured_is_drawn():
     series = [transfer(a, b, 50.0, "engine") for a, b in permutations(range(2), 2)]
-    found = sections(partition(None, program("p2p", *series)))
+    found = sections(partition(None, program("p2p", *series))).figures
     assert [figure.id for figures in found.values() for figure in figures] == ["peer-engine"]
 
 

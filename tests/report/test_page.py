@@ -8,7 +8,7 @@ from html_page import Page, faults
 from report_sessions import DRAWING, judged, write
 
 import factories
-from fabricheck.report import gather, page
+from fabricheck.report import contents, gather, page
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import drawn
 
@@ -16,7 +16,7 @@ HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
 
 def written(what="latest"):
-    files = page.files(gather.gather(what))
+    files = page.files(contents.of(gather.gather(what)))
     return Page(files["index.html"]), files
 
 
@@ -43,13 +43,13 @@ def test_everyone_can_read_the_page(two_partitions):
     ],
 )
 def test_what_the_page_is_held_against_can_fail(two_partitions, spoil):
-    text = page.files(gather.gather("latest"))["index.html"]
+    text = page.files(contents.of(gather.gather("latest")))["index.html"]
     assert spoil(text) != text
     assert list(faults(Page(spoil(text))))
 
 
 def test_measured_and_simulated_are_in_each_heading_by_word_and_mark(two_partitions):
-    text = page.files(gather.gather("latest"))["index.html"]
+    text = page.files(contents.of(gather.gather("latest")))["index.html"]
     for heading, kind in (("local:host", "measured"), ("local:sim-mi250x", "simulated")):
         marks = re.findall(rf"<h3[^>]*>{heading} (.*?)</h3>", text)
         assert len(marks) == 5
@@ -90,6 +90,14 @@ def test_text_of_others_is_shown_and_does_nothing(results_folder, one_figure):
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", "".join(files.values()))
 
 
+def test_names_in_the_summary_mention_nobody(results_folder, one_figure):
+    lost = factories.case("stream_local")
+    factories.session(results_folder, [lost])
+    _, files = written()
+    assert "\\@local:host" in files["summary.md"]
+    assert "@" not in files["summary.md"].replace("\\@", "")
+
+
 def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
     factories.session(results_folder, [])
     found, files = written()
@@ -122,6 +130,8 @@ def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
     text = found.text("main")
     assert "FAIL" in found.text("h1") and "FAIL" in found.text("title")
     assert text.index("FAIL") < text.index(sentence) < text.index("Figures")
+    worst = "Farthest beyond its limit: stream_local copy_worst, 8.0000 GB/s, at least 9.0000."
+    assert worst in found.text("header") and worst.replace("_", "\\_") in files["summary.md"]
     assert "-11.1 %" in text and "at least 9" in text
     assert sentence.replace("_", "\\_") in files["summary.md"]
 

@@ -8,7 +8,7 @@ from report_sessions import judged, write
 
 import factories
 from fabricheck.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
-from fabricheck.report import environment, gather, judged_claims, page
+from fabricheck.report import contents, environment, gather, judged_claims, page
 
 
 def claim(name, outcome, built_in=None):
@@ -33,7 +33,7 @@ def claims(monkeypatch):
 
 
 def shown(what="latest"):
-    found = Page(page.files(gather.gather(what))["index.html"])
+    found = Page(page.files(contents.of(gather.gather(what)))["index.html"])
     assert list(faults(found)) == []
     return found
 
@@ -86,6 +86,18 @@ def test_slow_devices_and_what_references_rest_on_are_in_the_page(results_folder
     assert "device 230.0 %7.0000 GB/s10.000 GB/s" in text
     assert "paper-h2d-pinnedSchieffer et al." in text and "inferred" in text
     assert "published elsewhere" in text and "at least 26.885 (-5 %)" in text
+
+
+def test_on_paper_long_tables_are_left_out_and_the_page_says_so(two_partitions, claims):
+    found = shown()
+    opened = [one["text"] for one in found.all("details") if one.get("class") == "printed"]
+    rest = [one["text"] for one in found.all("details") if one.get("class") != "printed"]
+    assert any("Metrics with a limit (" in one for one in opened)
+    for left_out in ("Metrics without a limit (", "Rule and numbers of", "Data ("):
+        assert not any(left_out in one for one in opened) and any(left_out in one for one in rest)
+    assert (
+        "On paper" in next(one for one in found.all("p") if one.get("class") == "onpaper")["text"]
+    )
 
 
 def facts(results, *versions):

@@ -3,14 +3,18 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from html_page import Page, faults
+from report_sessions import drawer
 from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from fabricheck.report import figures
 from full_disk import files_of_at_most
 
 pytestmark = pytest.mark.usefixtures("one_figure")
@@ -115,6 +119,50 @@ def test_a_full_disk_leaves_the_page_of_before(two_partitions):
     assert result.exit_code == 3 and "can not be written" in result.output
     assert page.read_text() == before.replace("fabricheck", "before")
     assert not list(page.parent.rglob("*.partial"))
+
+
+def test_figures_of_an_earlier_report_go_and_other_files_stay(two_partitions, monkeypatch):
+    page, _ = shown(run())
+    folder = page.parent / "figures"
+    kept = folder / "kept-by-hand.csv"
+    kept.write_text("mine")
+    assert (folder / "local-host-stream-curves.svg").is_file()
+    monkeypatch.setattr(figures, "SECTIONS", {})
+    shown(run())
+    assert list(folder.iterdir()) == [kept]
+
+
+def ends_behind_one(observed):
+    yield from drawer(observed)
+    raise KeyError("no <such> device")
+
+
+def without_drawing(observed):
+    drawing = Future()
+    drawing.set_exception(ValueError("bad chart"))
+    for figure in drawer(observed):
+        yield replace(figure, id="other", drawing=drawing)
+
+
+def test_a_figure_that_can_not_be_drawn_is_a_sentence_and_the_rest_stays(
+    two_partitions, monkeypatch
+):
+    drawers = (ends_behind_one, without_drawing)
+    monkeypatch.setattr(figures, "SECTIONS", {"Between host and device": drawers})
+    result = run()
+    page, found = shown(result)
+    said = (
+        "Between host and device of local:host: a figure could not be drawn, a defect of "
+        "fabricheck (KeyError: 'no <such> device').",
+        "Figure local-host-other could not be drawn, a defect of fabricheck (ValueError: bad "
+        "chart).",
+    )
+    assert result.exit_code == 4
+    for sentence in said:
+        assert sentence in result.stderr and sentence in found.text("main")
+    assert "KeyError" in (page.parent / "summary.md").read_text()
+    names = [one["id"] for one in found.all("figure")]
+    assert names == ["local-host-stream-curves", "local-sim-mi250x-stream-curves"]
 
 
 def test_a_place_that_can_not_be_written_is_told(two_partitions, tmp_path):

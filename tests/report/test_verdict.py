@@ -8,6 +8,8 @@ from fabricheck.report import gather, verdict
 
 WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
 
+TOPOLOGY = factories.document()["program"] | {"name": "topology"}
+
 
 def of(results, cases, documents):
     factories.session(results, cases)
@@ -36,12 +38,67 @@ def test_what_passed_is_told_in_numbers(results_folder):
     )
 
 
+def test_what_a_pass_does_not_rest_on_is_told(results_folder):
+    free = {"local:host:b": judged(11.0, 0, None, None)}
+    cases = [
+        factories.case(perfvalues={"local:host:a": judged(10.0)} | free),
+        factories.case("other", result="skip"),
+    ]
+    found = of(results_folder, cases, {"stream_local": factories.document()})
+    judged_ones, skipped, absent = found.reservations
+    assert judged_ones.startswith("1 of 2 metrics have a limit; the others are recorded")
+    assert skipped == "1 of 2 checks was skipped."
+    assert absent.startswith(f"{len(found.absent)} checks that the site expects")
+
+
+@pytest.mark.parametrize("lower", [None, -0.1])
+def test_nothing_judged_is_told_beside_pass(results_folder, lower):
+    values = {"local:host:a": judged(10.0, 10.0, lower)}
+    found = of(
+        results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
+    )
+    said = "None of 1 metric has a limit: nothing judges whether it is fast."
+    assert found.word == "PASS" and (said in found.reservations) == (lower is None)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (factories.simulated_document(), ["It is of a simulated node, and says nothing of a mach"]),
+        (
+            factories.document(series=[], program=TOPOLOGY, differences=[]),
+            ["No series was measured."],
+        ),
+        (factories.document(), []),
+    ],
+)
+def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):
+    found = of(results_folder, [factories.case()], {"stream_local": document}).reservations
+    others = [one for one in found if not one.endswith("this session.")]
+    assert len(others) == len(said) and all(map(str.startswith, others, said))
+
+
 def test_a_check_that_failed_fails_with_its_sentence(results_folder):
     bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis slow", fail_phase="sanity")
     found = of(results_folder, [factories.case(), bad], {"stream_local": factories.document()})
     assert found.word == "FAIL"
     assert found.failures == (verdict.Failure("bad", "sanity", "pair 1-7 is slow"),)
     assert "1 of 2 checks passed" in found.says
+
+
+def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(results_folder):
+    told = [
+        f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s, "
+        "and at least 140.6 GB/s is required (reference 148 GB/s)."
+        for name in ("write_quad", "copy_quad")
+    ]
+    raw = "failed to meet reference(s): write_quad=75.21883591259943 GB/s (l=140.6, u=inf)"
+    reason = " ".join([raw, *told])
+    bad = factories.case("bad", result="fail", fail_reason=reason, fail_phase="performance")
+    found = of(results_folder, [bad], {})
+    assert found.failures[0].sentences == told
+    assert verdict.Failure("bad", "performance", raw).sentences == [raw]
+    assert verdict.Failure("bad", "sanity", reason).sentences == [reason]
 
 
 def test_wrong_data_fails_where_no_check_says_it(results_folder):

@@ -31,17 +31,20 @@ def report(
     """
     # The libraries that draw take a second to import, and no other command needs them.
     try:
-        from fabricheck.report import gather, page, writing
+        from fabricheck.report import contents, gather, page, writing
     except ModuleNotFoundError as missing:
+        package = str(missing.name).partition(".")[0]
         raise NotFoundError(
-            f"The report needs the Python package {missing.name}, which is not installed here (a "
+            f"The report needs the Python package {package}, which is not installed here (a "
             "bundle leaves it out): copy the results to where it is, and make the report there."
         ) from None
 
     gathered = gather.gather(what)
-    written = writing.write(output or gathered.outputs, page.files(gathered))
-    for problem in (*gathered.problems, *gathered.notes):
+    found = contents.of(gathered)
+    written = writing.write(output or gathered.outputs, page.files(found))
+    problems = (*gathered.problems, *found.undrawn)
+    for problem in (*problems, *gathered.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")
-    if gathered.problems:
+    if problems:
         raise typer.Exit(InvalidInputError.exit_code)

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from altair.utils import schemapi
 from markupsafe import Markup
 
 from fabricheck import coverage as rules
 from fabricheck import partitions, testable
+from fabricheck.cli.output import number
 from fabricheck.coverage import Coverage
 from fabricheck.observed import Observed
 from fabricheck.report import (
@@ -24,6 +26,8 @@ from fabricheck.report.document_figures import Counterpart, Ours
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import sections
+from fabricheck.report.figures import undrawn as sentence
+from fabricheck.report.figures.rows import own
 from fabricheck.report.gather import Gathered, slug
 
 #: How a page calls the documents that no partition is known of.
@@ -32,11 +36,17 @@ NOWHERE = "no partition"
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure in the page. name: its id there, and its name as a file."""
+    """A figure in the page. name: its id there, and its name as a file. csv: its data."""
 
     name: str
     figure: Figure
     drawing: Markup
+    csv: str
+
+    @property
+    def experiments(self) -> frozenset[str]:
+        """The experiments that its data are of; empty where they do not say."""
+        return frozenset(row["experiment"] for row in own(self.figure.rows) if "experiment" in row)
 
     @property
     def columns(self) -> list[str]:
@@ -46,7 +56,10 @@ class Shown:
 
 @dataclass(frozen=True)
 class Part:
-    """One partition of the page; slug: its part of ids and names of files."""
+    """One partition of the page.
+
+    slug: its part of ids and names of files. undrawn: a sentence for each figure lost by a defect.
+    """
 
     observed: Observed
     slug: str
@@ -56,6 +69,7 @@ class Part:
     figures: dict[str, list[Shown]]
     references: tuple[rests_on.Reference, ...]
     facts: list[environment.Fact]
+    undrawn: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -67,6 +81,31 @@ class Part:
     def kind(self) -> str:
         """What its numbers are: measured, simulated, or none where there are none."""
         return self.observed.kind if self.observed.documents else "no results"
+
+    @property
+    def what(self) -> str:
+        """What its figures are of: the node model's name, or what is known without one."""
+        if self.observed.node is not None:
+            return self.observed.node.name
+        return "a CPU, no GPU" if self.observed.runtimes == {"host"} else "no node model"
+
+    @property
+    def glance(self) -> Iterator[str]:
+        """What is worst, and what the verdict does not rest on: for those who read no further."""
+        if self.observed.overlay:
+            yield f"The simulated node was changed on purpose: {self.observed.overlay}."
+        for one in self.worst.failed[:1]:
+            yield (
+                f"Farthest beyond its limit: {one.check} {one.metric}, {number(one.value)} "
+                f"{one.unit}, {one.bound} {number(one.limit)}."
+            )
+        for slow in self.worst.slow[:1]:
+            yield (
+                f"Farthest behind its class: {slow.what}, {slow.operation}, {number(slow.value)} "
+                f"{slow.unit}, {slow.percent:.1f} % behind the median of {slow.members} "
+                f"{slow.among}."
+            )
+        yield from self.verdict.reservations
 
     @property
     def shown(self) -> Iterator[Shown]:
@@ -91,13 +130,19 @@ class Contents:
             return "FAIL"
         return "PASS" if words == {"PASS"} else "INCOMPLETE"
 
+    @property
+    def undrawn(self) -> tuple[str, ...]:
+        """Figures that a defect lost, each in one sentence."""
+        return tuple(one for part in self.parts for one in part.undrawn)
+
     @cached_property
     def counterparts(self) -> list[Counterpart]:
         """The documents' figures, and where each is here."""
         ours = [
             Ours(
                 one.name, one.figure.id, one.figure.title, part.name, one.figure.kind,
-                self._measured(part),
+                one.experiments or self._measured(part),
+                part.observed.node.name if part.observed.node else "", part.what,
             )
             for part in self.parts
             for one in part.shown
@@ -127,22 +172,33 @@ def _parts(observed: Sequence[Observed]) -> Iterator[Part]:
         while name in taken:
             name += "-x"
         taken.add(name)
+        # Altair's check of each part takes a third of the time; tests of the drawers have it.
+        with schemapi.debug_mode(False):
+            drawn = sections(one)
+        undrawn = list(drawn.undrawn)
+        shown = {title: list(_shown(name, own, undrawn)) for title, own in drawn.figures.items()}
         yield Part(
             one,
             name,
             verdict.of(one),
             worst.of(one),
             judged_claims.of(one),
-            {title: list(_shown(name, own)) for title, own in sections(one).items()},
+            {title: figures for title, figures in shown.items() if figures},
             rests_on.of(one),
             environment.of(one),
+            tuple(undrawn),
         )
 
 
-def _shown(part: str, figures: Sequence[Figure]) -> Iterator[Shown]:
+def _shown(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator[Shown]:
+    """Yield the figures; what becomes no drawing is added to ``undrawn`` as a sentence."""
     for figure in figures:
         name = f"{part}-{slug(figure.id)}"
-        yield Shown(name, figure, inline(figure.svg, name, figure.title))
+        try:
+            yield Shown(name, figure, inline(figure.svg, name, figure.title), figure.csv)
+        # The library that draws raises what it likes, or its process ends.
+        except Exception as error:
+            undrawn.append(sentence(f"Figure {name}", error))
 
 
 def _coverage(gathered: Gathered) -> list[Coverage]:

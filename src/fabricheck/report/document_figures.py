@@ -17,13 +17,17 @@ from fabricheck.coverage import COMPARING, Coverage
 
 @dataclass(frozen=True)
 class DocumentFigure:
-    """A figure of a document, as document_figures.yaml has it."""
+    """A figure of a document; document_figures.yaml says what its fields are."""
 
     document: str
     figure: str
     shows: str
     experiments: tuple[str, ...]
     ours: tuple[str, ...] = ()
+    takes: str | None = None
+    nodes: tuple[str, ...] = ()
+    of: str | None = None
+    note: str = ""
     never: str | None = None
 
 
@@ -31,7 +35,8 @@ class DocumentFigure:
 class Ours:
     """A figure of this page: its id in the page, its title, its partition and its kind.
 
-    measured: the experiments that the partition has series or comparisons of.
+    measured: the experiments that it shows, or else those that the partition has series or
+    comparisons of. node: the name of its node model, empty without one. of: what it is of.
     """
 
     anchor: str
@@ -40,6 +45,8 @@ class Ours:
     where: str
     kind: str
     measured: frozenset[str] = frozenset()
+    node: str = ""
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ def figures() -> tuple[DocumentFigure, ...]:
     rows: list[dict[str, Any]] = yaml.safe_load(_text("report/document_figures.yaml"))
     return tuple(
         DocumentFigure(
-            **row | {key: tuple(row.get(key, ())) for key in ("experiments", "ours")}
+            **row | {key: tuple(row.get(key, ())) for key in ("experiments", "ours", "nodes")}
         )
         for row in rows
     )  # fmt: skip
@@ -77,7 +84,7 @@ def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Cou
     found = []
     for theirs in figures():
         here = tuple(one for one in ours if _shows(one, theirs))
-        found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, rows)))
+        found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, ours, rows)))
     return found
 
 
@@ -89,14 +96,22 @@ def _shows(ours: Ours, theirs: DocumentFigure) -> bool:
     """
     drawn = set(theirs.experiments) <= {COMPARING} or bool(ours.measured & set(theirs.experiments))
     fits = any(fnmatch.fnmatchcase(ours.id, pattern) for pattern in theirs.ours)
-    return fits and drawn and ours.kind != "published"
+    there = not theirs.nodes or _is_of(ours, theirs.nodes)
+    return fits and drawn and there and ours.kind != "published"
 
 
-def _why_not(theirs: DocumentFigure, rows: Mapping[str, Coverage]) -> str:
+def _is_of(ours: Ours, nodes: Sequence[str]) -> bool:
+    # A part of a node is named "h200 (2 of 8 devices)".
+    name = ours.node.split(" ")[0]
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in nodes)
+
+
+def _why_not(theirs: DocumentFigure, ours: Sequence[Ours], rows: Mapping[str, Coverage]) -> str:
     if theirs.never is not None:
         return theirs.never
-    return "; ".join(
-        f"{name}: {coverage_text.sentence(rows[name])}"
-        + (", but no figure shows it" if rows[name].measured_anything else "")
-        for name in theirs.experiments
-    )
+    if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):
+        return f"it is of a node with {theirs.of}, and no partition with figures here is of one"
+    why = "; ".join(f"{name}: {coverage_text.sentence(rows[name])}" for name in theirs.experiments)
+    if any(rows[name].measured_anything for name in theirs.experiments):
+        why += f". No figure shows it{f': that takes {theirs.takes}' if theirs.takes else ''}"
+    return why

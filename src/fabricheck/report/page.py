@@ -13,9 +13,8 @@ import fabricheck
 from fabricheck import coverage_text
 from fabricheck.cli.output import number, size
 from fabricheck.documents import documents
-from fabricheck.report import contents, environment, rests_on
+from fabricheck.report import environment, rests_on
 from fabricheck.report.contents import Contents
-from fabricheck.report.gather import Gathered
 from fabricheck.report.writing import FIGURES, PAGE, SUMMARY
 from fabricheck.results.text import printable
 
@@ -47,16 +46,15 @@ REFERENCE_KINDS: Mapping[str, str] = {
 }
 
 
-def files(gathered: Gathered) -> dict[str, str]:
+def files(found: Contents) -> dict[str, str]:
     """Return the files of a report by their path in its folder."""
-    found = contents.of(gathered)
     page = render("page.html.j2", found)
     figures = [one for part in found.parts for one in part.shown]
     return {
         PAGE: page,
         SUMMARY: render("summary.md.j2", found),
         **{f"{FIGURES}/{one.name}.svg": printable(one.figure.svg) for one in figures},
-        **{f"{FIGURES}/{one.name}.csv": printable(one.figure.csv) for one in figures},
+        **{f"{FIGURES}/{one.name}.csv": printable(one.csv) for one in figures},
     }
 
 
@@ -113,7 +111,9 @@ def _printable(value: Any) -> Any:
 
 
 #: What Markdown, and the HTML that it lets through, would take for more than a letter.
-_MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!"} | {"&": "&amp;", "\n": " "})
+_MARKS = str.maketrans(
+    {mark: f"\\{mark}" for mark in "\\`*_[]<>|#~!@$"} | {"&": "&amp;", "\n": " "}
+)
 
 
 def _markdown(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,14 +18,26 @@ Word = Literal["PASS", "FAIL", "INCOMPLETE"]
 #: Outcomes of a program that are a verdict on the node, also without ReFrame.
 FAILED = frozenset({"wrong-data", "runtime-error", "too-noisy"})
 
+#: What a check says of a metric that missed its reference.
+_METRIC = re.compile(r"Metric \w+: .*?is required.*?\.(?= Metric |$)")
+
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed: the check, ReFrame's phase, its sentence, and the attempt where several were."""
+    """What failed: the check, ReFrame's phase, and why."""
 
     check: str
     phase: str
     because: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """Why, a sentence for each metric where metrics were missed.
+
+        ReFrame says all of them before, without places and with sixteen digits: that is left out.
+        """
+        found = _METRIC.findall(self.because)
+        return found if self.phase == "performance" and found else [self.because]
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,8 @@ class Verdict:
 
     word: FAIL where anything failed; INCOMPLETE where nothing did and something is missing, or
     nobody says that it passed; else PASS. says: why, in numbers. skipped: checks that did not run.
-    absent: checks that the site expects there and the session has not.
+    absent: checks that the site expects there and the session has not. reservations: what the word
+    does not rest on, each in one sentence.
     """
 
     word: Word
@@ -41,6 +56,7 @@ class Verdict:
     problems: tuple[str, ...]
     skipped: tuple[str, ...]
     absent: tuple[str, ...]
+    reservations: tuple[str, ...] = ()
 
 
 def of(observed: Observed) -> Verdict:
@@ -55,7 +71,49 @@ def of(observed: Observed) -> Verdict:
         word = "FAIL"
     elif lacking or not passed:
         word = "INCOMPLETE"
-    return Verdict(word, _says(observed, passed, lacking), failures, lacking, skipped, absent)
+    limits = _limits(observed)
+    return Verdict(
+        word,
+        _says(observed, passed, lacking, limits),
+        failures,
+        lacking,
+        skipped,
+        absent,
+        tuple(_reservations(observed, limits, len(skipped), len(absent))),
+    )
+
+
+def _limits(observed: Observed) -> Counter[str]:
+    """Return how many metrics kept their limits, missed them, and are free of any."""
+    return Counter(
+        "free" if one.lower is None and one.upper is None else "missed" if missed(one.result) else
+        "kept"
+        for case in observed.cases
+        for one in case.judged.values()
+    )  # fmt: skip
+
+
+def _reservations(
+    observed: Observed, limits: Counter[str], skipped: int, absent: int
+) -> Iterator[str]:
+    every = limits.total()
+    if observed.simulated:
+        yield "It is of a simulated node, and says nothing of a machine."
+    if observed.documents and not any(document["series"] for document in observed.documents):
+        yield "No series was measured."
+    if every and limits["free"] == every:
+        yield f"None of {_count(every, 'metric')} has a limit: nothing judges whether it is fast."
+    elif limits["free"]:
+        yield (
+            f"{every - limits['free']} of {_count(every, 'metric')} have a limit; the others are "
+            "recorded, and nothing judges them."
+        )
+    if skipped:
+        were = "was" if skipped == 1 else "were"
+        yield f"{skipped} of {_count(len(observed.cases), 'check')} {were} skipped."
+    if absent:
+        are = "is" if absent == 1 else "are"
+        yield f"{_count(absent, 'check')} that the site expects here {are} not in this session."
 
 
 def _of_checks(observed: Observed) -> list[Failure]:
@@ -91,7 +149,7 @@ def _absent(observed: Observed) -> tuple[str, ...]:
     )
 
 
-def _says(observed: Observed, passed: int, lacking: tuple[str, ...]) -> str:
+def _says(observed: Observed, passed: int, lacking: tuple[str, ...], limits: Counter[str]) -> str:
     parts = []
     unknown = sum(case.result == killed.RESULT for case in observed.cases)
     if unknown:
@@ -108,17 +166,11 @@ def _says(observed: Observed, passed: int, lacking: tuple[str, ...]) -> str:
         parts.append(f"{retried} after an attempt that failed")
     if lacking:
         parts.append(f"{_count(len(lacking), 'document')} missing or not whole")
-    results = Counter(
-        "free" if one.lower is None and one.upper is None else "missed" if missed(one.result) else
-        "kept"
-        for case in observed.cases
-        for one in case.judged.values()
-    )  # fmt: skip
-    limited = results["kept"] + results["missed"]
+    limited = limits["kept"] + limits["missed"]
     if limited:
-        parts.append(f"{results['kept']} of {_count(limited, 'metric')} with a limit within it")
-    if results["free"]:
-        parts.append(f"{results['free']} without a limit")
+        parts.append(f"{limits['kept']} of {_count(limited, 'metric')} with a limit within it")
+    if limits["free"]:
+        parts.append(f"{limits['free']} without a limit")
     series = [one for document in observed.documents for one in document["series"]]
     parts.append(f"{len(series)} series")
     noisy = sum(one["noisy"] for one in series)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
@@ -34,17 +34,36 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
 }
 
 
-def sections(observed: Observed) -> dict[str, list[Figure]]:
+@dataclass(frozen=True)
+class Sections:
+    """The figures by section, and a sentence for each drawer that a defect ended."""
+
+    figures: dict[str, list[Figure]]
+    undrawn: tuple[str, ...]
+
+
+def undrawn(what: str, error: Exception) -> str:
+    """Return the sentence on what could not be drawn."""
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{what} could not be drawn, a defect of fabricheck ({told})."
+
+
+def sections(observed: Observed) -> Sections:
     """Return the figures of a partition by section; sections without any are left out.
 
-    Each says which of its published values the simulation was fitted to.
+    Each says which of its published values the simulation was fitted to. A drawer with a defect
+    costs its own figures, not the page.
     """
-    drawn = {
-        title: [
-            replace(figure, says=figure.says + fitted(observed, figure.rows))
-            for draw in drawers
-            for figure in draw(observed)
-        ]
-        for title, drawers in SECTIONS.items()
-    }
-    return {title: figures for title, figures in drawn.items() if figures}
+    figures: dict[str, list[Figure]] = {}
+    failed = []
+    for title, drawers in SECTIONS.items():
+        for draw in drawers:
+            try:
+                for figure in draw(observed):
+                    says = figure.says + fitted(observed, figure.rows)
+                    figures.setdefault(title, []).append(replace(figure, says=says))
+            # Whatever it is: results that nobody thought of must not hide all others.
+            except Exception as error:
+                where = f" of {observed.where}" if observed.where else ""
+                failed.append(undrawn(f"{title}{where}: a figure", error))
+    return Sections(figures, tuple(failed))

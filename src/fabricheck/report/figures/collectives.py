@@ -83,8 +83,8 @@ def _rows(observed: Observed) -> list[dict[str, Any]]:
 
 
 def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
-    title = "Collectives of 1 MiB: MPI beside RCCL"
     labels = [label for label in _LOOKS if any(row["series"] == label for row in rows)]
+    title = f"Collectives of 1 MiB: MPI{' beside RCCL or NCCL' if RCCL in labels else ''}"
     says = f"Latency of collectives, {words.size(SIZE)}, {observed.kind}; less is better."
     says += " " + " ".join(_in_words(rows, name) for name in COLLECTIVES if _of(rows, name))
     if RCCL not in labels:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fabricheck.claims import CLAIMS
+from fabricheck.claims.model import Claim
+from fabricheck.node import NodeModel
 from fabricheck.observed import Observed, Point
 from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
+
+#: Of so many claims a figure gives the names.
+_MOST_CLAIMS = 4
 
 
 @dataclass(frozen=True)
@@ -60,28 +66,53 @@ def of_host_copy(observed: Observed, point: Point) -> Expected | None:
 
 
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
-    """Return which published values of a figure the simulation was fitted to; empty for none.
+    """Return which published values of a figure are no evidence for a simulation; empty for none.
 
-    That a simulated node agrees with them is so by construction, and says nothing.
+    Those that it was fitted to, and the claims on others that are fitted or built in.
     """
     if observed.node is None or not observed.simulated:
         return ""
+    facts = observed.node.facts
     shown = {row.get("record") for row in rows} - {None, ""}
     keys = {
         fact.record: key
-        for key, fact in observed.node.facts.items()
+        for key, fact in facts.items()
         if fact.kind == "fitted" and fact.record in shown
     }
-    if not keys:
-        return ""
-    named = words.listed(f"{record} ({key})" for record, key in keys.items())
-    return f" The simulation was fitted to {named}: that it agrees there is no evidence."
+    said = ""
+    if keys:
+        named = words.listed(f"{record} ({key})" for record, key in keys.items())
+        said = (
+            f" The simulation was fitted to {named}: that it agrees there, and wherever the same "
+            "parameter decides, is no evidence."
+        )
+    others = shown - keys.keys()
+    claims = [
+        claim.id
+        for claim in CLAIMS
+        if others.intersection(claim.records)
+        and (claim.built_in or _fitted_of(claim, observed.node))
+    ]
+    if claims:
+        more = f" ({len(claims) - _MOST_CLAIMS} more)" if len(claims) > _MOST_CLAIMS else ""
+        said += (
+            " Of the claims on published values here, these rest on what was fitted or is built "
+            f"in, so that it is no evidence where they hold: {', '.join(claims[:_MOST_CLAIMS])}"
+            f"{more}."
+        )
+    return said
+
+
+def _fitted_of(claim: Claim, node: NodeModel) -> bool:
+    facts = (node.facts.get(key) for key in claim.rests_on)
+    return any(fact is not None and fact.kind == "fitted" for fact in facts)
 
 
 def _stated(observed: Observed, point: Point, stem: str) -> Expected | None:
     for case in observed.cases:
-        # The worst of a class is judged, so that each of it is.
-        judged = case.judged.get(f"{stem}_worst") if case.name == point.check else None
-        if judged is not None and judged.reference and (judged.least, judged.most) != (None, None):
-            return Expected(f"{stem}_worst", judged.reference, judged.least, judged.most)
+        # The worst of a class is judged, so that each of it is; a check of one pair has no worst.
+        for name in (f"{stem}_worst", stem) if case.name == point.check else ():
+            judged = case.judged.get(name)
+            if judged and judged.reference and (judged.least, judged.most) != (None, None):
+                return Expected(name, judged.reference, judged.least, judged.most)
     return None

@@ -94,17 +94,20 @@ def _best(
 ) -> Figure:
     rows: list[Row] = []
     for interface, points in found.items():
-        best = max(points, key=lambda point: point.median)
-        rows.append(of_point(interface.label, best))
-        rows += _published(observed, interface, way)
+        # What fits the caches may never have crossed the link.
+        large = [point for point in points if point.series["regime"] != "cache"] or points
+        best = max(large, key=lambda point: point.median)
+        rows.append(of_point(interface.label, best, regime=best.series["regime"]))
+        rows += [{**row, "regime": None} for row in _published(observed, interface, way)]
     mine = own(rows)
     top = max(mine, key=lambda row: row["value"])
     parts = [
         f"{row['series']} {words.amount(row['value'])} at {words.size(row['bytes'])}"
+        + (", which fits the caches" if row["regime"] == "cache" else "")
         + ("" if row is top else f" ({100 * row['value'] / top['value']:.0f} % of the best)")
         for row in mine
     ]
-    says = f"The best of each interface, {title}, on device {mine[0]['devices']}: "
+    says = f"The best of each interface past the caches, {title}, on device {mine[0]['devices']}: "
     drawing = [{**row, "text": words.amount(row["value"], "")} for row in rows]
     return Figure(
         id=f"host-best-{way}",

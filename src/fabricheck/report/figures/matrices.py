@@ -198,21 +198,21 @@ def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         f"{matrix.title}, {words.size(first.bytes)}, {observed.kind}. {_range(cells, first.unit)}"
     )
     says += _missing(wanted_pairs - len(cells)) + _judged(judged, missed, found)
+    theirs = [
+        of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
+        for pair, value in others.items()
+    ]
+    # Who sees this one alone has to know it too.
+    says += expected.fitted(observed, theirs)
     blank = "" if matrix.once else "none"
     drawing = heat_map(cells, axes, highest, missed=missed, blank=blank)
     yield Figure(matrix.id, matrix.title, observed.kind, says, rows, drawing)
-    if others:
-        theirs = {pair: value.value for pair, value in others.items()}
-        rows = [
-            of_value(
-                matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None
-            )
-            for pair, value in others.items()
-        ]
+    if theirs:
+        published = {pair: value.value for pair, value in others.items()}
         says = f"{matrix.published}, {next(iter(others.values())).system}. "
-        says += _range(theirs, first.unit) + _apart(cells, theirs)
-        drawing = heat_map(theirs, axes, highest)
-        yield Figure(f"{matrix.id}-published", matrix.published, "published", says, rows, drawing)
+        says += _range(published, first.unit) + _apart(cells, published)
+        drawing = heat_map(published, axes, highest)
+        yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
 
 
 def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Value]:

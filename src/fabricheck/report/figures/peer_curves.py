@@ -107,6 +107,8 @@ def _figure(
         if pair is not None:
             rows += published(observed.node, label, pair)
         told.append(f"{words.of_curve(line)[:-1]} ({line[0]['devices'].replace(' ', ' to ')}).")
+    if any(row["kind"] == "derived" for row in rows):
+        told.append("Derived are the published percentages times the peak of both directions.")
     return Figure(
         id=name,
         title=title,

@@ -86,6 +86,11 @@ def _figure(observed: Observed, name: str, title: str, found: Mapping[str, Point
         "Sum of what the devices copy within memory of the host by kernel, read and written bytes "
         f"counted; percentages are of the theoretical peak of all their links. {'; '.join(parts)}."
     )
+    if len(rows) > len(mine):
+        says += (
+            " Derived are the published ratios times what this session has for one device, for all "
+            "devices times what it has for four."
+        )
     return Figure(
         id=name,
         title=title,

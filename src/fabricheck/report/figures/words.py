@@ -36,8 +36,8 @@ def begun(text: str) -> str:
 
 
 def listed(parts: Iterable[str]) -> str:
-    """Return words as a list: a, b and c."""
-    *most, last = parts
+    """Return words as a list: a, b and c; empty for none."""
+    *most, last = list(parts) or [""]
     return f"{', '.join(most)} and {last}" if most else last
 
 
