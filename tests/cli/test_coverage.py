@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck import coverage
+from fabricheck import amounts, coverage
 from fabricheck.cli import app, output
 from fabricheck.errors import InvalidInputError
 
@@ -169,7 +169,7 @@ def test_two_partitions_are_two_rows(one_session):
     [(0, "0"), (2094.123, "2094.1"), (123456.7, "123457"), (9.9, "9.9000"), (0.001, "0.001")],
 )
 def test_numbers(value, text):
-    assert output.number(value) == text
+    assert amounts.number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_numbers(value, text):
     [(1, "1 B"), (1000, "1000 B"), (1024, "1 KiB"), (1 << 33, "8 GiB"), (1 << 60, "1048576 TiB")],
 )
 def test_sizes(count, text):
-    assert output.size(count) == text
+    assert amounts.size(count) == text
 
 
 def test_a_tool_that_measures_an_experiment_too(results_folder):

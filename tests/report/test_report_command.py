@@ -13,6 +13,7 @@ from report_sessions import drawer
 from typer.testing import CliRunner
 
 import factories
+from fabricheck.claims import CLAIMS
 from fabricheck.cli import app
 from fabricheck.report import figures
 from full_disk import files_of_at_most
@@ -202,6 +203,26 @@ def test_a_killed_session_alone_has_a_page_by_its_folder(results_folder):
         assert "memcpy_near @local:host (unknown) left no result document" in text
         assert "of which no run report says whether they passed" in text and "FAIL" not in text
     assert run("20260102T030405-9").exit_code == 3
+
+
+def test_a_claim_whose_rule_has_a_defect_is_a_sentence_and_the_rest_stays(
+    two_partitions, monkeypatch
+):
+    def judge(observed):
+        raise ZeroDivisionError("of <nothing>")
+
+    first, *rest = CLAIMS
+    broken = (replace(first, judge=judge), *rest)
+    monkeypatch.setattr("fabricheck.report.judged_claims.CLAIMS", broken)
+    result = run()
+    _, found = shown(result)
+    said = (
+        f"Claim {first.id} of local:host could not be judged, a defect of fabricheck "
+        "(ZeroDivisionError: of <nothing>)."
+    )
+    assert result.exit_code == 4
+    assert said in result.stderr and said in found.text()
+    assert f"of {len(rest)} claims" in found.text()
 
 
 def test_without_what_draws_it_there_is_one_sentence(two_partitions):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
 from fabricheck.claims.between import latencies
-from fabricheck.claims.judging import above, high, low, size_of
+from fabricheck.claims.judging import above, high, low
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.observed import Observed, Point
@@ -27,7 +28,7 @@ Key = tuple[str, int]
 def _rccl(observed: Observed) -> dict[Key, Point]:
     """Return RCCL's times of one size, out of place where both are there."""
     found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
-    needs.some(found, f"collectives of RCCL of {size_of(_size())}", "E11")
+    needs.some(found, f"collectives of RCCL of {about(_size())}", "E11")
     return _by_key(sorted(found, key=lambda one: bool(one.series.get("in_place"))))
 
 
@@ -38,7 +39,7 @@ def _mpi(observed: Observed) -> dict[Key, Point]:
         for one in _of_size(observed.select(experiment="E10", unit="us", role="single"))
         if one.series["source"]["memory"] == "device"
     ]
-    needs.some(found, f"collectives of MPI of {size_of(_size())} on memory of devices", "E10")
+    needs.some(found, f"collectives of MPI of {about(_size())} on memory of devices", "E10")
     return _by_key(sorted(found, key=lambda one: one.program != "mpi"))
 
 
@@ -148,12 +149,12 @@ def _not_below_bound(observed: Observed) -> Finding:
             points += read(observed).values()
         except NotTestable:
             continue
-    needs.some(points, f"collectives of {size_of(_size())} on memory of devices", "E10, E11")
+    needs.some(points, f"collectives of {about(_size())} on memory of devices", "E10, E11")
     over = [one.median / (_passes(one.operation) * least.median) for one in points]
     fast = [one for one in points if high(one) < _passes(one.operation) * low(least)]
     if not fast and {_passes(one.operation) for one in points} != {1, 2}:
         raise NotTestable(
-            f"the session has collectives of {size_of(_size())} of one pass or of two only, "
+            f"the session has collectives of {about(_size())} of one pass or of two only, "
             f"{', '.join(sorted({one.operation for one in points}))} (E10, E11)"
         )
     count = max(one.ranks or 0 for one in points)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
-from fabricheck.claims.judging import high, low, middle, size_of
+from fabricheck.claims.judging import high, low, middle
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.observed import Observed, Point
@@ -145,9 +146,9 @@ def _pageable_varies(observed: Observed) -> Finding:
     return verdict(
         best >= DROP,
         f"With larger sizes pageable memory drops by {100 * max(best, 0):.0f} % at most, beyond "
-        f"the noise, from {size_of(before.bytes)} to {size_of(after.bytes)}.",
-        number(f"pageable, {size_of(before.bytes)}", before),
-        number(f"pageable, {size_of(after.bytes)}", after),
+        f"the noise, from {about(before.bytes)} to {about(after.bytes)}.",
+        number(f"pageable, {about(before.bytes)}", before),
+        number(f"pageable, {about(after.bytes)}", after),
     )
 
 
@@ -178,7 +179,7 @@ def _small_far_below(observed: Observed) -> Finding:
     return verdict(
         there_and_back(*small, high) < there_and_back(*large, low) / 2,
         f"Pageable memory there and back gives {here:.2f} GB/s with 64 KiB and {there:.2f} with "
-        f"{size_of(max(trips))}, {100 * here / there:.0f} %.",
+        f"{about(max(trips))}, {100 * here / there:.0f} %.",
         computed("64 KiB there and back", here, "GB/s", *small),
         computed("largest size there and back", there, "GB/s", *large),
     )
@@ -202,10 +203,10 @@ def _flat(observed: Observed) -> Finding:
     away = max(rates, key=lambda size: abs(rates[size] - start))
     return verdict(
         inside,
-        f"From {size_of(min(trips))} to {size_of(max(trips))} pageable memory there and back "
+        f"From {about(min(trips))} to {about(max(trips))} pageable memory there and back "
         f"is at most {100 * abs(rates[away] / start - 1):.1f} % away from {start:.2f} GB/s.",
         *(
-            computed(f"{size_of(size)} there and back", rate, "GB/s", *trips[size])
+            computed(f"{about(size)} there and back", rate, "GB/s", *trips[size])
             for size, rate in rates.items()
         ),
     )

@@ -11,14 +11,6 @@ from fabricheck.observed import Point
 Key = TypeVar("Key", bound=Hashable)
 
 
-def size_of(count: int) -> str:
-    """Return bytes as a sentence has them: 64 KiB, 4 B."""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if count >= factor:
-            return f"{count / factor:.4g} {unit}"
-    return f"{count} B"
-
-
 def low(point: Point) -> float:
     """Return the lower end of the median's interval; the median where it has none."""
     return point.interval[0] if point.interval else point.median

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
-from fabricheck.claims.judging import high, low, middle, size_of
+from fabricheck.claims.judging import high, low, middle
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.node import NodeModel
@@ -131,8 +132,8 @@ def _saturation(observed: Observed) -> Finding:
         reached = point
     return verdict(
         wanted / SATURATION_STEP <= reached.bytes <= wanted * SATURATION_STEP,
-        f"From {size_of(reached.bytes)} on triad has {100 * SATURATED:.0f} % of the "
-        f"{plateau.median:.0f} GB/s of its largest array; published are {size_of(int(wanted))}.",
+        f"From {about(reached.bytes)} on triad has {100 * SATURATED:.0f} % of the "
+        f"{plateau.median:.0f} GB/s of its largest array; published are {about(int(wanted))}.",
         computed("smallest array of the plateau", reached.bytes, "B", plateau),
         number("triad there", reached),
         number("triad with the largest array", plateau),
@@ -162,7 +163,7 @@ def _good_block(observed: Observed) -> Finding:
     loss = 100 * (1 - own.median / best.median)
     return verdict(
         high(own) >= (1 - BLOCK_LOSS) * low(best),
-        f"Of {size_of(own.bytes)} triad with blocks of {block} threads gives {own.median:.1f} "
+        f"Of {about(own.bytes)} triad with blocks of {block} threads gives {own.median:.1f} "
         f"GB/s, {loss:.1f} % less than with the best of {len(ends)}, of {best.block}.",
         *(
             number(f"triad with blocks of {name}", point)
@@ -193,7 +194,7 @@ def _all_blocks(observed: Observed) -> Finding:
         f"sizes reach {worst[0]:.1f} to {best[0]:.1f} % of the memory's peak; published are "
         f"{least:.0f} to {most:.0f} %.",
         *(
-            number(f"{point.operation}, {size_of(point.bytes)}, {point.block} threads", point)
+            number(f"{point.operation}, {about(point.bytes)}, {point.block} threads", point)
             for _, point in (worst, best)
         ),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fabricheck.amounts import about
 from fabricheck.claims import host, needs
-from fabricheck.claims.judging import above, above_by, least_ratio, middle, size_of
+from fabricheck.claims.judging import above, above_by, least_ratio, middle
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.observed import Observed, Point
@@ -116,8 +117,8 @@ def _follows(observed: Observed) -> Finding:
         not lags and len(faster) == len(beyond),
         f"Up to 32 MB zero-copy is over 5 % below pinned memory at {len(lags)} of {len(below)} "
         f"sizes{first_lag}; above, pinned is faster at {len(faster)} of {len(beyond)}.",
-        *(number(f"pinned, {size_of(size)}", pinned[size]) for size in common),
-        *(number(f"zero-copy, {size_of(size)}", zero_copy[size]) for size in common),
+        *(number(f"pinned, {about(size)}", pinned[size]) for size in common),
+        *(number(f"zero-copy, {about(size)}", zero_copy[size]) for size in common),
     )
 
 

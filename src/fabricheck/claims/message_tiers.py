@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
 from fabricheck.claims.between import (
     DUAL,
@@ -16,7 +17,7 @@ from fabricheck.claims.between import (
     named,
     of_classes,
 )
-from fabricheck.claims.judging import high, low, middle, size_of
+from fabricheck.claims.judging import high, low, middle
 from fabricheck.claims.messages import candidates, device_messages, measured_by, messages
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
@@ -44,7 +45,7 @@ def _large_enough(points: Points, below: bool, text: str) -> None:
     size = min(point.bytes for point in points.values())
     if below and size < LARGE:
         raise NotTestable(
-            f"it is of messages of {size_of(LARGE)}, and the session's of {size_of(size)} can be "
+            f"it is of messages of {about(LARGE)}, and the session's of {about(size)} can be "
             f"slower, as the document says itself{text} (E9)"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
 from fabricheck.claims.between import (
     DUAL,
@@ -17,7 +18,7 @@ from fabricheck.claims.between import (
     named,
     span,
 )
-from fabricheck.claims.judging import above, low, middle, size_of
+from fabricheck.claims.judging import above, low, middle
 from fabricheck.claims.model import Claim, Finding, NotTestable, Number, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.node import NodeModel
@@ -84,7 +85,7 @@ def messages(observed: Observed, engine: bool | None, size: int) -> dict[Pair, P
 def measured_by(points: Sequence[Point]) -> str:
     """Return what measured messages, and of which size, as "mpi, 16 MiB"."""
     sizes = sorted(point.bytes for point in points)
-    texts = dict.fromkeys(size_of(size) for size in (sizes[0], sizes[-1]))
+    texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
     return f"{points[0].program}, {' to '.join(texts)}"
 
 
@@ -137,7 +138,7 @@ def _below_direct_access(observed: Observed) -> Finding:
     if size < _PAPER and lack >= least - DEFICIT_POINTS:
         raise NotTestable(
             f"messages without the engine are {lack:.1f} % below reads by kernel, but those of "
-            f"{size_of(size)}, the largest here, lack more than those of 1 GiB, of which it is (E9)"
+            f"{about(size)}, the largest here, lack more than those of 1 GiB, of which it is (E9)"
         )
     return verdict(
         least - DEFICIT_POINTS <= lack <= most + DEFICIT_POINTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabricheck.claims.judging import size_of
+from fabricheck.amounts import about
 from fabricheck.claims.model import NotTestable
 from fabricheck.node import NodeModel
 from fabricheck.observed import Observed, Point
@@ -63,9 +63,9 @@ def large(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point
     some(points, what, experiment)
     found = [point for point in points if point.bytes >= LARGE]
     if not found:
-        most = size_of(max(point.bytes for point in points))
+        most = about(max(point.bytes for point in points))
         raise NotTestable(
-            f"the session has {what} of {most} at most, and a rate takes {size_of(LARGE)} "
+            f"the session has {what} of {most} at most, and a rate takes {about(LARGE)} "
             f"({experiment})"
         )
     return found

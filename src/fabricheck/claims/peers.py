@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
 from fabricheck.claims.between import (
     DUAL,
@@ -18,7 +19,7 @@ from fabricheck.claims.between import (
     span,
     within,
 )
-from fabricheck.claims.judging import above, high, low, middle, size_of
+from fabricheck.claims.judging import above, high, low, middle
 from fabricheck.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.claims.published import value
 from fabricheck.observed import Observed
@@ -110,8 +111,8 @@ def _limited_at_every_size(observed: Observed) -> Finding:
     return verdict(
         not above,
         f"Over quad links copies by engine of {len(sizes)} sizes reach {most.median:.1f} GB/s at "
-        f"most, at {size_of(most.bytes)}; of an engine {top:g} are published.",
-        number(f"the most, at {size_of(most.bytes)}", most),
+        f"most, at {about(most.bytes)}; of an engine {top:g} are published.",
+        number(f"the most, at {about(most.bytes)}", most),
     )
 
 

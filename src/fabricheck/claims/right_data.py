@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fabricheck.amounts import about
 from fabricheck.claims import needs
-from fabricheck.claims.judging import size_of
 from fabricheck.claims.model import Claim, Finding, Number, verdict
 from fabricheck.observed import Observed, Point
 
@@ -28,7 +28,7 @@ def _right_data(observed: Observed) -> Finding:
         if entry["operation"] not in operations
     }
     most = max(one.ranks or 0 for one in found)
-    told = sorted({f"{one.operation} of {size_of(one.bytes)}" for one in wrong})
+    told = sorted({f"{one.operation} of {about(one.bytes)}" for one in wrong})
     beside = f"; not tested: {', '.join(sorted(skipped))}" if skipped else ""
     checked = sum(one.series["verification"]["bytes_checked"] for one in found)
     clock = found[0].clock

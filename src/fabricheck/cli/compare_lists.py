@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fabricheck.cli import output
+from fabricheck import amounts
 from fabricheck.comparison.compare import Compared, Comparison, What
 from fabricheck.comparison.grouping import Group, group
 from fabricheck.comparison.sides import Side
@@ -119,7 +119,7 @@ def ratio(one: Compared) -> str:
 
 def where(one: What) -> str:
     """Return the place and size of one value."""
-    return one.place if one.bytes is None else f"{one.place}, {output.size(one.bytes)}"
+    return one.place if one.bytes is None else f"{one.place}, {amounts.size(one.bytes)}"
 
 
 def words(found: Comparison) -> tuple[str, str]:
@@ -212,8 +212,8 @@ def _rows(found: Comparison, judgement: str) -> Iterator[str]:
         count = f"{len(one.items)} of {one.of}"
         yield (
             f"| {word} | {_plain(one.check)} | {_plain(one.kind)}, {count} | "
-            f"{_plain(where(first.what))} | {output.number(first.a.median)} | "
-            f"{output.number(first.b.median)} {one.unit} | {ratio(first)} |"
+            f"{_plain(where(first.what))} | {amounts.number(first.a.median)} | "
+            f"{amounts.number(first.b.median)} {one.unit} | {ratio(first)} |"
         )
     if len(some) > MOST_LINES:
         yield f"| {word} | and {len(some) - MOST_LINES} more groups | | | | | |"

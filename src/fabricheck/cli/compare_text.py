@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
+from fabricheck import amounts
 from fabricheck.cli import output
 from fabricheck.cli.compare_lists import (
     counts,
@@ -122,7 +123,7 @@ def _judged(
     table = output.table("Check", title, "n", "First of them", "A", "B", "Unit", last, right=right)
     for one in _rows(groups, show_all):
         first = one.first
-        medians = (output.number(first.a.median), output.number(first.b.median))
+        medians = (amounts.number(first.a.median), amounts.number(first.b.median))
         why = first.verdict.why if judgement == "undetermined" else ratio(first)
         count = "1" if show_all else f"{len(one.items)}/{one.of}"
         noisy = _noisy(one.items)

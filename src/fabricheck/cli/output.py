@@ -15,8 +15,6 @@ from fabricheck.results.text import printable
 #: Columns of a table when the output is no terminal.
 PIPED_WIDTH = 100
 
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
-
 
 def console() -> Console:
     """Return the console of standard output; without colours and 100 wide when it is a pipe."""
@@ -41,21 +39,3 @@ def write_json(value: Any) -> None:
     """Write a value to standard output as JSON."""
     json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
-
-
-def size(count: int) -> str:
-    """Return bytes as a whole number of the largest binary unit that fits: 256 MiB, 1000 B."""
-    unit = 0
-    while count >= 1024 and count % 1024 == 0 and unit < len(_BINARY) - 1:
-        count //= 1024
-        unit += 1
-    return f"{count} {_BINARY[unit]}"
-
-
-def number(value: float) -> str:
-    """Return a measured value with five significant digits, never with an exponent below 1e9."""
-    digits = 5
-    if value == 0:
-        return "0"
-    before = len(str(int(abs(value)))) if abs(value) >= 1 else 1
-    return f"{value:.{max(digits - before, 0)}f}" if abs(value) >= 0.01 else f"{value:.{digits}g}"

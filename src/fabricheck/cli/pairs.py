@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from fabricheck import amounts
 from fabricheck.cli import output
 from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import Series
@@ -96,7 +97,7 @@ def _matrix(group: Sequence[Series]) -> Matrix | None:
         axes = "sum of both directions"
     elif first["operation"] == "copy":
         axes = "row: device that executes, column: device of both arrays"
-    return Matrix(f"{first['operation']}, {output.size(largest)} ({axes})", cells)
+    return Matrix(f"{first['operation']}, {amounts.size(largest)} ({axes})", cells)
 
 
 def _by_domain(series: Series) -> bool:
@@ -119,7 +120,7 @@ def _by_domains(group: Sequence[Series]) -> Matrix | None:
         if series["bytes"] == largest
     }
     memory = _memory(group[0]).removeprefix("host-")
-    what = f"{group[0]['operation']}, {memory}, {output.size(largest)}"
+    what = f"{group[0]['operation']}, {memory}, {amounts.size(largest)}"
     return Matrix(f"{what} (row: NUMA domain, column: device)", cells, domains=True)
 
 
@@ -154,7 +155,7 @@ def show(console: Console, matrix: Matrix) -> None:
 
 
 def _cell(series: Series) -> str:
-    text = output.number(series["median"])
+    text = amounts.number(series["median"])
     if series["noisy"]:
         text += "~"
     if series["verification"]["errors"]:
@@ -169,7 +170,7 @@ def _summary(matrix: Matrix) -> str:
     medians = [series["median"] for _, series in ordered]
     says = [
         f"{len(ordered)} pairs: worst {_named(matrix, *ordered[0])}, best "
-        f"{_named(matrix, *ordered[-1])}, median {output.number(statistics.median(medians))}"
+        f"{_named(matrix, *ordered[-1])}, median {amounts.number(statistics.median(medians))}"
     ]
     counts = (
         ("WRONG", sum(bool(one["verification"]["errors"]) for _, one in ordered)),
@@ -183,9 +184,9 @@ def _summary(matrix: Matrix) -> str:
 
 def _named(matrix: Matrix, pair: Pair, series: Series) -> str:
     if matrix.domains:
-        return f"N{pair[0]} and device {pair[1]} with {output.number(series['median'])}"
+        return f"N{pair[0]} and device {pair[1]} with {amounts.number(series['median'])}"
     arrow = "and" if series["role"] == "sum" else "->"
-    return f"{pair[0]} {arrow} {pair[-1]} with {output.number(series['median'])}"
+    return f"{pair[0]} {arrow} {pair[-1]} with {amounts.number(series['median'])}"
 
 
 def _clocks_differ(series: Series) -> bool:

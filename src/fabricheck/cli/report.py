@@ -42,7 +42,7 @@ def report(
     gathered = gather.gather(what)
     found = contents.of(gathered)
     written = writing.write(output or gathered.outputs, page.files(found))
-    problems = (*gathered.problems, *found.undrawn)
+    problems = (*gathered.problems, *found.lost)
     for problem in (*problems, *gathered.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fabricheck import amounts
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results import beside
@@ -248,9 +249,9 @@ def mpi_beside_osu(
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
     table = output.table(*columns, right=right)
     for row in rows:
-        values = (output.number(row.mpi), output.number(row.osu), f"{row.ratio:.3f}")
+        values = (amounts.number(row.mpi), amounts.number(row.osu), f"{row.ratio:.3f}")
         between = "-".join(map(str, row.members))
-        what_for = (row.where, row.operation, between, output.size(row.bytes), row.buffers)
+        what_for = (row.where, row.operation, between, amounts.size(row.bytes), row.buffers)
         table.add_row(*what_for, "on" if row.engines else "off", row.unit, *values)
     output.console().print(table)
 

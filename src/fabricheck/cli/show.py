@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from fabricheck import amounts
 from fabricheck.cli import output, pairs
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import rank_lines
@@ -189,10 +190,10 @@ def _table(chosen: Sequence[Series]) -> object:
             output.plain(series["operation"] + (" in place" if series.get("in_place") else "")),
             _devices(series),
             f"{_place(series['source'])} -> {_place(series['destination'])}",
-            output.size(series["bytes"]),
+            amounts.size(series["bytes"]),
             "-" if series["block_size"] is None else str(series["block_size"]),
-            output.number(series["median"]),
-            "-" if interval is None else " - ".join(map(output.number, interval)),
+            amounts.number(series["median"]),
+            "-" if interval is None else " - ".join(map(amounts.number, interval)),
             str(len(series["samples"])),
             ", ".join(_marks(series)),
         )

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from fabricheck import coverage as rules
 from fabricheck import partitions, testable
-from fabricheck.cli.output import number
+from fabricheck.amounts import number
 from fabricheck.coverage import Coverage
 from fabricheck.observed import Observed
 from fabricheck.report import (
@@ -131,9 +131,9 @@ class Contents:
         return "PASS" if words == {"PASS"} else "INCOMPLETE"
 
     @property
-    def undrawn(self) -> tuple[str, ...]:
-        """Figures that a defect lost, each in one sentence."""
-        return tuple(one for part in self.parts for one in part.undrawn)
+    def lost(self) -> tuple[str, ...]:
+        """Figures and claims that a defect lost, each in one sentence."""
+        return tuple(one for part in self.parts for one in (*part.undrawn, *part.claims.defects))
 
     @cached_property
     def counterparts(self) -> list[Counterpart]:

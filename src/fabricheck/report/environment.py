@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.cli.output import size
+from fabricheck.amounts import size
 from fabricheck.errors import FabricheckError
 from fabricheck.observed import Observed
 from fabricheck.results.folder import Entry

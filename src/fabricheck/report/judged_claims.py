@@ -12,9 +12,13 @@ from fabricheck.observed import Observed
 
 @dataclass(frozen=True)
 class Claims:
-    """What a partition's results say of every claim."""
+    """What a partition's results say of every claim.
+
+    defects: a sentence for each claim whose rule a defect of the suite ended.
+    """
 
     verdicts: tuple[Verdict, ...]
+    defects: tuple[str, ...] = ()
 
     @cached_property
     def reproduced(self) -> tuple[Verdict, ...]:
@@ -55,5 +59,17 @@ class Claims:
 
 
 def of(observed: Observed) -> Claims:
-    """Judge every claim by a partition's results."""
-    return Claims(tuple(evaluate(CLAIMS, observed)))
+    """Judge every claim by a partition's results; a rule with a defect costs its own claim."""
+    verdicts: list[Verdict] = []
+    defects = []
+    for claim in CLAIMS:
+        try:
+            verdicts += evaluate([claim], observed)
+        # Whatever it is: results that nobody thought of must not hide all others.
+        except Exception as error:
+            told = " ".join(f"{type(error).__name__}: {error}".split())
+            where = f" of {observed.where}" if observed.where else ""
+            defects.append(
+                f"Claim {claim.id}{where} could not be judged, a defect of fabricheck ({told})."
+            )
+    return Claims(tuple(verdicts), tuple(defects))

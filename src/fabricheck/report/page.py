@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 import fabricheck
 from fabricheck import coverage_text
-from fabricheck.cli.output import number, size
+from fabricheck.amounts import number, size
 from fabricheck.documents import documents
 from fabricheck.report import environment, rests_on
 from fabricheck.report.contents import Contents

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from fabricheck.amounts import size
 from fabricheck.calibration.files import REDUCED
-from fabricheck.cli.output import size
 from fabricheck.observed import Observed, Point
 from fabricheck.report.verdict import missed
 from fabricheck.results.run_report import Judged

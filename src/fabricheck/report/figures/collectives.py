@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from fabricheck.amounts import about
 from fabricheck.observed import Observed, Point
 from fabricheck.report.figure import PALETTE, Figure, drawn
 from fabricheck.report.figures import words
@@ -85,7 +86,7 @@ def _rows(observed: Observed) -> list[dict[str, Any]]:
 def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     labels = [label for label in _LOOKS if any(row["series"] == label for row in rows)]
     title = f"Collectives of 1 MiB: MPI{' beside RCCL or NCCL' if RCCL in labels else ''}"
-    says = f"Latency of collectives, {words.size(SIZE)}, {observed.kind}; less is better."
+    says = f"Latency of collectives, {about(SIZE)}, {observed.kind}; less is better."
     says += " " + " ".join(_in_words(rows, name) for name in COLLECTIVES if _of(rows, name))
     if RCCL not in labels:
         says += " The session has no RCCL or NCCL to stand beside MPI."
@@ -152,7 +153,7 @@ def _panel(
 
 def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
     title = "Collectives of 1 MiB by RCCL or NCCL"
-    says = f"Latency, {words.size(SIZE)}, {observed.kind}; less is better. "
+    says = f"Latency, {about(SIZE)}, {observed.kind}; less is better. "
     there = [name for name in COLLECTIVES if _of(own(rows), name)]
     says += " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
     layers = _lines(rows, "collective", {name: _OF_RCCL[name] for name in there})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from fabricheck.amounts import about
 from fabricheck.observed import Observed, Point
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
@@ -102,7 +103,7 @@ def _best(
     mine = own(rows)
     top = max(mine, key=lambda row: row["value"])
     parts = [
-        f"{row['series']} {words.amount(row['value'])} at {words.size(row['bytes'])}"
+        f"{row['series']} {words.amount(row['value'])} at {about(row['bytes'])}"
         + (", which fits the caches" if row["regime"] == "cache" else "")
         + ("" if row is top else f" ({100 * row['value'] / top['value']:.0f} % of the best)")
         for row in mine

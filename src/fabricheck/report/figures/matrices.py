@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fabricheck.amounts import about
 from fabricheck.observed import Observed, Pair, Point
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
@@ -194,9 +195,7 @@ def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         for wanted in [judged[pair]]
     ]
     wanted_pairs = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1)
-    says = (
-        f"{matrix.title}, {words.size(first.bytes)}, {observed.kind}. {_range(cells, first.unit)}"
-    )
+    says = f"{matrix.title}, {about(first.bytes)}, {observed.kind}. {_range(cells, first.unit)}"
     says += _missing(wanted_pairs - len(cells)) + _judged(judged, missed, found)
     theirs = [
         of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
@@ -306,7 +305,7 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))
         title = f"Every NUMA domain with every device, {way}"
         says = (
-            f"{title}: {first.memory} memory, {words.size(first.bytes)}, {observed.kind}, NUMA "
+            f"{title}: {first.memory} memory, {about(first.bytes)}, {observed.kind}, NUMA "
             f"domain first, device second. {_range(cells, first.unit)}"
             f"{_judged(judged, missed, found)}"
         )

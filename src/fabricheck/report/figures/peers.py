@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fabricheck.amounts import about
 from fabricheck.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
@@ -65,7 +66,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     ]
     says = (
         f"A kernel of device 0 copies within the memory of a neighbour, reads and writes counted, "
-        f"{words.size(rows[0]['bytes'])}, {observed.kind}; percent of the peak of both directions, "
+        f"{about(rows[0]['bytes'])}, {observed.kind}; percent of the peak of both directions, "
         f"which the thin lines mark. {'; '.join(parts)}."
     )
     theirs = list(beside(node, "paper-stream-p2p-pct-*"))
@@ -138,7 +139,7 @@ def _in_words(rows: Sequence[Row]) -> Iterator[str]:
         if not mine:
             continue
         low, high = (end(mine, key=lambda row: row["value"]) for end in (min, max))
-        said = f"{label} ({words.size(low['bytes'])}): "
+        said = f"{label} ({about(low['bytes'])}): "
         said += f"{words.amount(low['value'])} to device {low['to']}"
         if len(mine) > 1:
             said = said.replace(": ", ": lowest ")

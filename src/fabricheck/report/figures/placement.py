@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from fabricheck.amounts import about
 from fabricheck.observed import Observed, Point
 from fabricheck.observed.point import largest
 from fabricheck.report.figure import Figure
@@ -95,7 +96,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Point]) -> Figure:
         title=f"Every rank of each placement, {memory} memory",
         kind=observed.kind,
         says=(
-            f"A copy to the device and one back, {memory} memory of {words.size(mine[0]['bytes'])},"
+            f"A copy to the device and one back, {memory} memory of {about(mine[0]['bytes'])},"
             f" all ranks at once. {' '.join(told)}{_of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,

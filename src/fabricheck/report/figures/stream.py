@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
+from fabricheck.amounts import about
 from fabricheck.observed import Observed, Point
 from fabricheck.observed.point import largest
 from fabricheck.report.figure import PALETTE, Drawing, Figure
@@ -133,10 +134,10 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Point]) -> Figure:
         title=f"STREAM {name} by threads per block and size",
         kind=observed.kind,
         says=(
-            f"At {words.size(largest_size)}, {top['threads_per_block']} threads a block are best "
+            f"At {about(largest_size)}, {top['threads_per_block']} threads a block are best "
             f"with {words.amount(top['value'])}, and {bottom['threads_per_block']} least with "
             f"{words.amount(bottom['value'])}, {bottom['percent_of_best']:.1f} % of it. Colours "
-            f"are percent of the best block of the same size; drawn from {words.size(_SMALLEST)} "
+            f"are percent of the best block of the same size; drawn from {about(_SMALLEST)} "
             f"on.{words.of_noise(rows)}"
         ),
         rows=rows,
@@ -148,7 +149,7 @@ def _cells(rows: Sequence[Row]) -> Drawing:
     """Draw sizes below each other, so that a phone has room for the values in the cells."""
     values = [
         {
-            "size": words.size(row["bytes"]),
+            "size": about(row["bytes"]),
             "block": row["threads_per_block"],
             "percent": row["percent_of_best"],
             "text": words.amount(row["value"], ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from fabricheck.amounts import about
 from fabricheck.report.figures.rows import Row, own
 
 #: The part of its greatest value at which a curve counts as saturated.
@@ -12,16 +13,6 @@ SATURATED = 0.9
 
 #: A fall from one size to the next that is told, as a part of the value before.
 FALL = 0.2
-
-_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-def size(count: int) -> str:
-    """Return bytes in the largest binary unit: 64 KiB, 256 B."""
-    for factor, unit in _UNITS:
-        if count >= factor:
-            return f"{count / factor:.4g} {unit}"
-    return f"{count} B"
 
 
 def amount(value: float, unit: str = "GB/s") -> str:
@@ -48,17 +39,17 @@ def of_curve(rows: Sequence[Row]) -> str:
     """
     label, last, best = rows[0]["series"], rows[-1], max(row["value"] for row in rows)
     full = next(row for row in rows if row["value"] >= SATURATED * best)
-    text = f"{begun(label)}: {amount(last['value'], last['unit'])} at {size(last['bytes'])}"
+    text = f"{begun(label)}: {amount(last['value'], last['unit'])} at {about(last['bytes'])}"
     if best > 1.1 * last["value"]:
         at = next(row for row in rows if row["value"] == best)
-        text += f", at most {amount(best)} at {size(at['bytes'])}"
-    text += f", {SATURATED * 100:.0f} % of its greatest from {size(full['bytes'])} on"
+        text += f", at most {amount(best)} at {about(at['bytes'])}"
+    text += f", {SATURATED * 100:.0f} % of its greatest from {about(full['bytes'])} on"
     falls = [(b["value"] / a["value"], a, b) for a, b in pairwise(rows)]
     ratio, before, after = min(falls, key=lambda fall: fall[0], default=(1.0, last, last))
     if ratio < 1 - FALL:
         text += (
-            f"; it falls from {amount(before['value'])} at {size(before['bytes'])} "
-            f"to {amount(after['value'])} at {size(after['bytes'])}"
+            f"; it falls from {amount(before['value'])} at {about(before['bytes'])} "
+            f"to {amount(after['value'])} at {about(after['bytes'])}"
         )
     return f"{text}."
 
@@ -68,7 +59,7 @@ def of_published(rows: Iterable[Row]) -> str:
     parts = []
     for row in rows:
         if row["kind"] in ("published", "derived"):
-            at = f" at {size(row['bytes'])}" if row["bytes"] else ""
+            at = f" at {about(row['bytes'])}" if row["bytes"] else ""
             parts.append(f"{row['series']} {amount(row['value'], row['unit'])}{at} ({row['kind']})")
     return f" For comparison: {'; '.join(parts)}." if parts else ""
 

@@ -1,0 +1,31 @@
+"""How sizes and values are written, in tables and in sentences."""
+
+from __future__ import annotations
+
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def size(count: int) -> str:
+    """Return bytes as a whole number of the largest binary unit that fits: 256 MiB, 1000 B."""
+    unit = 0
+    while count >= 1024 and count % 1024 == 0 and unit < len(_BINARY) - 1:
+        count //= 1024
+        unit += 1
+    return f"{count} {_BINARY[unit]}"
+
+
+def number(value: float) -> str:
+    """Return a measured value with five significant digits, never with an exponent below 1e9."""
+    digits = 5
+    if value == 0:
+        return "0"
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 1
+    return f"{value:.{max(digits - before, 0)}f}" if abs(value) >= 0.01 else f"{value:.{digits}g}"
+
+
+def about(count: int) -> str:
+    """Return bytes in the largest binary unit, with four figures: 64 KiB, 4 B, 1.5 GiB."""
+    for power in range(len(_BINARY) - 1, 0, -1):
+        if count >= 1024**power:
+            return f"{count / 1024**power:.4g} {_BINARY[power]}"
+    return f"{count} B"
