@@ -289,6 +289,13 @@ def test_host_memory_is_by_domain_and_device(mi250x):
     assert "Lowest 28 GB/s at 0-0, 0-1, 0-2, 0-3 and 4 more" in figure.says
 
 
+def test_kinds_of_host_memory_are_figures_of_their_own(mi250x):
+    series = [factories.host_copy("h2d"), factories.host_copy(memory="host-pageable", value=25.4)]
+    pinned, pageable = matrices.host_memory(partition(mi250x, program("memcpy", *series)))
+    assert (pinned.id, pageable.id) == ("numa-pinned-h2d", "numa-pageable-h2d")
+    assert [row["value"] for row in (*pinned.rows, *pageable.rows)] == [28.3, 25.4]
+
+
 def test_mpi_from_the_first_device_stands_beside_the_lab_notes(mi250x):
     series = [message(0, device, 100.0) for device in range(1, 8)]
     found = partition(mi250x, program("mpi", *series), program("mpi", environment={}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from fabricheck.amounts import about
@@ -287,11 +288,20 @@ def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
     )
 
 
+#: Kinds of host memory and directions of E4, as figures call them.
+_MEMORY = {"host-pinned": "pinned", "host-pageable": "pageable"}
+_WAYS = {"h2d": "to the device", "d2h": "to the host"}
+
+
 def host_memory(observed: Observed) -> Iterator[Figure]:
-    """Yield the bandwidth between every NUMA domain and every device, for both directions (E4)."""
-    for operation, way in (("h2d", "to the device"), ("d2h", "to the host")):
+    """Yield the bandwidth between every NUMA domain and every device (E4).
+
+    A figure for each kind of memory and direction.
+    """
+    for (memory, kind), (operation, way) in product(_MEMORY.items(), _WAYS.items()):
         found: dict[Pair, Point] = {}
-        for point in observed.select(experiment="E4", operation=operation, role="single"):
+        of_kind = {"role": "single", "operation": operation, "memory": memory}
+        for point in observed.select(experiment="E4", **of_kind):
             if point.domain is not None and point.device is not None:
                 key = (point.domain, point.device)
                 if key not in found or point.bytes > found[key].bytes:
@@ -303,9 +313,9 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].median)]
         cells = {place: point.median for place, point in found.items()}
         domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))
-        title = f"Every NUMA domain with every device, {way}"
+        title = f"Every NUMA domain with every device, {kind} memory, {way}"
         says = (
-            f"{title}: {first.memory} memory, {about(first.bytes)}, {observed.kind}, NUMA "
+            f"{title}: {about(first.bytes)}, {observed.kind}, NUMA "
             f"domain first, device second. {_range(cells, first.unit)}"
             f"{_judged(judged, missed, found)}"
         )
@@ -323,4 +333,4 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         ]
         axes = Axes("NUMA domain", "device", domains, devices, first.unit, own=False)
         drawing = heat_map(cells, axes, top(list(cells.values())), missed=missed)
-        yield Figure(f"numa-{operation}", title, observed.kind, says, rows, drawing)
+        yield Figure(f"numa-{kind}-{operation}", title, observed.kind, says, rows, drawing)
