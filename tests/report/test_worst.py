@@ -80,3 +80,15 @@ def test_noise_and_wrong_data_are_told(results_folder):
     assert (one.check, one.series, one.cached) == ("stream_local", 1, 1)
     assert one.widest == pytest.approx(100 * noisy["relative_half_width"])
     assert found.wrong[0].errors == 3 and "byte 4096" in found.wrong[0].first
+
+
+def test_a_device_whose_domain_nobody_tells_is_not_called_far(results_folder):
+    copies = [
+        factories.host_copy(device=device, domain=0, value=value)
+        for device, value in enumerate((50.0, 50.0, 40.0, 50.0))
+    ]
+    factories.session(results_folder, [factories.case()])
+    devices = [factories.device(index, numa_domain=None) for index in range(4)]
+    write(results_folder, "stream_local", factories.document(series=copies, devices=devices))
+    (slow,) = worst.of(gather.gather("latest").parts[0]).slow
+    assert (slow.what, slow.among) == ("device 2, NUMA domain 0", "devices with NUMA domain 0")

@@ -31,6 +31,18 @@ def test_a_node_session_passed(path):
     assert len(cases) == 17
 
 
+def test_four_devices_passed_once_within_the_references_of_two():
+    path = FOLDER.with_name("reports-x4") / "node-1.json"
+    cases = report(path).cases
+    assert {case.where for case in cases} == {"h200:x4"}
+    assert (sum(case.passed for case in cases), sum(case.skipped for case in cases)) == (12, 4)
+    judged = [one for case in cases for one in case.judged.values()]
+    limited = [one for one in judged if (one.least, one.most) != (None, None)]
+    assert len(limited) == 32 and {one.result for one in limited} == {"pass"}
+    told = f"passed in {seconds(path):.0f} s (`reports-x4`)"
+    assert told in " ".join((ROOT / "docs" / "h200.md").read_text().split())
+
+
 def test_the_page_tells_how_long_they_took():
     page = (ROOT / "docs" / "h200.md").read_text()
     (least, most, number) = re.search(

@@ -203,8 +203,10 @@ def _class(observed: Observed, point: Point) -> str:
         return f"pairs of the class {node.link_class(a, b).name}"
     if point.domain is not None and point.device is not None:
         own = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
-        near = own.get(point.device) == point.domain
-        return f"devices with {'their own' if near else 'another'} NUMA domain"
+        home = own.get(point.device)
+        if home is None:
+            return f"devices with NUMA domain {point.domain}"
+        return f"devices with {'their own' if home == point.domain else 'another'} NUMA domain"
     return "ranks" if point.series.get("ranks") else "devices"
 
 
