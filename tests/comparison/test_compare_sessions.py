@@ -5,31 +5,21 @@ import re
 
 import pytest
 import two_sessions
-from two_sessions import compare, document, latency, pair, results, simulated, spread
+from two_sessions import (
+    HEALTHY,
+    compare,
+    document,
+    judged,
+    latency,
+    numbers,
+    pair,
+    results,
+    simulated,
+    spread,
+)
 
 import factories
 from fabricheck.cli import output
-
-HEALTHY = [pair(0, 1, spread(50)), pair(1, 0, spread(50)), latency(0, 1, spread(9))]
-
-
-@pytest.fixture
-def before(tmp_path):
-    """The results of a session before an update."""
-    return results(tmp_path / "a", document(HEALTHY))
-
-
-def judged(*arguments):
-    ended = compare(*arguments, "--json")
-    content = json.loads(ended.stdout)
-    assert content["exit_code"] == ended.exit_code
-    [only] = content["partitions"]
-    return ended.exit_code, only
-
-
-def numbers(only):
-    names = ("worse", "better", "undetermined", "unchanged", "missing_in_b", "missing_in_a")
-    return {name: len(only[name]) for name in (*names, "not_comparable") if only[name]}
 
 
 def test_identical_sessions_are_unchanged(before):
@@ -66,49 +56,6 @@ def test_of_a_latency_less_is_better(before, tmp_path):
     assert code == 0
     assert numbers(only) == {"better": 1, "unchanged": 2}
     assert only["better"][0]["unit"] == "us"
-
-
-def test_what_is_missing_ends_with_11_and_what_is_new_does_not(before, tmp_path):
-    after = results(tmp_path / "b", document(HEALTHY[:2]))
-    code, only = judged(before, after)
-    assert code == 11
-    assert numbers(only) == {"unchanged": 2, "missing_in_b": 1}
-    assert only["missing_in_b"][0]["operation"] == "latency"
-    code, only = judged(after, before)
-    assert code == 0
-    assert numbers(only) == {"unchanged": 2, "missing_in_a": 1}
-
-
-def test_worse_outweighs_missing_and_a_corrupt_document(before, tmp_path):
-    after = results(tmp_path / "b", document([pair(0, 1, spread(30))]))
-    assert judged(before, after)[0] == 10
-    lost = factories.case("p2p_kernel", tags=["E8"])
-    factories.session(after, [factories.case("p2p_engine"), lost])
-    path = factories.case_folder(after, "p2p_kernel") / "result.json"
-    factories.write(path).write_text("{")
-    ended = compare(before, after)
-    assert ended.exit_code == 10
-    assert f"B: {path}: " in ended.stderr
-
-
-def test_a_corrupt_document_is_named_and_ends_with_4(before, tmp_path):
-    after = results(tmp_path / "b", document(HEALTHY))
-    factories.session(after, [factories.case("p2p_engine"), factories.case("p2p_kernel")])
-    path = factories.case_folder(after, "p2p_kernel") / "result.json"
-    factories.write(path).write_text("{")
-    for sides, letter in (((before, after), "B"), ((after, before), "A")):
-        ended = compare(*sides)
-        assert ended.exit_code == 4
-        assert f"{letter}: {path}: " in ended.stderr
-
-
-def test_an_incomplete_document_is_named_and_ends_with_4(before, tmp_path):
-    killed = {"exit_code": 130, "status": "interrupted", "message": "p2p: ended by signal 2"}
-    part = document(HEALTHY[:2], complete=False, outcome=killed)
-    code, only = judged(before, results(tmp_path / "b", part))
-    assert code == 4
-    assert "is incomplete (interrupted)" in only["unread"][0]
-    assert numbers(only) == {"unchanged": 2, "missing_in_b": 1}
 
 
 @pytest.mark.parametrize(
@@ -364,56 +311,6 @@ def test_noisy_series_are_named(before, tmp_path):
     noisy = document([wide, *HEALTHY[1:]])
     shown = compare(before, results(tmp_path / "b", noisy)).stdout
     assert ", noisy" in " ".join(shown.split())
-
-
-def test_a_skipped_check_is_missing_and_not_worse(before, tmp_path):
-    skipped = results(tmp_path / "b", None, result="skip")
-    factories.write(factories.case_folder(skipped, "other") / "result.json", document(HEALTHY))
-    both = [factories.case("p2p_engine", result="skip"), factories.case("other")]
-    factories.session(skipped, both)
-    code, only = judged(before, skipped)
-    assert only["checks_missing_in_b"] == ["p2p_engine"] and only["outcomes"] == []
-    assert code == 3, "nothing is left to judge"
-    code, only = judged(skipped, before)
-    assert only["checks_missing_in_a"] == ["p2p_engine"]
-    assert only["checks_missing_in_b"] == ["other"]
-
-
-def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatch):
-    killed = tmp_path / "b"
-    monkeypatch.setenv("FABRICHECK_RESULTS", str(killed))
-    (killed / "reports").mkdir(parents=True)
-    where = "20261121T200000-7/local/host/host"
-    factories.write(killed / "output" / where / "p2p_engine" / "result.json", document(HEALTHY))
-    code, only = judged(before, "20261121T200000-7@local:host")
-    assert code == 0
-    assert numbers(only) == {"unchanged": 3}
-    part = killed / "stage" / where / "p2p_kernel" / "result.json.partial"
-    factories.write(part, factories.killed_document())
-    shown = compare("20261121T200000-7", before)
-    assert shown.exit_code == 4
-    assert f"A: {part}: is incomplete (running)" in shown.stderr
-    assert "which was killed or still runs" in " ".join(shown.stdout.split())
-
-
-@pytest.mark.parametrize("text", ["{", json.dumps(factories.killed_document())])
-def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(tmp_path, text):
-    for name in ("a", "b"):
-        for check in ("p2p_engine", "p2p_kernel"):
-            factories.write(tmp_path / name / check / "result.json", document(HEALTHY))
-    (tmp_path / "b" / "p2p_kernel" / "result.json").write_text(text)
-    code, only = judged(tmp_path / "a", tmp_path / "b")
-    assert (code, only["outcomes"], len(only["unread"])) == (4, [], 1)
-
-
-def test_a_partition_that_b_lacks_is_missing(before, tmp_path):
-    more = results(tmp_path / "b", document(HEALTHY))
-    cases = [factories.case("p2p_engine"), factories.case("build", partition="gpu", tags=[])]
-    factories.session(more, cases)
-    ended = compare(more, before)
-    assert ended.exit_code == 11
-    assert "Checks missing in B: build" in ended.stdout
-    assert compare(before, more).exit_code == 0
 
 
 def test_one_series_twice_in_a_document_counts_once(before, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -80,3 +81,22 @@ def results(folder: Path, content: dict[str, Any] | None, **case: Any) -> Path:
 def compare(*arguments: object) -> Result:
     """Run the command."""
     return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+#: The series of a good run.
+HEALTHY = [pair(0, 1, spread(50)), pair(1, 0, spread(50)), latency(0, 1, spread(9))]
+
+
+def judged(*arguments: object) -> tuple[int, dict[str, Any]]:
+    """Compare; return the exit code and what is told of the only partition."""
+    ended = compare(*arguments, "--json")
+    content = json.loads(ended.stdout)
+    assert content["exit_code"] == ended.exit_code
+    [only] = content["partitions"]
+    return ended.exit_code, only
+
+
+def numbers(only: dict[str, Any]) -> dict[str, int]:
+    """Return how many values of each outcome there are."""
+    names = ("worse", "better", "undetermined", "unchanged", "missing_in_b", "missing_in_a")
+    return {name: len(only[name]) for name in (*names, "not_comparable") if only[name]}
