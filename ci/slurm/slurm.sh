@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# A Slurm of one node on this machine, for tests:
-#   slurm.sh start DIR [CORES [GPUS]]   configures and starts it in DIR, waits until the node is idle
-#   slurm.sh stop DIR                   ends its jobs and its daemons
+# A Slurm on this machine, of one node or of several, for tests:
+#   slurm.sh start DIR [CORES [GPUS [NODES]]]   configures and starts it in DIR, waits for idle nodes
+#   slurm.sh stop DIR                           ends its jobs and its daemons
+#   slurm.sh kill DIR NODE                      ends the daemon of one node at once, with its jobs
 # SLURM_CONF=DIR/slurm.conf directs sbatch, srun, squeue and the others to it.
 #
 # It needs no root and no systemd: its daemons run as who starts it, and run jobs of that user only.
 # Key, sockets, ports, logs and state are its own, so it never meets another Slurm of this machine.
-# The node states CORES cores (64) and GPUS devices (8) whatever the machine has: tasks are not bound
-# to cores (task/none), and a device is an empty file.
+# Each node states CORES cores (64) and GPUS devices (8) whatever the machine has: tasks are not bound
+# to cores (task/none), and a device is an empty file. A single node is called localhost, several
+# node1, node2 and so on; each has a slurmd of its own, and all of them are this machine.
 set -euo pipefail
 
 readonly start_seconds=60 stop_seconds=60
@@ -18,7 +20,7 @@ fail() {
 }
 
 usage() {
-  echo "slurm.sh: $1; usage: slurm.sh start DIR [CORES [GPUS]] | stop DIR" >&2
+  echo "slurm.sh: $1; usage: slurm.sh start DIR [CORES [GPUS [NODES]]] | stop DIR | kill DIR NODE" >&2
   exit 2
 }
 
@@ -53,51 +55,61 @@ within() {
 pid_of() {
   local pid
   pid=$(cat "$dir/$1.pid" 2> /dev/null) || return 1
-  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = "$1" ] && echo "$pid"
+  [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = "${1%%.*}" ] && echo "$pid"
 }
 
 runs() { pid_of "$1" > /dev/null; }
 ended() { ! runs "$1"; }
 no_jobs() { [ -z "$(squeue --noheader --format=%i 2> /dev/null)" ]; }
 munge_answers() { [ -S "$dir/munge.socket" ] && munge --socket="$dir/munge.socket" --no-input > /dev/null 2>&1; }
-node_idle() { [ "$(sinfo --noheader --Node --format=%T 2> /dev/null)" = idle ]; }
+nodes_idle() { [ "$(sinfo --noheader --Node --format=%T 2> /dev/null | grep -cx idle)" = "$nodes" ]; }
 
-free_ports() {
-  python3 -c 'import socket
-held = [socket.socket() for _ in range(2)]
-for one in held: one.bind(("127.0.0.1", 0))
-print(*(one.getsockname()[1] for one in held))'
+# The daemons of nodes, by the names of their pid files: slurmd.NODE.
+node_daemons() {
+  local file
+  for file in "$dir"/slurmd.*.pid; do
+    [ -e "$file" ] && basename "$file" .pid
+  done
 }
 
+free_ports() {
+  python3 -c 'import socket, sys
+held = [socket.socket() for _ in range(int(sys.argv[1]))]
+for one in held: one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in held))' "$1"
+}
+
+name_of() { if [ "$nodes" -eq 1 ]; then echo localhost; else echo "node$1"; fi; }
+
 configure() {
-  local controller_port node_port user memory last=$((gpus - 1))
-  read -r controller_port node_port < <(free_ports)
+  local ports user memory last=$((gpus - 1)) node
+  read -r -a ports < <(free_ports $((nodes + 1)))
   user=$(id -un)
   memory=$(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1048576))
-  mkdir -p "$dir/state" "$dir/spool" "$dir/devices"
+  mkdir -p "$dir/state" "$dir/devices"
   for ((gpu = 0; gpu < gpus; gpu++)); do : > "$dir/devices/gpu$gpu"; done
   rm -f "$dir/munge.key"
   mungekey --create --keyfile="$dir/munge.key"
   # A bare Count, without files, leaves the node invalid and every srun waiting.
-  cat > "$dir/gres.conf" << END_CONF
-NodeName=localhost Name=gpu File=$dir/devices/gpu[0-$last]
-END_CONF
+  for ((node = 1; node <= nodes; node++)); do
+    mkdir -p "$dir/spool.$(name_of "$node")"
+    echo "NodeName=$(name_of "$node") Name=gpu File=$dir/devices/gpu[0-$last]"
+  done > "$dir/gres.conf"
   cat > "$dir/slurm.conf" << END_CONF
 ClusterName=fabricheck-test
 SlurmctldHost=localhost(127.0.0.1)
-SlurmctldPort=$controller_port
-SlurmdPort=$node_port
+SlurmctldPort=${ports[0]}
 SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
 AuthInfo=socket=$dir/munge.socket
 CredType=cred/munge
 StateSaveLocation=$dir/state
-SlurmdSpoolDir=$dir/spool
+SlurmdSpoolDir=$dir/spool.%n
 SlurmctldPidFile=$dir/slurmctld.pid
-SlurmdPidFile=$dir/slurmd.pid
+SlurmdPidFile=$dir/slurmd.%n.pid
 SlurmctldLogFile=$dir/slurmctld.log
-SlurmdLogFile=$dir/slurmd.log
+SlurmdLogFile=$dir/slurmd.%n.log
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 JobCompType=jobcomp/none
@@ -120,14 +132,19 @@ ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 # Seconds between the signals that ask a job to end and end it.
 KillWait=2
-NodeName=localhost NodeAddr=127.0.0.1 Sockets=1 CoresPerSocket=$cores ThreadsPerCore=1 RealMemory=$memory Gres=gpu:$gpus State=UNKNOWN
 PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END_CONF
+  for ((node = 1; node <= nodes; node++)); do
+    echo "NodeName=$(name_of "$node") NodeHostname=localhost NodeAddr=127.0.0.1" \
+      "Port=${ports[node]} Sockets=1 CoresPerSocket=$cores ThreadsPerCore=1" \
+      "RealMemory=$memory Gres=gpu:$gpus State=UNKNOWN"
+  done >> "$dir/slurm.conf"
 }
 
 start() {
   require_programs
-  for daemon in munged slurmctld slurmd; do
+  local daemon node name
+  for daemon in munged slurmctld $(node_daemons); do
     ended "$daemon" || fail "$daemon runs in $dir already: stop it first (slurm.sh stop $dir)"
   done
   configure
@@ -140,23 +157,28 @@ start() {
   slurmctld -c > "$dir/slurmctld.out" 2>&1 || fail_of slurmctld "$dir/slurmctld.out" "did not start"
   # It returns before the daemon has written its number, without which nothing could stop it.
   within "$start_seconds" runs slurmctld || fail_of slurmctld "$dir/slurmctld.log" "did not start"
-  slurmd -c > "$dir/slurmd.out" 2>&1 || fail_of slurmd "$dir/slurmd.out" "did not start"
-  within "$start_seconds" node_idle || {
-    local daemon=slurmd state
+  for ((node = 1; node <= nodes; node++)); do
+    name=$(name_of "$node")
+    slurmd -c -N "$name" > "$dir/slurmd.$name.out" 2>&1 \
+      || fail_of slurmd "$dir/slurmd.$name.out" "did not start"
+  done
+  within "$start_seconds" nodes_idle || {
+    local state
+    daemon=slurmd.$name
     runs slurmctld || daemon=slurmctld
-    state=$(sinfo --noheader --Node --format='%T, %E' 2>&1 | head -n 1)
-    fail_of "$daemon" "$dir/$daemon.log" "left the node not idle within $start_seconds s ($state)"
+    state=$(sinfo --noheader --Node --format='%N %T, %E' 2>&1 | grep -v ' idle, ' | head -n 1)
+    fail_of "${daemon%%.*}" "$dir/$daemon.log" "left a node not idle within $start_seconds s ($state)"
   }
 }
 
 stop() {
   require_programs
-  if runs slurmctld && runs slurmd; then
+  if runs slurmctld; then
     scancel --full --user="$(id -un)" > /dev/null 2>&1 || true
     within "$stop_seconds" no_jobs || echo "slurm.sh: jobs are left in $dir" >&2
   fi
   local daemon pid left=()
-  for daemon in slurmd slurmctld munged; do
+  for daemon in $(node_daemons) slurmctld munged; do
     pid=$(pid_of "$daemon") || continue
     kill "$pid" 2> /dev/null || true
     within "$stop_seconds" ended "$daemon" || left+=("$daemon ($pid)")
@@ -170,6 +192,7 @@ action=$1
 dir=$2
 cores=${3:-64}
 gpus=${4:-8}
+nodes=${5:-1}
 case $dir in
   /*) ;;
   *) usage "'$dir' is no absolute path" ;;
@@ -177,7 +200,8 @@ esac
 export SLURM_CONF=$dir/slurm.conf
 case $action in
   start)
-    [[ $cores =~ ^[1-9][0-9]*$ && $gpus =~ ^[1-9][0-9]*$ ]] || usage "CORES and GPUS are whole numbers above 0"
+    [[ "$cores $gpus $nodes" =~ ^([1-9][0-9]*( |$)){3}$ ]] \
+      || usage "CORES, GPUS and NODES are whole numbers above 0"
     mkdir -p "$dir"
     start
     ;;
