@@ -40,6 +40,7 @@ class Host(TypedDict):
     """The machine that the program ran on."""
 
     hostname: str
+    scheduler_node: NotRequired[str | None]
     kernel: str
     cpu_model: str
     cores_allowed: list[int]
