@@ -187,6 +187,9 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
     if (speaks) {
       program.table(document->content(), stderr);
     }
+    if (kSimulated) {
+      document->set("simulated_s", host_seconds());
+    }
     const auto written = outcome_of([&]() -> Outcome {
       document->finish(status_word(outcome.status), static_cast<int>(outcome.status),
                        outcome.sentence, outcome.complete);
