@@ -46,9 +46,10 @@ class Case:
     one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
     ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
     held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
-    without a scheduler, of a job on several nodes, and of one that was never placed. ``submitted``
-    and ``ended`` are when its job was started, or went into the queue, and when it ended, in
-    seconds since the epoch; None where there was none.
+    without a scheduler, of a job on several nodes, and of one that was never placed.
+    ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
+    exception that ended a failed one. ``submitted`` and ``ended`` are when its job was started, or
+    went into the queue, and when it ended, in seconds since the epoch; None where there was none.
     """
 
     name: str
@@ -64,6 +65,8 @@ class Case:
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
     judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
     node: str | None = None
+    exit_code: int | None = None
+    error: str | None = None
     submitted: float | None = None
     ended: float | None = None
 
@@ -238,6 +241,8 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
             key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
         node=_node(entry, name),
+        exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
+        error=entry.fail_info.exc_type if entry.fail_info else None,
         submitted=_moment(entry.job_submit_time),
         ended=_moment(entry.job_completion_time_unix),
     )
