@@ -11,7 +11,7 @@ from reframe.core.exceptions import ConfigError, ReframeError
 from reframe.frontend import ci, executors
 
 import factories
-from fabricheck.rfm import guard, host, plausible, sites
+from fabricheck.rfm import alone, guard, host, plausible, sites
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
 
 
@@ -382,7 +382,7 @@ class Serial:
 @pytest.fixture
 def policy_of(monkeypatch):
     """Return the policy that a session of some partitions (name, scheduler) gets."""
-    monkeypatch.setattr(guard.policies, "SerialExecutionPolicy", Serial)
+    monkeypatch.setattr(alone.policies, "SerialExecutionPolicy", Serial)
 
     def chosen(*partitions, policy=None, max_jobs=1):
         parallel = policy or SimpleNamespace(
@@ -395,7 +395,7 @@ def policy_of(monkeypatch):
             registered = SimpleNamespace(registered_name=scheduler)
             partition = SimpleNamespace(fullname=name, scheduler=registered, max_jobs=max_jobs)
             cases.append(SimpleNamespace(partition=partition))
-        guard._one_at_a_time(runner, cases)
+        alone.one_check_at_a_time(runner, cases)
         return runner._policy
 
     return chosen

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reframe.core.exceptions import JobError, ReframeError
+from reframe.core.schedulers.slurm import SlurmJobScheduler
 
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
@@ -26,14 +27,45 @@ ALL_CORES = "--cpu-bind=none"
 PATIENCE_S = 120
 
 
+def submits(partition: Any) -> bool:
+    """Return whether the checks of a partition are jobs of Slurm."""
+    return isinstance(partition.scheduler, SlurmJobScheduler)
+
+
+def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
+    """Return the names of those whose checks are steps of the allocation around the session."""
+    return sorted(
+        one.fullname
+        for one in partitions
+        if one.scheduler.registered_name == "local"
+        and one.launcher_type.registered_name == STEP_LAUNCHER
+    )
+
+
 def record(job: str) -> Mapping[str, str]:
     """Return what the controller says of a job, by its own words (``JobState``, ``ExitCode``).
 
     :raises LookupError: when it can not be asked or no longer knows the job, with its first line.
     """
+    return _words(_shown("job", job))
+
+
+def state_of_node(description: str) -> dict[str, str | None]:
+    """Return the state of a node and the reason that is given for it, as a dictionary of both.
+
+    :param description: one line of ``scontrol show nodes --oneliner``.
+    """
+    reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]| \w+=|$)", description)
+    return {
+        "state": _words(description).get("State"),
+        "because": reason[1].strip() if reason else None,
+    }
+
+
+def _shown(what: str, name: str) -> str:
     try:
         asked = subprocess.run(
-            ["scontrol", "show", "job", "--oneliner", job],
+            ["scontrol", "show", what, "--oneliner", name],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -45,7 +77,11 @@ def record(job: str) -> Mapping[str, str]:
         # The first line is the reason, and what follows advice for who gave the option.
         said = asked.stderr.strip().splitlines() or [f"scontrol ended with {asked.returncode}"]
         raise LookupError(said[0].strip())
-    pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", asked.stdout)
+    return asked.stdout
+
+
+def _words(line: str) -> dict[str, str]:
+    pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", line)
     # The first of each: a path or a comment further on may hold anything.
     return dict(reversed(pairs))
 
@@ -99,6 +135,35 @@ def require_allocation(partitions: Sequence[str]) -> None:
         )
 
 
+def require_own_nodes(partitions: Iterable[Any]) -> None:
+    """Raise a sentence when a queue gives no job its node alone, whatever it asks for.
+
+    With ``OverSubscribe=FORCE`` Slurm takes ``--exclusive`` and starts others' jobs all the same.
+
+    :param partitions: those of ReFrame that a session runs on.
+    :raises ReframeError: naming the queue; where Slurm does not say it, a job will.
+    """
+    for one in filter(submits, partitions):
+        queue = _queue(one)
+        if queue is None:
+            continue
+        try:
+            shared = _words(_shown("partition", queue)).get("OverSubscribe", "")
+        except LookupError:
+            continue
+        if shared.startswith("FORCE"):
+            raise ReframeError(
+                f"Slurm's partition {queue} gives no job its node alone (OverSubscribe={shared}), "
+                f"and {one.fullname} measures it: another partition is needed."
+            )
+
+
+def _queue(partition: Any) -> str | None:
+    """Return Slurm's partition in the access options of ReFrame's."""
+    queues = [one.partition("=")[2] for one in partition.access if one.startswith("--partition=")]
+    return queues[-1] if queues else None
+
+
 def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     """Raise a sentence when partitions of different node models would have the same nodes.
 
@@ -112,8 +177,8 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
             continue
         where = "the allocation around this session"
         if one.scheduler.registered_name != "local":
-            queues = [option for option in one.access if option.startswith("--partition=")]
-            where = f"the nodes of {queues[-1]}" if queues else f"the nodes of {one.fullname}"
+            queue = _queue(one)
+            where = f"the nodes of {f'--partition={queue}' if queue else one.fullname}"
         found.setdefault(where, {})[one.fullname] = node
     for where, nodes in found.items():
         if len(set(nodes.values())) > 1:
