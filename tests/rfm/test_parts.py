@@ -162,6 +162,10 @@ def test_a_job_that_slurm_ended_is_told_by_its_state(code):
         ("CANCELLED", "stream was ended from outside: its job was cancelled."),
     ):
         assert plausible.exit_sentence("stream", code, None, state) == sentence
+    said = plausible.exit_sentence("stream", code, None, "NODE_FAIL", ["node3"], ["node3"])
+    assert said == "stream on node node3 was ended from outside: its node failed."
+    said = plausible.exit_sentence("stream", code, None, "CANCELLED", [], ["node3"])
+    assert said == ("stream was never started: its job waited for node node3, and was cancelled.")
     said = plausible.exit_sentence("stream", 6, None, "FAILED")
     assert said == "stream ended with exit code 6 (the time limit)."
 

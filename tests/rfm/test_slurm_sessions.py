@@ -133,7 +133,7 @@ def test_a_cancelled_job_fails_and_had_its_node_alone(cluster, hung):
     tell("scancel", job)
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "stream was ended from outside: its job was cancelled." in outcome
+    assert "stream on node localhost was ended from outside: its job was cancelled." in outcome
     assert competitor.started_after(job)
 
 
@@ -144,7 +144,10 @@ def test_a_job_over_its_time_limit_fails(cluster, hung):
     tell("scontrol", "update", f"JobId={job_of(cluster, 'stream_local')}", "EndTime=now")
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "stream was ended from outside: its job reached its time limit." in outcome
+    assert (
+        "stream on node localhost was ended from outside: its job reached its time limit."
+        in outcome
+    )
 
 
 CHECKS = ("node_topology", "stream_local", "stream_scan")

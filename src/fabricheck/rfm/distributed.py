@@ -7,7 +7,6 @@ the nodes that were asked for names it all the same.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,7 +75,7 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     asked = {one: AskedNode() for one in sorted(names)}
     if slurm.submits(partition):
         asked = {
-            one.name: AskedNode(**slurm.state_of_node(one.descr))
+            one.name: slurm.asked_node(one.descr)
             for one in sorted(partition.scheduler.allnodes(), key=lambda one: one.name)
             if one.name in asked
         }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,7 +25,7 @@ from reframe.frontend import ci, cli, executors, filters, loader
 from reframe.frontend.executors import policies
 
 from fabricheck.errors import FabricheckError
-from fabricheck.rfm import alone, distributed, slurm, turns
+from fabricheck.rfm import alone, distributed, slurm, steps, turns
 from fabricheck.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -106,12 +107,14 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     # Elsewhere Slurm gives a check its node alone: each job (exclusive_access), or the allocation
     # around the session, in which a step has it while it runs.
     used = {case.partition.fullname: case.partition for case in testcases}
-    steps = slurm.of_the_allocation(used.values())
-    here = alone.local_partitions(testcases).keys() - set(steps)
+    stepping = slurm.of_the_allocation(used.values())
+    here = alone.local_partitions(testcases).keys() - set(stepping)
     if not session.option("dry_run"):
         slurm.require_nodes_of_one_kind(used.values())
         slurm.require_own_nodes(used.values())
-        slurm.require_allocation(steps)
+        slurm.require_allocation(stepping)
+        if stepping:
+            steps.forget_own_step(os.environ)
         if session.nodes is not None:
             distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
     measures = here and not session.option("dry_run")

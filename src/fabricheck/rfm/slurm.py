@@ -16,12 +16,18 @@ from typing import Any
 from reframe.core.exceptions import JobError, ReframeError
 from reframe.core.schedulers.slurm import SlurmJobScheduler
 
+from fabricheck.nodes_asked import AskedNode
+
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
 
 #: What lets one process use all cores of its step: sites bind it to one core unless told otherwise
 #: (Frontier user guide, "Common srun options": --cpu-bind=threads), and it serves every device.
 ALL_CORES = "--cpu-bind=none"
+
+#: A job whose node is lost ends. Slurm would put it back into the queue, where it waits for a node
+#: that may never return, or starts again in a folder that holds what it left.
+ONCE = "--no-requeue"
 
 #: Seconds after which the controller of a busy cluster is not waited for.
 PATIENCE_S = 120
@@ -50,16 +56,15 @@ def record(job: str) -> Mapping[str, str]:
     return _words(_shown("job", job))
 
 
-def state_of_node(description: str) -> dict[str, str | None]:
-    """Return the state of a node and the reason that is given for it, as a dictionary of both.
+def asked_node(description: str) -> AskedNode:
+    """Return a node with its state and the reason that is given for it.
 
     :param description: one line of ``scontrol show nodes --oneliner``.
     """
     reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]| \w+=|$)", description)
-    return {
-        "state": _words(description).get("State"),
-        "because": reason[1].strip() if reason else None,
-    }
+    return AskedNode(
+        state=_words(description).get("State"), because=reason[1].strip() if reason else None
+    )
 
 
 def _shown(what: str, name: str) -> str:
