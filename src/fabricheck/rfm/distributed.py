@@ -99,6 +99,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
     """
     ((name, asked),) = node_map.asked.items()
+    limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
     path = Path(runtime.runtime().output_prefix) / nodes_asked.NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,12 +114,11 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
     say = getlogger().info
     if slurm.submits(partition):
-        jobs = whole_number(LIMIT, default=MOST_JOBS, least=1)
-        # ReFrame counts jobs of a partition; four of a node that hangs would be all.
-        partition._max_jobs = min(len(node_map[name]), jobs)
+        jobs = min(len(node_map[name]), limit)
+        partition._max_jobs = jobs
         say(
             f"{_counted(asked)} of {name}, each alone and with one job at a time, at most "
-            f"{partition.max_jobs} in the queue ({LIMIT})."
+            f"{jobs} in the queue ({LIMIT})."
         )
     out = {one: asked[one] for one in asked if one not in node_map[name]}
     if out:

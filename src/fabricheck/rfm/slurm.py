@@ -14,12 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reframe.core.exceptions import JobError, ReframeError
-from reframe.core.schedulers.slurm import SlurmJobScheduler
 
 from fabricheck.nodes_asked import AskedNode
 
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
+
+#: What ReFrame calls the schedulers that submit a job for each check.
+SCHEDULERS = ("slurm", "squeue")
 
 #: What lets one process use all cores of its step: sites bind it to one core unless told otherwise
 #: (Frontier user guide, "Common srun options": --cpu-bind=threads), and it serves every device.
@@ -35,7 +37,7 @@ PATIENCE_S = 120
 
 def submits(partition: Any) -> bool:
     """Return whether the checks of a partition are jobs of Slurm."""
-    return isinstance(partition.scheduler, SlurmJobScheduler)
+    return partition.scheduler.registered_name in SCHEDULERS
 
 
 def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
