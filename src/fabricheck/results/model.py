@@ -214,6 +214,7 @@ class ResultDocument(TypedDict):
     started: str
     finished: str | None
     duration_s: float
+    simulated_s: NotRequired[float]
     host: Host
     devices: list[Device]
     versions: Versions
