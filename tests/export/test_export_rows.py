@@ -12,6 +12,12 @@ from fabricheck import nodes_asked
 from fabricheck.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.folder import ResultsFolder
 
+
+def judged(value, reference, result="pass"):
+    """Build what ReFrame records of a metric whose limit is 10 % below its reference."""
+    return [value, reference, -0.1, None, "GB/s", result]
+
+
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 
@@ -38,20 +44,19 @@ def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
 
 
 def test_a_metric_stands_beside_its_limits_and_what_it_is_of(recorded):
-    [case] = [one for one in ResultsFolder(RECORDED).latest().cases if one.name == "p2p_engine"]
-    value, unit = case.values["engine_switch18_worst"]
-    judged = case.judged["engine_switch18_worst"]
+    [case] = [one for one in ResultsFolder(RECORDED).latest().cases if one.name == "stream_local"]
+    value, unit = case.values["copy_worst"]
+    judged = case.judged["copy_worst"]
     [row] = [
         one
         for one in of("metric", recorded[0])
-        if (one["check"], one["metric"]) == ("p2p_engine", "engine_switch18_worst")
+        if (one["check"], one["metric"]) == ("stream_local", "copy_worst")
     ]
     assert (float(row["value"]), row["unit"], row["better"]) == (value, unit, "higher")
     assert float(row["reference"]) == judged.reference
-    assert float(row["least"]) == pytest.approx(judged.reference * (1 + judged.lower))
-    assert "most" not in row and row["judged"] == "pass"
+    assert not {"least", "most"} & row.keys() and row["judged"] == "pass"
     where = [row[name] for name in ("system", "partition", "environment", "node", "experiment")]
-    assert where == ["h200", "x2", "cuda", "vm", "E7"]
+    assert where == ["h200", "x2", "cuda", "vm", "E1"]
     ran = [row[name] for name in ("clock", "runtime", "driver", "commit", "session_start")]
     assert ran == ["measured", "cuda", "580.159.04", "deeb6d8", "2026-11-21T22:52:50.375Z"]
 
@@ -80,7 +85,7 @@ def test_a_series_has_its_ends_its_class_and_its_spread(recorded):
 def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder):
     cases = [
         factories.case("missed", result="fail", fail_reason="too\nslow", fail_phase="performance",
-                       perfvalues=repeated_sessions.recorded({"copy_worst": 1.5})),
+                       perfvalues={"local:host:copy_worst": judged(1.5, 2.0, result="fail")}),
         factories.case("broken", result="fail", fail_reason="no program", fail_phase="run"),
         factories.case("left_out", result="skip", fail_reason="needs two devices"),
         factories.case("damaged"),
@@ -102,7 +107,9 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder)
     # Nothing tells where the one without a document ran but those beside it.
     assert checks["broken"]["node"] == "node1" and "clock" not in checks["broken"]
     assert [row["check"] for row in of("series", found)] == ["missed"]
-    assert [row["value"] for row in of("metric", found)] == ["1.5"]
+    [metric] = of("metric", found)
+    limits = [metric.get(name) for name in ("value", "reference", "least", "most", "judged")]
+    assert limits == ["1.5", "2.0", "1.8", None, "fail"]
     assert "3 check(s) without any value (1 fail, 1 pass, 1 skip)" in said
     assert f"{damaged}: is not JSON, or cut short" in said
 
@@ -223,8 +230,6 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
     lost = of("node", found)[-1]
     assert (lost["node"], lost["result"]) == ("node3", "lost")
     assert lost["reason"] == "It did not answer in 600 s"
-    every, _ = rows("--all")
-    assert sorted(row["kind"] for row in every) == sorted(row["kind"] for row in found)
 
 
 @pytest.mark.parametrize(

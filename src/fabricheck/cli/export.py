@@ -58,7 +58,7 @@ def export(
         _to_stdout(rows)
     if metrics is not None:
         write_whole(metrics, kept.text)
-    for sentence in (*told.problems, *told.notes, told.summary):
+    for sentence in told.sentences:
         print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
     for written in (output, metrics):
         if written is not None:

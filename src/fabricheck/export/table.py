@@ -11,33 +11,47 @@ from fabricheck.export import rows
 from fabricheck.export.rows import Row
 from fabricheck.export.sources import Found, Job, Source, Unreadable
 from fabricheck.nodes_asked import AskedNode, AskedNodes
-from fabricheck.results.session import Case
 
 #: The result of a node that was asked for and has no check in the table, and of one that has.
 LOST = "lost"
 PRESENT = "present"
+
+#: Sentences about what can not be read that are said one by one.
+MOST = 20
 
 
 @dataclass
 class Told:
     """What became known while the table was made.
 
-    counts: rows by kind. sessions: how many. problems: sentences about what is there and can not be
-    read, so that rows are missing. notes: sentences about what is in the table without values.
+    counts: rows by kind. sessions: how many. bare: by result the checks that have no value.
+    problems: sentences about what is there and can not be read, so that rows are missing. notes:
+    what else there is to know.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     sessions: int = 0
+    bare: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
-    def summary(self) -> str:
-        """How much there is, in one sentence."""
+    def sentences(self) -> Iterator[str]:
+        """Everything, in sentences; how much there is comes last."""
+        yield from self.problems[:MOST]
+        if len(self.problems) > MOST:
+            yield f"And {len(self.problems) - MOST} more of what can not be read."
+        yield from self.notes
+        if self.bare:
+            said = ", ".join(f"{count} {result}" for result, count in sorted(self.bare.items()))
+            yield (
+                f"{self.bare.total()} check(s) without any value ({said}): each has its row of "
+                "kind check, which says why."
+            )
         counts = self.counts
         samples = f", {counts['sample']} samples" if counts["sample"] else ""
         nodes = f", {counts['node']} nodes asked for" if counts["node"] else ""
-        return (
+        yield (
             f"{self.sessions} session(s), {counts['check']} checks: {counts['metric']} metrics, "
             f"{counts['series']} series{samples}{nodes}."
         )
@@ -82,14 +96,13 @@ def _source(source: Source, told: Told, samples: bool) -> Iterator[Row]:
     # Where all ran on one machine and no scheduler gave nodes, what left nothing ran there too.
     alone = next(iter(hosts)) if len(hosts) == 1 and not any(case.node for case in cases) else None
     node = source.node or alone
-    bare: list[Case] = []
     named: set[str] = set()
     for case in cases:
         entry = entries.get(id(case))
         if entry is not None and entry.path is not None and entry.problem is not None:
             told.problems.append(str(entry.problem))
         if not case.values and not (entry and entry.document and entry.document["series"]):
-            bare.append(case)
+            told.bare[case.result] += 1
         for row in rows.of_case(common, case, entry, node, samples):
             named.add(row["node"] or "")
             yield row
@@ -97,16 +110,8 @@ def _source(source: Source, told: Told, samples: bool) -> Iterator[Row]:
         if entry.path is not None and entry.problem is not None:
             told.problems.append(str(entry.problem))
         yield from rows.of_case(common, entry.case, entry, node, samples)
-    if bare:
-        told.notes.append(_without_values(gathered.title, bare))
     if source.asked is not None:
         yield from _nodes(source.asked, named, common)
-
-
-def _without_values(title: str, cases: list[Case]) -> str:
-    counts = Counter(case.result for case in cases)
-    said = ", ".join(f"{count} {result}" for result, count in sorted(counts.items()))
-    return f"{title}: {len(cases)} check(s) without any value ({said}): rows of kind check only."
 
 
 def _nodes(asked: AskedNodes, present: set[str], common: Row) -> Iterator[Row]:
