@@ -150,7 +150,9 @@ def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwa
         return original(self, filename, *args, **kwargs)
     except SyntaxError as error:
         raise ReframeError(
-            f"Check file {filename} is no Python: line {error.lineno}: {error.msg}."
+            # Of what it imports where that is no Python.
+            f"Check file {error.filename or filename} is no Python: line {error.lineno}: "
+            f"{error.msg}."
         ) from None
     except UnicodeDecodeError as error:
         raise ReframeError(f"Check file {filename} is no text: {error.reason}.") from None
