@@ -25,7 +25,7 @@ from fabricheck.results.session import Case, Session
 from fabricheck.software import record
 
 #: How ReFrame names the repetitions of a check in one session.
-_REPETITION = re.compile(r" %\S*repeat_no=\d+")
+REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
 #: Files that hold a document, or what a killed run left of it.
 _DOCUMENTS = (".json", ".partial")
@@ -217,7 +217,7 @@ def _of_session(
         environs.setdefault(case.where, set()).add(case.environ)
     checks = _Checks()
     for case in read.cases:
-        label = _REPETITION.sub("", case.name)
+        label = REPETITION.sub("", case.name)
         if len(environs[case.where]) > 1:
             label += f" +{case.environ}"
         checks.add(case, label, case, entries.get(id(case)))

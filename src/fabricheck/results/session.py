@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from fabricheck import sets
 from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.results.text import printable
@@ -45,6 +46,9 @@ class Case:
     ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
     held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
     without a scheduler, of a job on several nodes, and of one that was never placed.
+    ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
+    exception that ended a failed one. ``submitted`` and ``ended`` are when its job was started, or
+    went into the queue, and when it ended, in seconds since the epoch; None where there was none.
     """
 
     name: str
@@ -60,6 +64,10 @@ class Case:
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
     judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
     node: str | None = None
+    exit_code: int | None = None
+    error: str | None = None
+    submitted: float | None = None
+    ended: float | None = None
 
     @property
     def failed_attempts(self) -> int:
@@ -112,7 +120,8 @@ class Case:
 class Session:
     """One call of ReFrame. Times are seconds since the epoch.
 
-    ``outputs`` are the folders where the outputs of its checks may lie, in order.
+    ``outputs`` are the folders where the outputs of its checks may lie, in order; ``reframe`` is
+    ReFrame's version, and ``command`` how it was called.
     """
 
     id: str
@@ -124,6 +133,8 @@ class Session:
     cases: tuple[Case, ...]
     data_version: str | None = None
     outputs: tuple[Path, ...] = ()
+    reframe: str = ""
+    command: str = ""
 
     @property
     def date(self) -> datetime:
@@ -138,6 +149,11 @@ class Session:
     def only(self, cases: Iterable[Case]) -> Session:
         """Return the session with some of its cases alone."""
         return replace(self, cases=tuple(cases))
+
+    @property
+    def choice(self) -> sets.Choice:
+        """What chose its checks, and the set that they are."""
+        return sets.chosen(self.command)
 
     @property
     def passed(self) -> int:
@@ -184,6 +200,8 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         cases=tuple(cases),
         data_version=info.data_version,
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
+        reframe=printable(info.version),
+        command=printable(info.cmdline),
     )
 
 
@@ -235,7 +253,15 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
             key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
         node=_node(entry, name),
+        exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
+        error=entry.fail_info.exc_type if entry.fail_info else None,
+        submitted=_moment(entry.job_submit_time),
+        ended=_moment(entry.job_completion_time_unix),
     )
+
+
+def _moment(stated: float | str | None) -> float | None:
+    return None if isinstance(stated, str) else stated
 
 
 def _node(entry: TestCase, name: str) -> str | None:
