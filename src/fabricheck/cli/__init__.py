@@ -22,6 +22,7 @@ from fabricheck.cli import (
     references,
     report,
     results,
+    sets,
     site_check,
     tools,
     verdict,
@@ -98,6 +99,7 @@ calibrate.register(app)
 compare.register(app)
 export.register(app)
 references.register(app)
+sets.register(app)
 site_check.register(app)
 verdict.register(app)
 
