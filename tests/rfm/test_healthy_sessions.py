@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sqlite3
 import time
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from reframe.frontend import executors
 
+from fabricheck import nodes_asked
 from fabricheck.results.document import load
 
 pytestmark = pytest.mark.slow
@@ -128,9 +130,9 @@ def test_describe_names_the_metrics(suite):
         (["-n", "stream_local"], ["stream_local"]),
         (["-n", "stream_local", "-n", "stream_s"], ["stream_local", "stream_scan"]),
         (["-t", "smoke"], ["stream_local"]),
-        (["-t", "node"], ["memcpy_near", "stream_concurrent", "stream_local"]),
+        (["--mode=node"], ["memcpy_near", "stream_concurrent", "stream_local"]),
         (["-t", "full"], CHECKS),
-        (["-t", "E5"], ["stream_concurrent"]),
+        (["--mode=full", "-t", "E5"], ["stream_concurrent"]),
         (["-x", "scan"], ["memcpy_near", "stream_concurrent", "stream_local"]),
         (["-T", "E1"], ["memcpy_near", "memcpy_scan", "stream_concurrent"]),
         (["-E", "'E5' in tags"], ["stream_concurrent"]),
@@ -142,6 +144,12 @@ def test_selections(suite, selection, checks):
     outcome = suite("-r", *selection)
     assert outcome.status == 0
     assert ran(outcome) == checks
+
+
+def test_a_mode_that_is_none_is_refused(suite):
+    outcome = suite("-r", "--mode=nightly")
+    assert outcome.status == 1
+    assert "ERROR: invalid mode: 'nightly'" in outcome
 
 
 def test_the_selection_that_a_failure_report_names(suite):
@@ -165,9 +173,24 @@ def test_repeat_of_a_part(suite):
 
 
 def test_distribute(suite):
-    outcome = suite("-r", "--distribute=all")
+    outcome = suite("-r", "--distribute=all", "-t", "full")
     assert outcome.status == 0
     assert ran(outcome) == CHECKS
+    # Of the local scheduler: this machine, of whose state nobody says anything.
+    (file,) = suite.results.glob(f"output/*/{nodes_asked.NAME}")
+    asked = nodes_asked.read(file)
+    assert (asked.partition, asked.chosen) == ("local:host", ("-t", "full"))
+    assert asked.nodes == {socket.gethostname(): nodes_asked.AskedNode()}
+
+
+def test_a_session_of_every_node_is_of_one_partition(suite):
+    outcome = suite("--system=local", "-r", "--distribute=all", "-n", "stream_local")
+    assert outcome.status == 1
+    assert (
+        "--distribute measures the nodes of one partition, and there are local:host, "
+        "local:sim-mi250x: choose one, as by --system=local:host." in outcome
+    )
+    assert not list(suite.results.glob("output/*"))
 
 
 def test_a_parameter_sweep(suite):
