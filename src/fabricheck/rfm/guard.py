@@ -24,7 +24,7 @@ from reframe.frontend import ci, cli, executors, filters, loader
 from reframe.frontend.executors import policies
 
 from fabricheck.errors import FabricheckError
-from fabricheck.rfm import slurm, turns
+from fabricheck.rfm import gitlab, slurm, turns
 from fabricheck.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -187,11 +187,11 @@ def _local(testcases: Iterable[Any], launched_by: Iterable[str] | None = None) -
     }
 
 
-def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
+def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:
     session = _Session()
     testcases = session.asked_for(testcases)
     session.require(testcases)
-    return original(file, testcases, *args, **kwargs)
+    gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
 
 
 def _leave_no_result() -> None:
