@@ -2,7 +2,7 @@
 # A Slurm on this machine, of one node or of several, for tests:
 #   slurm.sh start DIR [CORES [GPUS [NODES]]]   configures and starts it in DIR, waits for idle nodes
 #   slurm.sh stop DIR                           ends its jobs and its daemons
-#   slurm.sh kill DIR NODE                      ends the daemon of one node at once, with its jobs
+#   slurm.sh kill DIR NODE                      ends all that runs on one node, as a power failure does
 # SLURM_CONF=DIR/slurm.conf directs sbatch, srun, squeue and the others to it.
 #
 # It needs no root and no systemd: its daemons run as who starts it, and run jobs of that user only.
@@ -10,6 +10,7 @@
 # Each node states CORES cores (64) and GPUS devices (8) whatever the machine has: tasks are not bound
 # to cores (task/none), and a device is an empty file. A single node is called localhost, several
 # node1, node2 and so on; each has a slurmd of its own, and all of them are this machine.
+# Of several nodes one that does not answer is DOWN after some 25 s, and its jobs end as NODE_FAIL.
 set -euo pipefail
 
 readonly start_seconds=60 stop_seconds=60
@@ -82,7 +83,9 @@ print(*(one.getsockname()[1] for one in held))' "$1"
 name_of() { if [ "$nodes" -eq 1 ]; then echo localhost; else echo "node$1"; fi; }
 
 configure() {
-  local ports user memory last=$((gpus - 1)) node
+  local ports user memory last=$((gpus - 1)) node silent=0
+  # Seconds, to which Slurm adds some 15 for its own tries. A node alone is never given up.
+  [ "$nodes" -eq 1 ] || silent=10
   read -r -a ports < <(free_ports $((nodes + 1)))
   user=$(id -un)
   memory=$(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1048576))
@@ -122,10 +125,9 @@ SelectTypeParameters=CR_Core
 GresTypes=gpu
 # The node states more cores than there are.
 SlurmdParameters=config_overrides
-# A busy machine answers late: nothing is given up for that.
 MessageTimeout=60
 TCPTimeout=30
-SlurmdTimeout=0
+SlurmdTimeout=$silent
 InactiveLimit=0
 ReturnToService=2
 # Looks at the queue at once, not seconds after a job has ended.
@@ -171,9 +173,54 @@ start() {
   }
 }
 
+# The names of the nodes, as they were configured.
+node_names() { sed -n 's/^NodeName=\([^ ]*\) .*/\1/p' "$dir/slurm.conf" 2> /dev/null || true; }
+
+# The processes of a node beside its slurmd: first its slurmstepds, which would tell of their tasks'
+# end, known by their sockets in the node's folder; then what they started, by session and by name.
+processes_of() {
+  local socket steps
+  steps=$(awk -v folder="$dir/spool.$1/" 'index($NF, folder) == 1 { print $7 }' /proc/net/unix \
+    | while read -r socket; do
+      find /proc/[0-9]*/fd -lname "socket:\\[$socket\\]" 2> /dev/null | cut -d / -f 3
+    done | sort -u)
+  echo "$steps"
+  # The session of a process is the fourth word after its name, which may hold anything.
+  cat /proc/[0-9]*/stat 2> /dev/null | awk -v steps="$steps" '
+    BEGIN { split(steps, numbers); for (i in numbers) sessions[numbers[i]] }
+    { pid = $1; sub(/.*\) /, ""); if ($4 in sessions) print pid }'
+  grep -lzx "SLURMD_NODENAME=$1" /proc/[0-9]*/environ 2> /dev/null | while read -r file; do
+    ! grep -qzx "SLURM_CONF=$dir/slurm.conf" "$file" 2> /dev/null || echo "$file" | cut -d / -f 3
+  done
+}
+
+kill_node() {
+  require_programs
+  local names daemon pids
+  names=$(node_names | paste -s -d ' ')
+  [ -n "$names" ] || usage "there is no Slurm in $dir"
+  [[ " $names " == *" $1 "* ]] || usage "'$1' is no node of the Slurm in $dir: those are $names"
+  daemon=$(pid_of "slurmd.$1") || fail "the daemon of $1 does not run (log: $dir/slurmd.$1.log)"
+  pids=("$daemon")
+  while [ ${#pids[@]} -gt 0 ]; do
+    kill -KILL "${pids[@]}" 2> /dev/null || true
+    read -r -d '' -a pids < <(processes_of "$1" || true) || true
+  done
+  rm -f "$dir/slurmd.$1.pid"
+}
+
+# Jobs of a node whose daemon does not run would be waited for until it is given up.
+give_up_dead_nodes() {
+  local node
+  for node in $(node_names); do
+    runs "slurmd.$node" || scontrol update "NodeName=$node" State=DOWN Reason="its daemon is gone" || true
+  done
+}
+
 stop() {
   require_programs
   if runs slurmctld; then
+    give_up_dead_nodes > /dev/null 2>&1
     scancel --full --user="$(id -un)" > /dev/null 2>&1 || true
     within "$stop_seconds" no_jobs || echo "slurm.sh: jobs are left in $dir" >&2
   fi
@@ -206,5 +253,9 @@ case $action in
     start
     ;;
   stop) stop ;;
-  *) usage "'$action' is neither start nor stop" ;;
+  kill)
+    [ $# -ge 3 ] || usage "kill needs the name of a node"
+    kill_node "$3"
+    ;;
+  *) usage "'$action' is neither start, stop nor kill" ;;
 esac

@@ -205,6 +205,7 @@ RUNNING = {"exit_code": None, "status": "running", "message": None}
         ({"finished": "2026-01-02T03:04:04Z"}, "$.finished: is before the start"),
         ({"complete": False, "outcome": RUNNING}, "$.finished: is set"),
         ({"devices": [factories.device(0), factories.device(0)]}, "same index"),
+        ({"simulated_s": 2.5}, "$.simulated_s: is set, and the clock is measured"),
     ],
 )
 def test_contradictions_of_the_run(changes, said):

@@ -123,7 +123,8 @@ def test_a_launch_has_its_own_number_of_ranks_and_its_own_hosts(tmp_path):
 
 
 def test_a_launch_on_one_node_of_a_job():
-    job = SimpleNamespace(num_tasks=8, num_cpus_per_task=None)
+    queue = SimpleNamespace(registered_name="slurm")
+    job = SimpleNamespace(num_tasks=8, num_cpus_per_task=None, scheduler=queue)
     srun = getlauncher("srun")()
     srun.options = ["--mpi=pmi2"]
     assert launchers.line(job, srun, 2) == "srun --nodes=1 --ntasks=2 --mpi=pmi2"

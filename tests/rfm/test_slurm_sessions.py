@@ -1,7 +1,6 @@
 """Sessions through a real Slurm of one node, with a queue per check and inside one allocation.
 
-Slurm is started by ci/slurm/slurm.sh, needs no root, and counts the simulated node's eight devices.
-Every wait is for a state, with a limit that only a broken Slurm reaches.
+It counts the simulated node's eight devices.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from real_slurm import SLURM, record, started, tell, until, used
 from text_edit import edit
 
 from fabricheck.node import node_directory
@@ -20,33 +19,10 @@ from fabricheck.node import node_directory
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-SLURM = ROOT / "ci" / "slurm" / "slurm.sh"
 SITE = ROOT / "tests" / "rfm" / "cluster_site.py"
 
 #: A program that says that it runs, and does not end by itself.
 HANGS = '#!/bin/sh\n: > "{started}"\nexec sleep 3600\n'
-
-#: Seconds until a state that is waited for has failed to come.
-PATIENCE_S = 100
-
-
-def tell(*command: str) -> str:
-    """Call one of Slurm's commands and return what it says."""
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE_S, check=True
-    ).stdout.strip()
-
-
-def until(state, what: str) -> None:
-    """Wait until a function returns something true."""
-    ends = time.monotonic() + PATIENCE_S
-    while not state():
-        assert time.monotonic() < ends, f"{what}: not within {PATIENCE_S} s"
-        time.sleep(0.1)
-
-
-def record(job: str) -> dict[str, str]:
-    return dict(re.findall(r"(\w+)=(\S*)", tell("scontrol", "show", "job", "--oneliner", job)))
 
 
 class Competitor:
@@ -70,26 +46,15 @@ class Competitor:
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
     """Start a Slurm of one node for the tests of this module."""
-    # No longer than the address of a socket may be.
-    folder = tmp_path_factory.mktemp("slurm")
-    started = subprocess.run(
-        [SLURM, "start", folder], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert started.returncode == 0, started.stderr
-    yield folder
-    subprocess.run([SLURM, "stop", folder], timeout=300, check=True)
+    with started(tmp_path_factory.mktemp("slurm")) as folder:
+        yield folder
 
 
 @pytest.fixture
 def on_slurm(slurm, suite, monkeypatch):
     """The suite on that Slurm, which it leaves with an empty queue."""
-    for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_", "SALLOC_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("SLURM_CONF", str(slurm / "slurm.conf"))
-    yield suite
-    for job in tell("squeue", "--noheader", "--format=%i").split():
-        subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
-    until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
+    with used(slurm, monkeypatch):
+        yield suite
 
 
 @pytest.fixture
@@ -362,7 +327,7 @@ def test_what_does_not_start_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     folder = tmp_path / "slurm"
     ended = subprocess.run([SLURM, "start", folder], capture_output=True, text=True, check=False)
     assert ended.returncode == 4
-    said = f"slurm.sh: slurmd did not start (log: {folder}/slurmd.out)"
+    said = f"slurm.sh: slurmd did not start (log: {folder}/slurmd.localhost.out)"
     assert ended.stderr.splitlines() == ["no memory for slurmd", said]
     # Each removes its file when it has ended.
     assert not list(folder.glob("*.pid"))
@@ -373,8 +338,11 @@ def test_what_does_not_start_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     [
         (("start",), "too few arguments"),
         (("start", "here"), "'here' is no absolute path"),
-        (("begin", "/tmp"), "'begin' is neither start nor stop"),
-        (("start", "/tmp", "many"), "CORES and GPUS are whole numbers above 0"),
+        (("begin", "/tmp"), "'begin' is neither start, stop nor kill"),
+        (("start", "/tmp", "many"), "CORES, GPUS and NODES are whole numbers above 0"),
+        (("start", "/tmp", "64", "8", "0"), "CORES, GPUS and NODES are whole numbers above 0"),
+        (("kill", "/tmp"), "kill needs the name of a node"),
+        (("kill", "/tmp/none", "node1"), "there is no Slurm in /tmp/none"),
     ],
 )
 def test_bad_usage_of_the_script(arguments, sentence):

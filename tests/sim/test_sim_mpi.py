@@ -101,6 +101,9 @@ def test_one_launch_of_eight_ranks_has_everything(launch):
     document = ran.document
     assert document["complete"]
     assert document["clock"] == "simulated"
+    # SMPI's clock, which all ranks have in common: they take their turns in it.
+    timed = sum(one["median"] for one in document["series"] if one["unit"] == "us") / 1e6
+    assert timed < document["simulated_s"] < 1
     assert set(pairs(ran, "bandwidth")) == set(pairs(ran, "bandwidth", "share")) == ALL
     assert set(pairs(ran, "latency")) == ALL
     assert len(chosen(ran, role="sum")) == 14

@@ -55,6 +55,12 @@ def test_one_sample_of_a_verified_slice_is_a_series(local):
         assert series["regime"] == "memory"
 
 
+def test_the_simulated_clock_has_every_operation_and_no_wall_time(local):
+    timed = sum(one["bytes_moved"] / one["median"] / 1e9 for one in local.series)
+    # Each is made once before it is timed; filling and comparing are of a slice.
+    assert local.document["simulated_s"] == pytest.approx(2 * timed, rel=0.02)
+
+
 def test_local_stream_reaches_what_was_published(local, published):
     for series in local.series:
         assert series["median"] == pytest.approx(published["paper-stream-local"], rel=0.01)

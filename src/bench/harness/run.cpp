@@ -112,6 +112,8 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
     arguments.push_back(argv[i]);
   }
   arguments[0] = program.name;  // the path says nothing about the measurement
+  auto host = describe_host();
+  host["scheduler_node"] = scheduler_node();
   return {{"program",
            {{"name", program.name},
             {"version", FABRICHECK_VERSION},
@@ -120,7 +122,7 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
             {"compiler", FABRICHECK_COMPILER}}},
           {"clock", kSimulated ? "simulated" : "measured"},
           {"node", describe_node()},
-          {"host", describe_host()},
+          {"host", host},
           {"devices", json::array()},
           {"versions", {{"runtime", "unknown"}, {"driver", "unknown"}}},
           {"environment", describe_environment()},
@@ -184,6 +186,9 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
     outcome = launch == nullptr ? outcome : launch->agree(outcome);
     if (speaks) {
       program.table(document->content(), stderr);
+    }
+    if (kSimulated) {
+      document->set("simulated_s", host_seconds());
     }
     const auto written = outcome_of([&]() -> Outcome {
       document->finish(status_word(outcome.status), static_cast<int>(outcome.status),

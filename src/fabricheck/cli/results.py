@@ -212,7 +212,7 @@ def _no_documents(what: str) -> str:
     if what == UNREPORTED or Path(what).is_dir():
         return f"There is no result document in {what}."
     session = ResultsFolder.default().session(what)
-    ran = ", ".join(f"{case.name} @{case.where} ({case.outcome})" for case in session.cases)
+    ran = ", ".join(f"{case.name} @{case.place} ({case.outcome})" for case in session.cases)
     return f"Session {session.id} has no result document: it ran {ran or 'no check'}."
 
 

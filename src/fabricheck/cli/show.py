@@ -74,7 +74,7 @@ _UNITS = {"GB/s": "GB/s (1e9 bytes per second)", "us": "us"}
 
 def _about(entry: Entry, document: ResultDocument) -> Iterable[str]:
     program, outcome = document["program"], document["outcome"]
-    case = f"{entry.case.name} @{entry.case.where} ({entry.case.outcome}): " if entry.case else ""
+    case = f"{entry.case.name} @{entry.case.place} ({entry.case.outcome}): " if entry.case else ""
     yield (
         f"{case}{program['name']} {program['version']} on {document['host']['hostname']}, runtime "
         f"{program['runtime']}, {len(document['devices'])} device(s), clock {document['clock']}"

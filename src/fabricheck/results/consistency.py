@@ -89,6 +89,8 @@ def _of_the_run(document: ResultDocument) -> Findings:
         yield "$.node", "is set, and the clock is measured"
     if node is None and document["clock"] == "simulated" and status == "good":
         yield "$.node", "is missing, and the clock is simulated"
+    if "simulated_s" in document and document["clock"] == "measured":
+        yield "$.simulated_s", "is set, and the clock is measured"
     compared = document.get("differences") is not None
     told = document["program"]["name"] == "affinity" and document.get("ranks") is not None
     if status == "good" and not document["series"] and not compared and not told:

@@ -136,7 +136,7 @@ class ResultsFolder:
             overwriting = later.get(_identity(path))
             if overwriting is not None:
                 problem = NotFoundError(
-                    f"{case.name} @{case.where}: {path} was overwritten by session {overwriting}."
+                    f"{case.name} @{case.place}: {path} was overwritten by session {overwriting}."
                 )
                 yield Entry(case, path, None, problem)
                 continue
@@ -145,7 +145,7 @@ class ResultsFolder:
                 started, hostname = entry.document["started"], entry.document["host"]["hostname"]
                 if not _within(session, started, hostname):
                     problem = NotFoundError(
-                        f"{case.name} @{case.where}: {path} is of {started}, thus of another "
+                        f"{case.name} @{case.place}: {path} is of {started}, thus of another "
                         f"session than {session.id}."
                     )
                     entry = Entry(case, path, None, problem)
@@ -258,7 +258,7 @@ def _belongs_to_one(path: Path, owners: list[Session]) -> bool:
 
 def _no_document(case: Case) -> str:
     reason = f": {' '.join(case.reason.split())}" if case.reason else ""
-    return f"{case.name} @{case.where} ({case.result}) left no result document{reason.rstrip('.')}."
+    return f"{case.name} @{case.place} ({case.result}) left no result document{reason.rstrip('.')}."
 
 
 def _within(session: Session, started: str, hostname: str) -> bool:

@@ -5,6 +5,7 @@ A session that still runs looks the same: ReFrame writes its report at the end.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,13 @@ UNREPORTED = "unreported"
 
 #: The result of a check of which only a report of ReFrame could tell one.
 RESULT = "unknown"
+
+#: The job's script, which ReFrame keeps in the case's folder, and where it asks for one node.
+_SCRIPT = "rfm_job.sh"
+_ON_ONE_NODE = re.compile(r"^#SBATCH --nodelist=(?P<node>[^\s,\[\]]+)$", re.MULTILINE)
+
+#: How ReFrame tells the folders of a check apart that it makes several times: by a digest.
+_DIGEST = re.compile(r"_[0-9a-f]{8}$")
 
 _KINDS = ("output", "stage")
 _OF_A_CASE = ("SYSTEM", "PARTITION", "ENVIRON", "CHECK")
@@ -41,6 +49,7 @@ class Killed:
         """Return its documents, and a problem for each check that started and left none.
 
         Case and result are what the folders say: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``.
+        The node is the one that the job's script asks for, as it does where ReFrame distributes.
         """
         found = [read_entry(path, case_of(path, self.results)) for path in self.paths]
         return [*found, *self._without_document()]
@@ -54,7 +63,7 @@ class Killed:
             if folder.is_dir() and folder not in known:
                 case = _case(folder)
                 problem = NotFoundError(
-                    f"{case.name} @{case.where} ({case.result}) left no result document in "
+                    f"{case.name} @{case.place} ({case.result}) left no result document in "
                     f"{printable(str(folder))}: its session was killed there, or still runs."
                 )
                 yield Entry(case, None, None, problem)
@@ -87,8 +96,10 @@ def _session_folder(path: Path, results: Path) -> str | None:
 
 def _case(folder: Path) -> Case:
     system, partition, environ, check = map(printable, folder.parts[-len(_OF_A_CASE) :])
+    node = _node_asked_for(folder)
+    # Two checks of one name on two nodes are told apart by the node.
     return Case(
-        name=check,
+        name=_DIGEST.sub("", check) if node else check,
         system=system,
         partition=partition,
         environ=environ,
@@ -96,4 +107,13 @@ def _case(folder: Path) -> Case:
         reason=None,
         tags=frozenset(),
         folders=(folder,),
+        node=node,
     )
+
+
+def _node_asked_for(folder: Path) -> str | None:
+    try:
+        found = _ON_ONE_NODE.search((folder / _SCRIPT).read_text(errors="replace"))
+    except OSError:
+        return None
+    return printable(found["node"]) if found else None

@@ -40,6 +40,7 @@ class Host(TypedDict):
     """The machine that the program ran on."""
 
     hostname: str
+    scheduler_node: NotRequired[str | None]
     kernel: str
     cpu_model: str
     cores_allowed: list[int]
@@ -213,6 +214,7 @@ class ResultDocument(TypedDict):
     started: str
     finished: str | None
     duration_s: float
+    simulated_s: NotRequired[float]
     host: Host
     devices: list[Device]
     versions: Versions

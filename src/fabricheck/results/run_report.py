@@ -83,6 +83,9 @@ class TestCase(_Section):
     """One check in one partition and environment, in one run.
 
     perfvalues: by ``system:partition:metric`` what was recorded.
+    scheduler: the name by which the partition's scheduler is registered with ReFrame.
+    job_nodelist: the nodes of its job, of the local scheduler the machine that ReFrame ran on; a
+        string where there was no job.
     """
 
     __test__ = False
@@ -99,6 +102,8 @@ class TestCase(_Section):
     perfvalues: dict[str, Annotated[Recorded, PlainValidator(_recorded)]] | None = None
     outputdir: str | None = None
     stagedir: str | None = None
+    scheduler: str | None = None
+    job_nodelist: list[str] | str | None = None
 
 
 class SessionInfo(_Section):

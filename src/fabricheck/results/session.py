@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -28,16 +28,24 @@ SKIPPED = frozenset({"skip"})
 
 EXPERIMENT = re.compile(r"E([1-9]|1[0-5])")
 
+#: What ReFrame adds to the name of a check that it makes once for each node (--distribute).
+_DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
+
+#: The scheduler whose jobs are processes of the machine that ReFrame runs on.
+_LOCAL = "local"
+
 
 @dataclass(frozen=True)
 class Case:
     """One check in one partition and environment, as its last attempt ended.
 
-    A check that ReFrame repeats or distributes is a case each time, told apart by its name.
+    A check that ReFrame repeats is a case each time, told apart by its name; one that it
+    distributes is told apart by its node.
     ``folders`` are where its document may lie, in order; ``earlier`` are the attempts before this
     one (ReFrame's retries and reruns), first one first. ``phase`` is where a failed one failed, and
     ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
-    held against.
+    held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
+    without a scheduler, of a job on several nodes, and of one that was never placed.
     """
 
     name: str
@@ -52,6 +60,7 @@ class Case:
     phase: str | None = None
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
     judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
+    node: str | None = None
 
     @property
     def failed_attempts(self) -> int:
@@ -79,6 +88,11 @@ class Case:
     def where(self) -> str:
         """The partition as ReFrame writes it: ``system:partition``."""
         return f"{self.system}:{self.partition}"
+
+    @property
+    def place(self) -> str:
+        """Where it ran, for a sentence: ``system:partition``, and the node where it has one."""
+        return f"{self.where} on {self.node}" if self.node else self.where
 
     @property
     def experiments(self) -> frozenset[str]:
@@ -172,13 +186,26 @@ def _cases(report: RunReport, results: Path) -> Iterator[Case]:
             in_this_run[who] += 1
             case = _case(entry, report.session_info, results)
             attempts.setdefault((*who, in_this_run[who]), []).append(case)
-    for *earlier, last in attempts.values():
-        yield dataclasses.replace(last, earlier=tuple(earlier)) if earlier else last
+    for tried in attempts.values():
+        for *earlier, last in _by_node(tried):
+            yield dataclasses.replace(last, earlier=tuple(earlier)) if earlier else last
+
+
+def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
+    """Return the attempts of each node: what passed on another one does not excuse the first.
+
+    Those that no node was given to count with the last one.
+    """
+    found: dict[str | None, list[Case]] = {}
+    for attempt in attempts:
+        found.setdefault(attempt.node or attempts[-1].node, []).append(attempt)
+    return found.values()
 
 
 def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
+    name = printable(entry.display_name)
     return Case(
-        name=printable(entry.display_name),
+        name=_DISTRIBUTED.sub("", name),
         system=printable(entry.system),
         partition=printable(entry.partition),
         environ=printable(entry.environ),
@@ -195,7 +222,20 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
         judged={
             key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
+        node=_node(entry, name),
     )
+
+
+def _node(entry: TestCase, name: str) -> str | None:
+    # On the local scheduler --distribute knows one node, localhost, which is no name of a node.
+    if entry.scheduler == _LOCAL:
+        return None
+    for found in _DISTRIBUTED.finditer(name):
+        if found["what"] == ".nid":
+            return found["value"]
+    # Of a distributed case the job's own list is empty where it was never submitted.
+    nodes = entry.job_nodelist if entry.scheduler and isinstance(entry.job_nodelist, list) else []
+    return printable(nodes[0]) if len(nodes) == 1 else None
 
 
 def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[Path]:

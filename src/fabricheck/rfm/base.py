@@ -26,7 +26,7 @@ from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
 from fabricheck.results.model import Series
-from fabricheck.rfm import asked, physics, plausible, recorded, references, slurm
+from fabricheck.rfm import asked, physics, plausible, recorded, references, slurm, steps
 from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
@@ -223,10 +223,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         self.num_tasks_per_node = self.num_tasks
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
-            # In an allocation srun takes both from it: one for eight ranks would start eight.
-            cores = [slurm.ALL_CORES] if self.num_tasks == 1 else []
-            tasks = ["--nodes=1", f"--ntasks={self.num_tasks}", *cores]
-            launcher.options = [*tasks, *launcher.options]
+            launcher.options = [*steps.options(self.job, self.num_tasks), *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.seconds), "--output", RESULT)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,7 +25,7 @@ from reframe.frontend import ci, cli, executors, filters, loader
 from reframe.frontend.executors import policies
 
 from fabricheck.errors import FabricheckError
-from fabricheck.rfm import gitlab, slurm, turns
+from fabricheck.rfm import gitlab, slurm, steps, turns
 from fabricheck.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -94,12 +95,14 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     result = None
     # Elsewhere Slurm gives a check its node alone: each job (exclusive_access), or the allocation
     # around the session, in which a step has it while it runs.
-    steps = _local(testcases, launched_by={slurm.STEP_LAUNCHER})
-    here = _local(testcases).keys() - steps.keys()
+    stepping = _local(testcases, launched_by={slurm.STEP_LAUNCHER})
+    here = _local(testcases).keys() - stepping.keys()
     if not session.option("dry_run"):
         used = {case.partition.fullname: case.partition for case in testcases}
         slurm.require_nodes_of_one_kind(used.values())
-        slurm.require_allocation(sorted(steps))
+        slurm.require_allocation(sorted(stepping))
+        if stepping:
+            steps.forget_own_step(os.environ)
     alone = here and not session.option("dry_run")
     with turns.of_this_node(getlogger().info) if alone else contextlib.nullcontext():
         try:

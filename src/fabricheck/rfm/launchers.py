@@ -13,7 +13,7 @@ from reframe.core.builtins import variable
 from reframe.core.exceptions import PipelineError
 from reframe.core.launchers import JobLauncher
 
-from fabricheck.rfm import slurm
+from fabricheck.rfm import slurm, steps
 
 #: The simulated host of each rank, a line each, in the stage folder.
 HOSTFILE = "smpi-hosts"
@@ -83,10 +83,8 @@ def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
         job.num_tasks = asked
     if launcher.registered_name != slurm.STEP_LAUNCHER:
         return command
-    # srun takes both from the job, which may have been given more.
     first, *rest = command.split(" ", 1)
-    cores = [slurm.ALL_CORES] if tasks == 1 else []
-    return " ".join([first, "--nodes=1", f"--ntasks={tasks}", *cores, *rest])
+    return " ".join([first, *steps.options(job, tasks), *rest])
 
 
 @functools.cache

@@ -1,0 +1,70 @@
+"""The steps of a session: each on one node, with what it needs of it, and nothing of another step.
+
+A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits what Slurm tells
+the tasks of that step, and srun takes much of it for options: one task, its binding, its MPI.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+
+from fabricheck.rfm import slurm
+
+#: What srun tells the tasks of a step, by the beginnings of names: what of it srun takes for an
+#: option, and what says where in a step a process is.
+_OF_A_STEP = (
+    "PMI",
+    "SLURM_CPU_BIND",
+    "SLURM_DISTRIBUTION",
+    "SLURM_DIST_",
+    "SLURM_EXPORT_ENV",
+    "SLURM_GTIDS",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_LOCALID",
+    "SLURM_MPI_TYPE",
+    "SLURM_NNODES",
+    "SLURM_NODEID",
+    "SLURM_NODELIST",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS",
+    "SLURM_PROCID",
+    "SLURM_SRUN_",
+    "SLURM_STEP",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_TASK_PID",
+    "SRUN_DEBUG",
+)
+
+
+def options(job: Any, tasks: int) -> list[str]:
+    """Return the options of srun for so many tasks on the one node of a job of ReFrame."""
+    # In an allocation srun takes both from it: one for eight ranks would start eight.
+    found = ["--nodes=1", f"--ntasks={tasks}"]
+    if job.scheduler.registered_name == "local":
+        found += _on_this_node(os.environ)
+    if tasks == 1:
+        found.append(slurm.ALL_CORES)
+    return found
+
+
+def _on_this_node(environment: Mapping[str, str]) -> list[str]:
+    nodes = NodeSet(environment.get("SLURM_JOB_NODELIST"))
+    if len(nodes) < 2:
+        return []
+    # Under salloc the session may run on a login node, which is none of them.
+    own = environment.get("SLURMD_NODENAME")
+    return [f"--nodelist={own if own and own in nodes else nodes[0]}"]
+
+
+def forget_own_step(environment: MutableMapping[str, str]) -> None:
+    """Take out of an environment what is of the step that this process is; the job's stays.
+
+    Of a process that is no step nothing is taken: what a job was asked for is for its steps.
+    """
+    if "SLURM_STEP_ID" in environment:
+        for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
+            del environment[name]

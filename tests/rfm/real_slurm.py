@@ -1,0 +1,69 @@
+"""A real Slurm of one node or several on this machine, and its commands.
+
+It is started by ci/slurm/slurm.sh and needs no root. Every wait is for a state, with a limit that
+only a broken Slurm reaches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SLURM = Path(__file__).resolve().parents[2] / "ci" / "slurm" / "slurm.sh"
+
+#: Seconds until a state that is waited for has failed to come.
+PATIENCE_S = 100
+
+
+def tell(*command: str | Path) -> str:
+    """Call one of Slurm's commands and return what it says."""
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    ).stdout.strip()
+
+
+def until(state: Callable[[], object], what: str) -> None:
+    """Wait until a function returns something true."""
+    ends = time.monotonic() + PATIENCE_S
+    while not state():
+        assert time.monotonic() < ends, f"{what}: not within {PATIENCE_S} s"
+        time.sleep(0.1)
+
+
+def record(job: str) -> dict[str, str]:
+    """Return what Slurm knows of a job."""
+    return dict(re.findall(r"(\w+)=(\S*)", tell("scontrol", "show", "job", "--oneliner", job)))
+
+
+@contextlib.contextmanager
+def started(folder: Path, nodes: int = 1, cores: int = 64, devices: int = 8) -> Iterator[Path]:
+    """Start a Slurm in a folder and stop it: of one node (localhost), or of node1, node2 and so on.
+
+    :param folder: no longer than the address of a socket may be.
+    """
+    command = [str(part) for part in (SLURM, "start", folder, cores, devices, nodes)]
+    start = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert start.returncode == 0, start.stderr
+    try:
+        yield folder
+    finally:
+        subprocess.run([SLURM, "stop", folder], timeout=300, check=True)
+
+
+@contextlib.contextmanager
+def used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let commands find that Slurm and no other, and leave it with an empty queue."""
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "SBATCH_", "SALLOC_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
+    yield
+    for job in tell("squeue", "--noheader", "--format=%i").split():
+        subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
+    until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
