@@ -3,6 +3,11 @@
 # local: by CMake, for this CPU and for simulated nodes; elsewhere by Spack, from the committed lock.
 source "$(dirname "$0")/environment.sh"
 if [ "${site%%:*}" = local ]; then
+  if [ -n "${FABRICHECK_HOST_PROGRAMS:-}" ] && [ -n "${FABRICHECK_SIM_PROGRAMS:-}" ]; then
+    echo "build.sh: nothing to build: $FABRICHECK_HOST_PROGRAMS and $FABRICHECK_SIM_PROGRAMS" \
+      "are named by variables"
+    exit
+  fi
   exec make programs
 fi
 for name in "${site/:/-}" "${site%%:*}"; do

@@ -3,7 +3,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 # Where verdicts stay from one job to the next, which artifacts of a child pipeline do not.
-kept=${FABRICHECK_SHARED:-$PWD/pipeline}/kept
+kept=${FABRICHECK_KEPT:-$PWD/pipeline/kept}
 site=${FABRICHECK_SITE:-local}
 set=${FABRICHECK_SET:-smoke}
 read -ra options <<< "${FABRICHECK_OPTIONS:-}"
@@ -13,7 +13,7 @@ fail() { # CODE SENTENCE
   exit "$1"
 }
 
-# one_word VARIABLE PATTERN WHAT: refuses a value of another form before anything waits for it.
+# form VARIABLE PATTERN WHAT: refuses a value of another form before anything waits for it.
 form() {
   [[ ${!1:-} =~ ^($2)?$ ]] || fail 2 "$1='${!1}' is no $3"
 }
@@ -25,7 +25,7 @@ for name in RESERVATION ACCOUNT QUEUE QOS; do
   form "FABRICHECK_$name" '[A-Za-z0-9_.,@+-]+' 'name that Slurm takes'
 done
 form FABRICHECK_TIME '[1-9][0-9]*' 'number of minutes'
-form FABRICHECK_SHARED '/[A-Za-z0-9_./+-]*' 'absolute path that needs no quotes'
+form FABRICHECK_KEPT '/[A-Za-z0-9_./+-]*' 'absolute path that needs no quotes'
 
 if [ -n "${FABRICHECK_SETUP_FILE:-}" ]; then
   [ -f "$FABRICHECK_SETUP_FILE" ] \
@@ -34,13 +34,6 @@ if [ -n "${FABRICHECK_SETUP_FILE:-}" ]; then
   # shellcheck disable=SC1090
   source "$FABRICHECK_SETUP_FILE"
   set -eu
-fi
-
-if [ -n "${FABRICHECK_SHARED:-}" ]; then
-  mkdir -p "$FABRICHECK_SHARED/build"
-  [ -L build ] || [ ! -e build ] \
-    || fail 3 "$PWD/build is there, and FABRICHECK_SHARED names another one: remove it"
-  ln -sfn "$FABRICHECK_SHARED/build" build
 fi
 
 # What the file above has put on the PATH is taken as it is, such as a bundle.
