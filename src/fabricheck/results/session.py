@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from fabricheck import sets
 from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.results.text import printable
@@ -46,6 +47,9 @@ class Case:
     ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
     held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
     without a scheduler, of a job on several nodes, and of one that was never placed.
+    ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
+    exception that ended a failed one. ``submitted`` and ``ended`` are when its job was started, or
+    went into the queue, and when it ended, in seconds since the epoch; None where there was none.
     """
 
     name: str
@@ -61,6 +65,10 @@ class Case:
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
     judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
     node: str | None = None
+    exit_code: int | None = None
+    error: str | None = None
+    submitted: float | None = None
+    ended: float | None = None
 
     @property
     def failed_attempts(self) -> int:
@@ -113,7 +121,8 @@ class Case:
 class Session:
     """One call of ReFrame. Times are seconds since the epoch.
 
-    ``outputs`` are the folders where the outputs of its checks may lie, in order.
+    ``outputs`` are the folders where the outputs of its checks may lie, in order; ``reframe`` is
+    ReFrame's version, and ``command`` how it was called.
     """
 
     id: str
@@ -125,11 +134,18 @@ class Session:
     cases: tuple[Case, ...]
     data_version: str | None = None
     outputs: tuple[Path, ...] = ()
+    reframe: str = ""
+    command: str = ""
 
     @property
     def date(self) -> datetime:
         """The start in local time."""
         return datetime.fromtimestamp(self.start).astimezone()
+
+    @property
+    def choice(self) -> sets.Choice:
+        """What chose its checks, and the set that they are."""
+        return sets.chosen(self.command)
 
     @property
     def passed(self) -> int:
@@ -172,6 +188,8 @@ def read_report(path: Path, results: Path) -> Session:
         cases=tuple(_cases(report, results)),
         data_version=info.data_version,
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
+        reframe=printable(info.version),
+        command=printable(info.cmdline),
     )
 
 
@@ -223,7 +241,15 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
             key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
         node=_node(entry, name),
+        exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
+        error=entry.fail_info.exc_type if entry.fail_info else None,
+        submitted=_moment(entry.job_submit_time),
+        ended=_moment(entry.job_completion_time_unix),
     )
+
+
+def _moment(stated: float | str | None) -> float | None:
+    return None if isinstance(stated, str) else stated
 
 
 def _node(entry: TestCase, name: str) -> str | None:
