@@ -95,8 +95,8 @@ def test_an_overlay_fails_and_is_named(suite, overlay, check, sentence):
     assert outcome.status == 1
     assert re.search(sentence, " ".join(outcome.text.split())), outcome.text
     # What a CI system shows is JUnit: check, link class and pair are in it.
-    (case,) = ElementTree.parse(suite.folder / "junit.xml").getroot().iter("testcase")
-    assert case.get("name") == f"{check} @{PARTITION}+sim"
+    junit = ElementTree.parse(suite.folder / "junit.xml").getroot()
+    case = junit.find(f".//testcase[@name='{check} @{PARTITION}+sim']")
     assert case.get("file") == case.get("classname") == f"reframe_checks/{TOPIC[check]}.py"
     assert re.search(sentence, " ".join(case.findtext("failure").split()))
     # The overlay is in the result, so that nobody takes it for the healthy node's.

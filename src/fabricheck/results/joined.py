@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck import nodes_asked
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import run_report
 from fabricheck.results.folder import ResultsFolder
@@ -42,7 +43,8 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
     A folder that is not there or has no readable session is told; what it should have held is
     missing in the joined session.
 
-    :param folders: results folders; they stay as they are.
+    :param folders: results folders, and folders of jobs over many nodes, of which those of all
+        nodes are taken; they stay as they are.
     :param target: a folder that is not there yet, or is empty.
     :raises NotFoundError: when none of the folders has a session, or the target can not be written.
     :raises InvalidInputError: when the target has something in it, or the sessions were run with
@@ -52,11 +54,11 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
         raise InvalidInputError(f"{target} is there already: name a folder that is not.")
     sessions: list[tuple[Path, Session]] = []
     lacking = []
-    for folder in folders:
+    for one in (one for folder in folders for one in _results(folder)):
         try:
-            sessions.append((folder, ResultsFolder(folder).latest()))
+            sessions.append((one, ResultsFolder(one).latest()))
         except (NotFoundError, InvalidInputError) as error:
-            lacking.append(f"{folder} has no session to take: {error}")
+            lacking.append(f"{one} has no session to take: {error}")
     if not sessions:
         raise NotFoundError("\n".join(["No session is there to be joined.", *lacking]))
     _require_same_software(sessions)
@@ -77,6 +79,13 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
     write_whole(path, json.dumps(_one(reports, target.resolve()), indent=1) + "\n")
     run_report.read(path)
     return Joined(path, tuple(lacking))
+
+
+def _results(folder: Path) -> list[Path]:
+    if not (folder / nodes_asked.NAME).is_file():
+        return [folder]
+    asked = nodes_asked.read(folder / nodes_asked.NAME)
+    return [folder / (one.results or name) for name, one in asked.nodes.items()]
 
 
 def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
