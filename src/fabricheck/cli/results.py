@@ -14,7 +14,7 @@ from fabricheck import amounts
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.nodelists import folded, unfolded
-from fabricheck.results import beside, jobs, nodes
+from fabricheck.results import beside, jobs, joined, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -372,3 +372,23 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     if document["complete"]:
         return GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
+
+
+@app.command("join")
+def join_results(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER...", help="Results folders; the latest session of each."),
+    ],
+    target: Annotated[Path, typer.Option("--output", metavar="DIR", help="A new results folder.")],
+) -> None:
+    """Make one session of those in several results folders, as the jobs of a pipeline leave them.
+
+    Ends with 4 when the session was written, and a folder has none to take.
+    """
+    found = joined.join(folders, target)
+    for sentence in found.lacking:
+        _warn(sentence)
+    typer.echo(f"Joined: {found.report}")
+    if found.lacking:
+        raise typer.Exit(InvalidInputError.exit_code)
