@@ -218,8 +218,11 @@ def _show_sessions(found: record.Record, runs: list[Run]) -> None:
     right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")
     shown = table("Metric", "Link class", "Engine", *right, right=right)
     for check, metrics in found.checks.items():
-        shown.add_row(check)
-        for metric, one in metrics.items():
+        # What is counted has neither a peak nor an engine.
+        values = {metric: one for metric, one in metrics.items() if one.unit != "count"}
+        if values:
+            shown.add_row(check)
+        for metric, one in values.items():
             published = None if one.published is None else one.published.value
             parts = (None if of is None else one.median / of for of in (one.peak, published))
             nodes = str(len(one.by_devices or "A"))
