@@ -13,6 +13,7 @@ import typer
 from fabricheck import amounts
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.nodelists import folded, unfolded
 from fabricheck.results import beside, jobs, joined, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
@@ -71,7 +72,7 @@ def list_sessions(
             right=tuple(name.capitalize() for name in right),
         )
         for row in rows:
-            shown = row | {"nodes": nodes.together(row["nodes"]) or "-"}
+            shown = row | {"nodes": folded(row["nodes"]) or "-"}
             table.add_row(
                 *(
                     ", ".join(shown[name]) if isinstance(shown[name], list) else str(shown[name])
@@ -93,7 +94,7 @@ def list_sessions(
             job = jobs.read(path)
             output.console().print(
                 f"Job {job.name} of {job.asked.started.astimezone():%Y-%m-%d %H:%M:%S}, each node "
-                f"a session: {nodes.together(job.asked.nodes)}; fabricheck results show {job.name}"
+                f"a session: {folded(job.asked.nodes)}; fabricheck results show {job.name}"
             )
     _warn_about(folder, left)
     if folder.problems:
@@ -145,7 +146,7 @@ def choose(name: str, on: Sequence[str] | None = None) -> tuple[str, list[Entry]
     :param on: the nodes that are meant, all where none are named.
     :raises FabricheckError: when there is none of that name or node, or none that can be read.
     """
-    wanted = nodes.named(on or ())
+    wanted = unfolded(",".join(on)) if on else []
     heading, entries = _chosen(name, wanted)
     return heading, nodes.after_reading(entries, wanted, name)
 
