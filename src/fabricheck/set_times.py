@@ -56,7 +56,7 @@ class Took:
     def sentence(self) -> str:
         """Say that it took longer than the set may."""
         return (
-            f"The set {self.name} took {self.seconds:.0f} s on {self.where}, and may take "
+            f"The set {self.name} took {self.seconds:.1f} s on {self.where}, and may take "
             f"{self.limit_s:g} s on a node."
         )
 

@@ -6,8 +6,8 @@ import math
 import statistics
 from collections.abc import Iterable
 
+from fabricheck.calibration.groups import NORMAL
 from fabricheck.calibration.record import MetricRecord, Record
-from fabricheck.calibration.rule import NORMAL
 
 #: The fewest sessions of one occasion that have a spread.
 LEAST_IN_AN_OCCASION = 3

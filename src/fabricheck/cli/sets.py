@@ -140,9 +140,10 @@ def _took(times: Sequence[Took]) -> str:
 
 def _amount(values: Sequence[float]) -> str:
     """Write a value, or of several the median and the ends."""
-    middle = f"{statistics.median(values):.1f}"
-    ends = (f"{min(values):.1f}", f"{max(values):.1f}")
-    return middle if len(values) == 1 else f"{middle} ({ends[0]} to {ends[1]})"
+    least, middle, most = (
+        f"{one:.1f}" for one in (min(values), statistics.median(values), max(values))
+    )
+    return middle if least == most else f"{middle} ({least} to {most})"
 
 
 def _of(times: Sequence[Took]) -> str:
@@ -152,9 +153,9 @@ def _of(times: Sequence[Took]) -> str:
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     number = times[0].session if len(times) == 1 else f"{len(times)} sessions"
     ran = sorted({one.checks for one in times})
-    checks = f"{ran[0]}" if len(ran) == 1 else f"{ran[0]} to {ran[-1]}"
+    jobs = f"{ran[0]}" if len(ran) == 1 else f"{ran[0]} to {ran[-1]}"
     failed = sum(one.failed for one in times)
-    return f"{number}, {span}, {checks} checks" + (f", {failed} failed" if failed else "")
+    return f"{number}, {span}, {jobs} ran" + (f", {failed} failed" if failed else "")
 
 
 def _checks(own: Sequence[Listed]) -> Iterator[str]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fabricheck import partitions
+from fabricheck import partitions, sets
 from fabricheck.coverage import check_trees, checks_folders
 from fabricheck.errors import FabricheckError
 from fabricheck.results.session import Case, Session
-
-#: The sets, the smallest first: what one has, the next ones have too.
-SETS = ("smoke", "node", "full")
 
 
 @dataclass(frozen=True)
@@ -42,46 +37,25 @@ class Chosen:
 def of_session(session: Session | None, cases: Iterable[Case]) -> Chosen:
     """Return what chose the checks of a session; of one without a report all that are known.
 
-    A mode of ReFrame chooses in the configuration: then it is the smallest set that all checks are
-    in. Of a session that was killed nobody says it.
+    A mode that is none of a set chooses in the configuration: then it is the smallest set that all
+    checks are in. Of a session that was killed nobody says it.
     """
     if session is None:
         return Chosen(by_name=True)
-    given = _given(session.command)
-    names = tuple(given.names)
-    partly = bool(names or given.parts)
-    if given.tags:
-        return Chosen(tuple(given.tags), names, partly)
-    if given.mode:
-        return Chosen(_common_set(cases), names, partly)
-    return Chosen((), names, partly)
-
-
-def _given(command: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("-t", "--tag", dest="tags", action="append", default=[])
-    parser.add_argument("-n", "--name", dest="names", action="append", default=[])
-    parser.add_argument("--mode", default="")
-    for option in ("-x", "-T", "-E", "-p"):
-        long = {"-x": "--exclude", "-T": "--exclude-tag", "-E": "--filter-expr", "-p": "--prgenv"}
-        parser.add_argument(option, long[option], dest="parts", action="append", default=[])
-    for option in ("--failed", "--restore-session"):
-        parser.add_argument(option, dest="parts", action="append_const", const=option)
-    for flag in ("-r", "-v", "-R", "-l"):
-        parser.add_argument(flag, action="store_true", default=False)
-    try:
-        words = shlex.split(command)[1:]
-    except ValueError:
-        words = command.split()[1:]
-    try:
-        return parser.parse_known_args(words)[0]
-    except (argparse.ArgumentError, SystemExit):
-        return parser.parse_args([])
+    given = sets.given(session.command)
+    if given is None:
+        return Chosen()
+    tags, names = given.tags, given.names
+    if given.mode in sets.known():
+        tags = (*tags, str(given.mode))
+    elif given.mode is not None and not tags:
+        tags = _common_set(cases)
+    return Chosen(tags, names, given.in_part)
 
 
 def _common_set(cases: Iterable[Case]) -> tuple[str, ...]:
     tags = [case.tags for case in cases]
-    return next(((name,) for name in SETS if tags and all(name in one for one in tags)), ())
+    return next(((name,) for name in sets.known() if tags and all(name in one for one in tags)), ())
 
 
 def expected(where: str, chosen: Chosen) -> tuple[str, ...]:

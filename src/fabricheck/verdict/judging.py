@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabricheck import coverage
+from fabricheck import coverage, set_times
 from fabricheck.nodes_asked import AskedNode
 from fabricheck.verdict import chosen as choosing
 from fabricheck.verdict import facts, model, reservations
@@ -197,6 +197,10 @@ class _Node:
         if self.chosen.by_name and self.tried and not missing:
             label = self.chosen.label
             yield f"A part of the checks was chosen ({label}): nothing says what is missing."
+        for source in self.results.sources:
+            for time in set_times.took(source.session) if source.session else ():
+                if time.over and time.where in self.results.partitions:
+                    yield time.sentence
         for one in self.tried.values():
             yield from one.notes
 
