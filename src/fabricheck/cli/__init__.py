@@ -16,6 +16,7 @@ from fabricheck.cli import (
     claims,
     compare,
     coverage,
+    every_node,
     fidelity,
     node,
     references,
@@ -95,6 +96,7 @@ calibrate.register(app)
 compare.register(app)
 references.register(app)
 site_check.register(app)
+every_node.register(app)
 
 
 def _version(wanted: bool) -> None:
