@@ -153,7 +153,7 @@ def experiments_with_check(folders: Sequence[Path]) -> frozenset[str]:
 
     :raises InvalidInputError: when a check file can not be read as Python.
     """
-    return frozenset(name for tree in _trees(folders) for name in _tags(tree))
+    return frozenset(name for tree in check_trees(folders) for name in _tags(tree))
 
 
 def partitions_for(
@@ -163,12 +163,16 @@ def partitions_for(
 
     :param sites: what the site files say (`partitions.read_sites`); None when that is not known.
     """
-    checks = partitions.read_checks(list(_trees(folders)))
+    checks = partitions.read_checks(list(check_trees(folders)))
     known = {row.id: partitions.with_what_it_needs(row.id, checks, sites) for row in experiments()}
     return {name: found for name, found in known.items() if found is not None}
 
 
-def _trees(folders: Sequence[Path]) -> Iterator[ast.Module]:
+def check_trees(folders: Sequence[Path]) -> Iterator[ast.Module]:
+    """Yield the check files under some folders, parsed.
+
+    :raises InvalidInputError: when one can not be read as Python.
+    """
     for folder in folders:
         for path in sorted([folder] if folder.is_file() else folder.rglob("*.py")):
             try:

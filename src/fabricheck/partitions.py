@@ -139,6 +139,16 @@ def read_checks(trees: Sequence[ast.Module]) -> list[Check]:
     return [check for tree in trees for check in _checks(tree)]
 
 
+def tags_of_checks(trees: Sequence[ast.Module]) -> dict[str, frozenset[str]]:
+    """Return the tags of each check class in parsed check files, of a base where it has none."""
+    found = {}
+    for tree in trees:
+        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        for name, node in classes.items():
+            found[name] = frozenset(_strings(node, "tags", classes) or ())
+    return found
+
+
 def _checks(tree: ast.Module) -> Iterator[Check]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for node in classes.values():

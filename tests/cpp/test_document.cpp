@@ -9,6 +9,7 @@
 #include <string>
 
 #include "harness/document.hpp"
+#include "harness/host.hpp"
 
 using namespace fabricheck;
 namespace fs = std::filesystem;
@@ -171,6 +172,15 @@ TEST_CASE("notes are not repeated") {
   document.add_note("a");
   document.add_note("a");
   CHECK(document.content()["notes"].size() == 1);
+}
+
+TEST_CASE("the node has the scheduler's name, and none without a scheduler") {
+  setenv("SLURMD_NODENAME", "node3", 1);
+  CHECK(scheduler_node() == "node3");
+  setenv("SLURMD_NODENAME", "", 1);
+  CHECK(scheduler_node().is_null());
+  unsetenv("SLURMD_NODENAME");
+  CHECK(scheduler_node().is_null());
 }
 
 TEST_CASE("the time is written as RFC 3339") {

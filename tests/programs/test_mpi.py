@@ -63,6 +63,12 @@ def test_one_launch_gives_all_pairs_and_collectives(mpi):
     assert all(one["verification"]["bytes_checked"] for one in document["series"])
 
 
+def test_the_node_has_the_scheduler_s_name(ranks):
+    told = {"SLURMD_NODENAME": "node3"} | SHARED_CORES
+    ran = ranks("mpi", 2, *QUICK, *ONLY_PAIRS, devices=2, **told)
+    assert load(ran.output)["host"]["scheduler_node"] == "node3"
+
+
 def test_every_type_and_count_is_verified_on_every_rank(mpi):
     ran = mpi(*CALM, "--pairs", "0-1", "--operations", "latency",
               "--ranks", "3", "--counts", "1,1009", count=3)  # fmt: skip

@@ -80,3 +80,33 @@ def test_of_a_killed_session_the_node_is_in_the_script_of_the_job(results_folder
         ("stream_local", "node3"),
         ("stream_local", "node4"),
     ]
+
+
+def test_a_document_that_says_another_node_is_a_problem_that_names_both(results_folder):
+    distributed_sessions.session(results_folder, {"node3": 10.0, "node4": 10.0})
+    path = factories.case_folder(results_folder, "stream_local_node4") / "result.json"
+    factories.write(path, distributed_sessions.document("node3"))
+    folder = ResultsFolder(results_folder)
+    [own, other] = folder.entries(folder.latest())
+    assert (own.problem, own.node, other.document, other.node) == (None, "node3", None, "node4")
+    assert str(other.problem) == (
+        f"stream_local @cluster:queue on node4: {path} was measured on node node3."
+    )
+
+
+def test_an_older_document_says_no_node_and_is_of_its_case(results_folder):
+    distributed_sessions.session(results_folder, {"node3": 10.0})
+    path = factories.case_folder(results_folder, "stream_local_node3") / "result.json"
+    factories.write(path)
+    folder = ResultsFolder(results_folder)
+    [entry] = folder.entries(folder.latest())
+    assert (entry.problem, entry.node) == (None, "node3")
+
+
+def test_outside_of_a_scheduler_s_job_the_document_tells_the_node(one_session):
+    """As inside an allocation, where checks are steps of ReFrame's local scheduler."""
+    path = factories.case_folder(one_session, "stream_local") / "result.json"
+    factories.write(path, distributed_sessions.document("node3"))
+    folder = ResultsFolder(one_session)
+    [entry] = folder.entries(folder.latest())
+    assert (entry.case.node, entry.node) == (None, "node3")

@@ -145,6 +145,19 @@ def nccl(tmp_path, text=None, **changes):
     return failure(one, tmp_path=tmp_path, **plan | changes)
 
 
+def test_the_node_is_the_one_whose_facts_were_told(tmp_path, monkeypatch):
+    """The recorder itself may run elsewhere, as on the node that the batch script is on."""
+    monkeypatch.setenv("SLURMD_NODENAME", "node1")
+    facts = factories.document()
+    facts["host"] |= {"scheduler_node": "node3"}
+    document = recorded(*bandwidth(), tmp_path=tmp_path, facts_document=facts)
+    assert document["host"]["scheduler_node"] == "node3"
+    assert (
+        recorded(*bandwidth(), tmp_path=tmp_path, facts="false")["host"]["scheduler_node"]
+        == "node1"
+    )
+
+
 def test_what_a_library_must_be(tmp_path):
     assert nccl(tmp_path, library="2.27") == (
         4,

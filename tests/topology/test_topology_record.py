@@ -289,3 +289,14 @@ def test_calls_that_failed_are_noted(tmp_path, outputs, monkeypatch):
 def test_a_document_that_can_not_be_written(tmp_path):
     with pytest.raises(NotFoundError, match=r"result\.json can not be written"):
         record(Question("mi250x", "rocm", files=[tmp_path]), tmp_path / "no" / "result.json")
+
+
+@pytest.mark.parametrize(("told", "said"), [("node3", "node3"), ("", None), (None, None)])
+def test_the_scheduler_s_name_of_the_node_is_recorded(tmp_path, monkeypatch, told, said):
+    monkeypatch.delenv("SLURMD_NODENAME", raising=False)
+    if told is not None:
+        monkeypatch.setenv("SLURMD_NODENAME", told)
+    assert run("mi250x", *simulated(tmp_path)).exit_code == 0
+    host = document.load(tmp_path / "result.json")["host"]
+    assert (host["hostname"], host["scheduler_node"]) == ("mi250x (simulated)", said)
+    assert describe_host()["scheduler_node"] == said

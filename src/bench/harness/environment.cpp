@@ -1,4 +1,5 @@
 #include <array>
+#include <cstdlib>
 #include <string>
 
 #include "harness/host.hpp"
@@ -26,6 +27,11 @@ json describe_environment() {
     }
   }
   return result;
+}
+
+json scheduler_node() {
+  const char* name = std::getenv("SLURMD_NODENAME");
+  return name == nullptr || *name == '\0' ? json(nullptr) : json(name);
 }
 
 }  // namespace fabricheck

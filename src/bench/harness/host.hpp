@@ -17,6 +17,10 @@ nlohmann::json describe_host();
 /// The variables of the allow-list that are set: those that change what the programs measure.
 nlohmann::json describe_environment();
 
+/// The scheduler's name of the node that this process runs on; null where it told none. On machines
+/// that play several nodes all have one host name.
+nlohmann::json scheduler_node();
+
 /// Bytes that can be allocated now without swapping, the control group's limit included.
 std::uint64_t host_memory_available();
 

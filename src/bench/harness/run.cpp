@@ -112,6 +112,8 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
     arguments.push_back(argv[i]);
   }
   arguments[0] = program.name;  // the path says nothing about the measurement
+  auto host = describe_host();
+  host["scheduler_node"] = scheduler_node();
   return {{"program",
            {{"name", program.name},
             {"version", FABRICHECK_VERSION},
@@ -120,7 +122,7 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
             {"compiler", FABRICHECK_COMPILER}}},
           {"clock", kSimulated ? "simulated" : "measured"},
           {"node", describe_node()},
-          {"host", describe_host()},
+          {"host", host},
           {"devices", json::array()},
           {"versions", {{"runtime", "unknown"}, {"driver", "unknown"}}},
           {"environment", describe_environment()},

@@ -24,6 +24,7 @@ from fabricheck.cli import (
     results,
     site_check,
     tools,
+    verdict,
 )
 from fabricheck.errors import FabricheckError, UsageError
 from fabricheck.results.text import printable
@@ -31,7 +32,8 @@ from fabricheck.results.text import printable
 EXIT_CODES = (
     "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "
     "4 an input is unreadable, invalid or incomplete; 8 a node differs from its model; "
-    "9 a metric has no reference; 10 a value is worse than before; 11 values are missing. "
+    "9 a metric has no reference; 10 a value is worse than before; 11 values are missing; "
+    "12 a node failed; 13 no node failed and one is unstable or incomplete. "
     "1 is a defect in fabricheck."
 )
 
@@ -97,6 +99,7 @@ compare.register(app)
 references.register(app)
 site_check.register(app)
 every_node.register(app)
+verdict.register(app)
 
 
 def _version(wanted: bool) -> None:

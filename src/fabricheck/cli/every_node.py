@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli import verdict
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 
 #: What is measured where nothing is said.
@@ -81,7 +82,4 @@ def every_node(
     number = run.run()
     if number is not None:
         raise typer.Exit(128 + number)
-    if any(one.said for one in run.nodes.nodes.values()):
-        raise typer.Exit(13)
-    if any(one.status for one in run.nodes.nodes.values()):
-        raise typer.Exit(12)
+    verdict.verdict([str(run.folder)])

@@ -21,7 +21,7 @@ LOG = "session.log"
 _BEGINS = b"[==========] Running "
 
 #: What srun says of every session that did not end with 0, and ReFrame at its end.
-_SAYS_NOTHING = ("Exited with exit code", "Log file(s) saved in", "Run report saved in")
+_SAYS_NOTHING = ("Exited with exit code", "Log file(s) saved in", "session stored with UUID")
 
 #: Characters of a line that is quoted.
 _LONGEST = 300

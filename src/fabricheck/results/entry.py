@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.errors import FabricheckError
+from fabricheck.errors import FabricheckError, InvalidInputError
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
@@ -23,10 +23,25 @@ class Entry:
     document: ResultDocument | None
     problem: FabricheckError | None
 
+    @property
+    def node(self) -> str | None:
+        """The scheduler's name of the node that it is of, where anything tells it."""
+        if self.case is not None and self.case.node is not None:
+            return self.case.node
+        return None if self.document is None else self.document["host"].get("scheduler_node")
+
 
 def read_entry(path: Path, case: Case | None = None) -> Entry:
-    """Load one document; what is wrong with it becomes the entry's problem."""
+    """Load one document; what is wrong with it becomes the entry's problem.
+
+    That may be that it was measured on another node than its case is of.
+    """
     try:
-        return Entry(case, path, load(path), None)
+        document = load(path)
     except FabricheckError as problem:
         return Entry(case, path, None, problem)
+    node = document["host"].get("scheduler_node")
+    if case is not None and case.node is not None and node not in (None, case.node):
+        said = f"{case.name} @{case.place}: {path} was measured on node {node}."
+        return Entry(case, path, None, InvalidInputError(said))
+    return Entry(case, path, document, None)

@@ -79,6 +79,12 @@ class _Section(BaseModel):
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
+class Raised(_Section):
+    """What ended a case that failed: the name of the exception's class."""
+
+    exc_type: str
+
+
 class TestCase(_Section):
     """One check in one partition and environment, in one run.
 
@@ -86,6 +92,7 @@ class TestCase(_Section):
     scheduler: the name by which the partition's scheduler is registered with ReFrame.
     job_nodelist: the nodes of its job, of the local scheduler the machine that ReFrame ran on; a
         string where there was no job.
+    job_exitcode: that of the job's script; None, or a text, where there is none.
     """
 
     __test__ = False
@@ -104,16 +111,24 @@ class TestCase(_Section):
     stagedir: str | None = None
     scheduler: str | None = None
     job_nodelist: list[str] | str | None = None
+    # An attribute that ReFrame could not read is the text "<undefined>".
+    job_exitcode: int | str | None = None
+    fail_info: Raised | None = None
 
 
 class SessionInfo(_Section):
-    """What holds for the whole session; times are seconds since the epoch."""
+    """What holds for the whole session; times are seconds since the epoch.
+
+    version: ReFrame's. cmdline: the words that it was called with, with spaces between them.
+    """
 
     uuid: str
     hostname: str
     time_start_unix: _Time
     time_end_unix: _Time
     data_version: str | None = None
+    version: str = ""
+    cmdline: str = ""
     prefix_output: str = ""
     prefix_stage: str = ""
 

@@ -46,6 +46,8 @@ class Case:
     ``values`` has by metric the value that ReFrame recorded, and its unit; ``judged`` what it was
     held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
     without a scheduler, of a job on several nodes, and of one that was never placed.
+    ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
+    exception that ended a failed one.
     """
 
     name: str
@@ -61,6 +63,8 @@ class Case:
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
     judged: Mapping[str, Judged] = field(default_factory=dict, hash=False)
     node: str | None = None
+    exit_code: int | None = None
+    error: str | None = None
 
     @property
     def failed_attempts(self) -> int:
@@ -113,7 +117,8 @@ class Case:
 class Session:
     """One call of ReFrame. Times are seconds since the epoch.
 
-    ``outputs`` are the folders where the outputs of its checks may lie, in order.
+    ``outputs`` are the folders where the outputs of its checks may lie, in order; ``reframe`` is
+    ReFrame's version, and ``command`` how it was called.
     """
 
     id: str
@@ -125,6 +130,8 @@ class Session:
     cases: tuple[Case, ...]
     data_version: str | None = None
     outputs: tuple[Path, ...] = ()
+    reframe: str = ""
+    command: str = ""
 
     @property
     def date(self) -> datetime:
@@ -172,6 +179,8 @@ def read_report(path: Path, results: Path) -> Session:
         cases=tuple(_cases(report, results)),
         data_version=info.data_version,
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
+        reframe=printable(info.version),
+        command=printable(info.cmdline),
     )
 
 
@@ -223,6 +232,8 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
             key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
         node=_node(entry, name),
+        exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
+        error=entry.fail_info.exc_type if entry.fail_info else None,
     )
 
 

@@ -63,7 +63,7 @@ class Asked:
 def faults(document: ResultDocument, asked: Asked) -> Iterator[str]:
     """Yield one sentence for each difference between a document and what was asked for."""
     yield from _other_run(document, asked)
-    yield from _other_devices(document, asked)
+    yield from other_devices(document, asked)
     shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
         yield from _other_series(document, series, asked)
@@ -120,7 +120,8 @@ def _simulated(node: Mapping[str, Any] | None) -> str:
     return f"the simulated node {node['name']}{changed} (digest {node['digest'][:12]})"
 
 
-def _other_devices(document: ResultDocument, asked: Asked) -> Iterator[str]:
+def other_devices(document: ResultDocument, asked: Asked) -> Iterator[str]:
+    """Yield one sentence where a node has other devices than the check's partition states."""
     # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
     found = Counter(device["arch"].split(":")[0] for device in document["devices"])
     wanted = Counter(asked.architectures)

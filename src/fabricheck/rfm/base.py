@@ -24,9 +24,19 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
+from fabricheck.results import missed
 from fabricheck.results.document import load
 from fabricheck.results.model import Series
-from fabricheck.rfm import asked, physics, plausible, recorded, references, slurm, steps
+from fabricheck.rfm import (
+    asked,
+    failing,
+    physics,
+    plausible,
+    recorded,
+    references,
+    slurm,
+    steps,
+)
 from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
@@ -271,9 +281,11 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
                 document = load(Path(self.stagedir) / RESULT)
             except FabricheckError:
                 document = None
-            raise SanityError(
-                plausible.exit_sentence(self.program, self.job.exitcode, document, self.job.state)
+            said = plausible.exit_sentence(
+                self.program, self.job.exitcode, document, self.job.state
             )
+            by_scheduler = self.job.state in plausible.ENDED_BY_SCHEDULER
+            raise failing.EndedBySchedulerError(said) if by_scheduler else SanityError(said)
         super().check_sanity()
 
     @sanity_function  # type: ignore[untyped-decorator]
@@ -295,7 +307,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         if faults:
             more = len(faults) - MOST_SENTENCES
             said = [*faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
-            raise SanityError("\n".join(said))
+            other_devices = list(asked.other_devices(document, self._what_was_asked()))
+            kind = failing.OtherDevicesError if other_devices else SanityError
+            raise kind("\n".join(said))
         for remark in asked.clock_remarks(document):
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
@@ -346,10 +360,8 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             least, most = sn.reference_bounds(reference, lower, upper)
             short = least is not None and value < least
             limit = f"at least {least:g}" if short else f"at most {most:g}"
-            sentences.append(
-                f"Metric {name}: {self._figures[name][1]} measured {value:g} {unit}, and "
-                f"{limit} {unit} is required (reference {reference:g} {unit})."
-            )
+            where = self._figures[name][1]
+            sentences.append(missed.sentence(name, where, value, limit, unit, reference))
         return sentences
 
     def _say_report_only(self) -> None:

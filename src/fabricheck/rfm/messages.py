@@ -100,7 +100,7 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         try:
             super().check_sanity()
         except SanityError as error:
-            raise SanityError("\n".join([str(error), *self._not_reached()])) from None
+            raise type(error)("\n".join([str(error), *self._not_reached()])) from None
 
     def _not_reached(self) -> Iterator[str]:
         skipped: list[dict[str, str]] = []

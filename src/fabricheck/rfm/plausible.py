@@ -31,6 +31,9 @@ ENDED_FROM_OUTSIDE = {
     "TIMEOUT": "was ended from outside: its job reached its time limit",
 }
 
+#: Those of them that say nothing of the node.
+ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -105,7 +108,7 @@ def document_faults(document: ResultDocument, program: str, runtime: str) -> Ite
             f"{', '.join(document['faults_injected'])}."
         )
     for series in document["series"]:
-        yield from _verification_faults(document, series)
+        yield from verification_faults(document, series)
 
 
 def described(document: ResultDocument, series: Series) -> str:
@@ -114,7 +117,8 @@ def described(document: ResultDocument, series: Series) -> str:
     return f"{series['operation']} of {series['bytes']} bytes by {where}"
 
 
-def _verification_faults(document: ResultDocument, series: Series) -> Iterator[str]:
+def verification_faults(document: ResultDocument, series: Series) -> Iterator[str]:
+    """Yield what is wrong with the data of a series, in one sentence."""
     what = described(document, series)
     verification = series["verification"]
     if verification["errors"]:

@@ -24,6 +24,7 @@ def describe_host(root: Path = Path("/")) -> Host:
     pages = re.search(r"\[(\w+)\]", _line(root / "sys/kernel/mm/transparent_hugepage/enabled"))
     return {
         "hostname": platform.node(),
+        "scheduler_node": scheduler_node(),
         "kernel": f"{platform.system()} {platform.release()}",
         "cpu_model": _cpu_model(root / "proc/cpuinfo"),
         "cores_allowed": sorted(os.sched_getaffinity(0)),
@@ -33,6 +34,14 @@ def describe_host(root: Path = Path("/")) -> Host:
         "numa_balancing": int(balancing) if balancing.isdecimal() else None,
         "transparent_hugepage": pages[1] if pages else None,
     }
+
+
+def scheduler_node() -> str | None:
+    """Return the scheduler's name of the node that this process runs on, None where it told none.
+
+    On machines that play several nodes all have one host name.
+    """
+    return os.environ.get("SLURMD_NODENAME") or None
 
 
 def driver_version(root: Path = Path("/")) -> str:

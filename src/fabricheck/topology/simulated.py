@@ -14,6 +14,7 @@ from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import platform
 from fabricheck.node.yamlfile import validated
 from fabricheck.results.model import Device, Host, NumaDomain, SimulatedNode
+from fabricheck.topology.host import scheduler_node
 from fabricheck.topology.reported import Reported
 
 NONE = "none (simulated)"
@@ -81,6 +82,7 @@ def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
     """Describe the host of a simulated node, as the programs of the sim runtime do."""
     return {
         "hostname": f"{name} (simulated)",
+        "scheduler_node": scheduler_node(),
         "kernel": NONE,
         "cpu_model": NONE,
         "cores_allowed": [core for domain in domains for core in domain["cores"]],

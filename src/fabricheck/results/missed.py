@@ -1,0 +1,33 @@
+"""What a check says of metrics that missed their references, apart from what ReFrame says of them.
+
+Both stand in one text of a report: first ReFrame's, all metrics with sixteen digits and no place,
+then a line for each sentence of the check.
+"""
+
+from __future__ import annotations
+
+
+def sentence(metric: str, where: str, value: float, limit: str, unit: str, reference: float) -> str:
+    """Return the sentence of a check on one metric.
+
+    :param where: pairs, devices and node. limit: ``at least 10`` or ``at most 10``.
+    """
+    return (
+        f"Metric {metric}: {where} measured {value:g} {unit}, and {limit} {unit} is required "
+        f"(reference {reference:g} {unit})."
+    )
+
+
+def sentences(reason: str) -> list[str]:
+    """Return the check's own sentences, of the reason that a report gives for a missed reference.
+
+    ReFrame's are the first line, and further ones that are indented.
+    """
+    lines = reason.splitlines()[1:]
+    return [line for line in lines if line.strip() and not line[0].isspace()]
+
+
+def of_metric(reason: str, metric: str) -> str | None:
+    """Return the check's sentence on one metric; None where it has none of its own."""
+    start = f"Metric {metric}: "
+    return next((one for one in sentences(reason) if one.startswith(start)), None)

@@ -1,0 +1,1 @@
+"""Verdicts: for each node of a session one word, the reasons for it, and what it rests on."""

@@ -1,0 +1,63 @@
+"""What a word does not rest on, in sentences: the verdict and the report say the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.session import Case
+
+
+def limits(cases: Iterable[Case]) -> Counter[str]:
+    """Return how many metrics kept their limits, missed them, and are free of any."""
+    return Counter(
+        "free" if one.lower is None and one.upper is None else "missed" if missed(one.result) else
+        "kept"
+        for case in cases
+        for one in case.judged.values()
+    )  # fmt: skip
+
+
+def missed(result: str | None) -> bool:
+    """Whether ReFrame says that a metric missed its reference."""
+    return result is not None and result not in ("pass", "xfail")
+
+
+def of(
+    cases: Sequence[Case],
+    documents: Sequence[ResultDocument],
+    checks: int,
+    skipped: int,
+    absent: Sequence[str],
+) -> Iterator[str]:
+    """Yield a sentence for each reservation.
+
+    :param checks: the number of checks. skipped: how many did not run. absent: those that the site
+        expects and the session has not.
+    """
+    if any(document["clock"] == "simulated" for document in documents):
+        yield "It is of a simulated node, and says nothing of a machine."
+    if documents and not any(document["series"] for document in documents):
+        yield "No series was measured."
+    counted = limits(cases)
+    every = counted.total()
+    if every and counted["free"] == every:
+        yield f"None of {count(every, 'metric')} has a limit: nothing judges whether it is fast."
+    elif counted["free"]:
+        yield (
+            f"{every - counted['free']} of {count(every, 'metric')} have a limit; the others are "
+            "recorded, and nothing judges them."
+        )
+    elif not every and cases:
+        yield "No metric was recorded: nothing judges whether it is fast."
+    if skipped:
+        yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
+    if absent:
+        are = "is" if len(absent) == 1 else "are"
+        yield f"{count(len(absent), 'check')} that the site expects here {are} not in this session."
+
+
+def count(number: int, word: str) -> str:
+    """Return a number and its word, in the plural where it is one."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,187 @@
+"""What leads to which word: the one table of rules, which docs/verdict.md shows.
+
+A rule speaks of one attempt of a check, or of the node. What a check's attempts amount to together
+is in `attempts`, what all of them make of a node in `judging`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Word = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
+
+#: All words, the worst first: a node is the worst that is proven of it.
+WORDS: tuple[Word, ...] = (
+    "DATA-FAIL",
+    "HW-FAIL",
+    "PERF-FAIL",
+    "UNSTABLE",
+    "INCOMPLETE",
+    "PASS",
+)
+
+#: The words of a node that failed: something is proven against it.
+FAILED: frozenset[Word] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
+
+
+def worst(words: Iterable[Word]) -> Word:
+    """Return the worst of some words; PASS of none."""
+    return min(words, key=WORDS.index, default="PASS")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of the table.
+
+    when: what is found, for the docs. word: what it leads to. beside_a_pass: what it leads to where
+    another attempt of the same check on the same node passed; None where nothing remains of it
+    if that pass came later: the node was not even tried.
+    """
+
+    name: str
+    word: Word
+    when: str
+    beside_a_pass: Word | None = "UNSTABLE"
+
+
+_TABLE = (
+    # Of the data
+    Rule(
+        "wrong-data",
+        "DATA-FAIL",
+        "A program, or another tool, found wrong data: the status `wrong-data`, its exit code 5, "
+        "or a series with verification errors. Once is enough.",
+        "DATA-FAIL",
+    ),
+    # Of the hardware
+    Rule(
+        "runtime-error",
+        "HW-FAIL",
+        "A program of this suite ended with `runtime-error`: the driver or a device refused "
+        "(an ECC error or an Xid comes out so). Whose fault that is, its sentence must tell.",
+    ),
+    Rule(
+        "devices",
+        "HW-FAIL",
+        "The node has other devices than the partition states, fewer for one, or none is found.",
+    ),
+    Rule(
+        "topology",
+        "HW-FAIL",
+        "`node_topology` found the node to differ from its node model: a link, a device, a NUMA "
+        "domain.",
+    ),
+    # Of the speed
+    Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
+    # Of what varies
+    Rule("too-noisy", "UNSTABLE", "A program ended with `too-noisy`: values vary beyond judging."),
+    Rule(
+        "varies",
+        "UNSTABLE",
+        "A check passed at one attempt and failed at another: a retry, `--repeat`, or several "
+        "sessions. (Wrong data stays DATA-FAIL.)",
+    ),
+    # Of what nobody knows
+    Rule("time-limit", "INCOMPLETE", "A program reached its time limit: it hung, or was slow."),
+    Rule(
+        "ended",
+        "INCOMPLETE",
+        "A run ended from outside or without a word: its job reached a limit of the scheduler, its "
+        "node failed (`NODE_FAIL`), a signal ended it.",
+    ),
+    Rule(
+        "cancelled",
+        "INCOMPLETE",
+        "A job was cancelled or preempted, or the session stopped before the check.",
+        None,
+    ),
+    Rule(
+        "not-started",
+        "INCOMPLETE",
+        "A check could not be set up or submitted: no program, no reference, a refused job.",
+        None,
+    ),
+    Rule(
+        "usage",
+        "INCOMPLETE",
+        "A program refused its command line (`usage`), or can not do here what it was asked for "
+        "(`unsupported`) although the devices are there.",
+    ),
+    Rule(
+        "tool",
+        "INCOMPLETE",
+        "Another tool did not run to its end, or printed what can not be read: its library may be "
+        "at fault as well as the node.",
+    ),
+    Rule(
+        "not-believed",
+        "INCOMPLETE",
+        "A result was not believed: a value above physics, another runtime, clock, command line or "
+        "node than was asked for, too little verified. It proves nothing against the node, nor for "
+        "it.",
+    ),
+    Rule(
+        "placement",
+        "INCOMPLETE",
+        "Ranks do not sit where they were put (`affinity`), or not every message was verified "
+        "(`mpi_data`): a matter of launcher and MPI first.",
+    ),
+    Rule(
+        "no-value",
+        "INCOMPLETE",
+        "A metric has no value, or one that was expected to fail passed.",
+    ),
+    Rule(
+        "no-document",
+        "INCOMPLETE",
+        "A check has no result document, or one that is cut, damaged, or of another run.",
+    ),
+    Rule("not-judged", "INCOMPLETE", "No run report says whether the check passed.", None),
+    Rule("failed", "INCOMPLETE", "A check failed in another way, as one that only builds does."),
+    # Of the node as a whole
+    Rule("skipped", "INCOMPLETE", "A check was skipped that the site expects there."),
+    Rule(
+        "missing",
+        "INCOMPLETE",
+        "A check is not there that the site expects (of the set that was chosen), or that another "
+        "node of the session ran.",
+    ),
+    Rule(
+        "silent",
+        "INCOMPLETE",
+        "The node was to be measured and there is no result of it: it is down, or died.",
+    ),
+    Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
+    Rule("report", "INCOMPLETE", "The run report of the node's session can not be read."),
+    Rule(
+        "other-node",
+        "INCOMPLETE",
+        "A document says that it was measured on another node than the one it lies with.",
+    ),
+    Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
+)  # fmt: skip
+
+#: The table by name, in the order of the docs.
+RULES: dict[str, Rule] = {rule.name: rule for rule in _TABLE}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Why something did not pass, by one rule, as a sentence that names metric, pair and devices.
+
+    check: its name without the node; None of the node as a whole. metric: the one that is meant.
+    """
+
+    rule: Rule
+    sentence: str
+    check: str | None = None
+    metric: str | None = None
+
+
+def finding(
+    rule: str, sentence: str, check: str | None = None, metric: str | None = None
+) -> Finding:
+    """Return a finding by the name of its rule; its sentence without line breaks."""
+    return Finding(RULES[rule], " ".join(sentence.split()), check, metric)

@@ -1,0 +1,228 @@
+"""What a verdict is made of: sessions, killed ones, and the nodes that were to be measured."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from fabricheck import nodes_asked
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.entry import Entry
+from fabricheck.results.folder import UNREPORTED, ResultsFolder
+from fabricheck.results.killed import Killed
+from fabricheck.results.session import Case, Session
+
+#: The folder of jobs over many nodes in a results folder, and that of verdicts.
+EVERY_NODE, VERDICTS = "every-node", "verdicts"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One session, or what a killed one left, in one results folder.
+
+    name: its id, or that of its folders. session: None of a killed one. node: the one that all of
+    it is of, where its folder says so. entries: by the identity of the case its document, of cases
+    that have one or should. loose: documents of no case. problems: what can not be read.
+    """
+
+    results: Path
+    name: str
+    session: Session | None
+    cases: tuple[Case, ...]
+    entries: dict[int, Entry]
+    loose: tuple[Entry, ...] = ()
+    node: str | None = None
+
+    @property
+    def start(self) -> float:
+        """When it began, in s since 1970; 0 where nobody knows."""
+        if self.session is not None:
+            return self.session.start
+        times = [_started(entry) for entry in (*self.entries.values(), *self.loose)]
+        return min((one for one in times if one is not None), default=0.0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Results that can not be read, and the node that they are of."""
+
+    node: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What was asked for.
+
+    name: what it is called. home: the folder of its verdicts. asked: by node what is known of it
+    from the start. partition: where all nodes were to be measured, if one was named.
+    """
+
+    name: str
+    home: Path
+    sources: tuple[Source, ...]
+    asked: Mapping[str, AskedNode] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    partition: str | None = None
+    started: datetime | None = None
+
+
+def gather(what: Sequence[str]) -> Gathered:
+    """Return the sessions that are meant.
+
+    :param what: ``latest``, a session's id, a killed session's name, the number of a job over many
+        nodes or its folder, or results folders; several of these are taken together.
+    :raises UsageError: when several are named and one is no folder.
+    :raises NotFoundError: when there is nothing.
+    :raises InvalidInputError: when a report or ``nodes.json`` can not be read.
+    """
+    if len(what) > 1:
+        return _several(what)
+    (one,) = what
+    path = Path(one)
+    if path.is_dir() and (path / nodes_asked.NAME).is_file():
+        return _job(path)
+    if path.is_dir():
+        return _latest(ResultsFolder(path))
+    folder = ResultsFolder.default()
+    return _latest(folder) if one == "latest" else _named(folder, one)
+
+
+def _several(what: Sequence[str]) -> Gathered:
+    for one in what:
+        if not Path(one).is_dir():
+            raise UsageError(
+                f"{one} is no folder, and several sessions are taken together by their folders."
+            )
+    parts = [gather([one]) for one in what]
+    started = [part.started for part in parts if part.started is not None]
+    return Gathered(
+        name=parts[-1].name,
+        home=parts[-1].home,
+        sources=tuple(source for part in parts for source in part.sources),
+        asked={name: one for part in parts for name, one in part.asked.items()},
+        problems=tuple(one for part in parts for one in part.problems),
+        partition=next((part.partition for part in parts if part.partition), None),
+        started=min(started, default=None),
+    )
+
+
+def _latest(folder: ResultsFolder) -> Gathered:
+    """Return what began last: a session, one without a report, or a job over many nodes."""
+    makers: list[tuple[float, Callable[[], Gathered]]] = []
+    for path in _jobs(folder.path):
+        began = nodes_asked.read(path / nodes_asked.NAME).started.timestamp()
+        makers.append((began, functools.partial(_job, path)))
+    for one in _without_report(folder):
+        makers.append((_named_start(one.name), functools.partial(_killed, folder, one)))
+    if folder.sessions or folder.problems or not makers:
+        session = folder.latest()
+        makers.append((session.start, functools.partial(_session, folder, session)))
+    return max(makers, key=lambda made: made[0])[1]()
+
+
+def _jobs(results: Path) -> list[Path]:
+    return sorted(path.parent for path in results.glob(f"{EVERY_NODE}/*/{nodes_asked.NAME}"))
+
+
+def _without_report(folder: ResultsFolder) -> list[Killed]:
+    """Return the sessions that left documents, or the names of their nodes, and no report."""
+    found = {one.name: one for one in folder.killed() if one.name != UNREPORTED}
+    reported = {path.name for session in folder.sessions for path in session.outputs}
+    for asked in folder.path.glob(f"output/*/{nodes_asked.NAME}"):
+        name = asked.parent.name
+        if name not in reported:
+            found.setdefault(name, Killed(name, folder.path, ()))
+    return list(found.values())
+
+
+def _named_start(name: str) -> float:
+    """Return when a session began by the name of its folders; 0 of one that is named otherwise."""
+    try:
+        return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _named(folder: ResultsFolder, name: str) -> Gathered:
+    try:
+        return _session(folder, folder.session(name))
+    except NotFoundError:
+        for job in _jobs(folder.path):
+            if job.name == name:
+                return _job(job)
+        for one in _without_report(folder):
+            if one.name == name:
+                return _killed(folder, one)
+        raise
+
+
+def _session(folder: ResultsFolder, session: Session, node: str | None = None) -> Gathered:
+    source = _source(folder.path, session.id, session, folder.entries(session), node)
+    asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
+    return _of(session.id, folder.path, source, asked)
+
+
+def _killed(folder: ResultsFolder, one: Killed, node: str | None = None) -> Gathered:
+    source = _source(folder.path, one.name, None, one.entries(), node)
+    return _of(one.name, folder.path, source, _asked(folder.path / "output" / one.name))
+
+
+def _source(
+    results: Path, name: str, session: Session | None, entries: Sequence[Entry], node: str | None
+) -> Source:
+    cases = session.cases if session else tuple(one.case for one in entries if one.case is not None)
+    by_case = {id(one.case): one for one in entries if one.case is not None}
+    loose = tuple(one for one in entries if one.case is None)
+    return Source(results, name, session, tuple(cases), by_case, loose, node)
+
+
+def _asked(folder: Path) -> AskedNodes | None:
+    path = folder / nodes_asked.NAME
+    return nodes_asked.read(path) if path.is_file() else None
+
+
+def _of(name: str, results: Path, source: Source, asked: AskedNodes | None) -> Gathered:
+    return Gathered(
+        name,
+        results / VERDICTS / name,
+        (source,),
+        dict(asked.nodes) if asked else {},
+        partition=asked.partition if asked else None,
+        started=asked.started if asked else None,
+    )
+
+
+def _job(path: Path) -> Gathered:
+    """Return the sessions of a job over many nodes, one a node."""
+    asked = nodes_asked.read(path / nodes_asked.NAME)
+    sources: list[Source] = []
+    problems: list[Problem] = []
+    for node, one in asked.nodes.items():
+        if one.results is None or not (path / one.results).is_dir():
+            continue
+        folder = ResultsFolder(path / one.results)
+        problems += [Problem(node, str(problem)) for problem in folder.problems]
+        for session in folder.sessions:
+            sources += _session(folder, session, node).sources
+        for left in folder.killed():
+            sources += _killed(folder, left, node).sources
+    return Gathered(
+        name=path.name,
+        home=path / VERDICTS,
+        sources=tuple(sources),
+        asked=dict(asked.nodes),
+        problems=tuple(problems),
+        partition=asked.partition,
+        started=asked.started,
+    )
+
+
+def _started(entry: Entry) -> float | None:
+    if entry.document is None:
+        return None
+    return datetime.fromisoformat(entry.document["started"]).timestamp()
