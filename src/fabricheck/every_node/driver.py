@@ -183,9 +183,9 @@ class Driver:
             how = "well" if status == 0 else f"with exit status {status}"
             self._note({one.node: None}, f"{one.node}: ended {how}", status)
         else:
-            # srun itself ends with 0 when a node fails.
             said = f"{one.node} ended without a run report: {one.last_words()}."
-            self._note({one.node: said}, said, status)
+            # srun ends with 0 when its node fails.
+            self._note({one.node: said}, said, status or None)
 
     def _leave(self, why: str) -> None:
         left = list(self._waiting)
