@@ -17,6 +17,7 @@ from fabricheck.cli import (
     compare,
     coverage,
     every_node,
+    export,
     fidelity,
     node,
     references,
@@ -96,6 +97,7 @@ fidelity.register(app)
 tools.register(app)
 calibrate.register(app)
 compare.register(app)
+export.register(app)
 references.register(app)
 site_check.register(app)
 every_node.register(app)

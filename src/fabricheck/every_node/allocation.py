@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from ClusterShell.NodeSet import NodeSet, NodeSetException
-
+from fabricheck import nodelists
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode
 from fabricheck.rfm import slurm
@@ -24,9 +20,8 @@ DOWN = "DOWN"
 class Allocation:
     """A job's nodes that are to be measured.
 
-    job: its number. nodes: what Slurm says of each, by name and in order; one that Slurm has taken
-    out of the job, as it failed, is told as down. ends: when the job's time is over; None for a
-    job without a limit.
+    job: its number. nodes: what Slurm says of each, by name and in order; one that nothing can be
+    started on says so. ends: when the job's time is over; None for a job without a limit.
     """
 
     job: str
@@ -44,8 +39,8 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
         of several tasks.
     """
     found = os.environ if environment is None else environment
-    job, list_of_nodes = found.get("SLURM_JOB_ID"), found.get("SLURM_JOB_NODELIST")
-    if not job or not list_of_nodes:
+    job, stated = found.get("SLURM_JOB_ID"), found.get("SLURM_JOB_NODELIST")
+    if not job or not stated:
         raise NotFoundError(
             "every-node measures the nodes of an allocation of Slurm, and this shell is in none "
             "(SLURM_JOB_ID is not set): start it by sbatch or salloc, with --nodes=N --exclusive."
@@ -56,67 +51,45 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             f"every-node starts a step on each node by itself, and srun started it {tasks} times: "
             "start it without srun."
         )
+    nodes = nodelists.unfolded(stated)
+    wanted = nodes if chosen is None else nodelists.unfolded(chosen)
+    strange = [name for name in wanted if name not in nodes]
+    if strange:
+        raise UsageError(
+            f"The allocation {job} has no {nodelists.folded(strange)}: it has {stated}."
+        )
     try:
         known = slurm.record(job)
-        shared, left = known["OverSubscribe"], NodeSet(known["NodeList"])
-    except (LookupError, NodeSetException) as error:
-        raise NotFoundError(f"Slurm does not know the allocation {job}: {error}.") from None
-    if shared != "NO":
+        # Slurm takes a node that failed out of the job, and leaves the variable as it was.
+        left = nodelists.unfolded(known["NodeList"])
+        states = slurm.asked_nodes(nodelists.folded(wanted))
+    except LookupError as error:
+        raise NotFoundError(
+            f"Slurm does not know the allocation {job}: {error}. Where this shell is in none, "
+            "the variable is left over: unset SLURM_JOB_ID."
+        ) from None
+    if known.get("OverSubscribe") != "NO":
         raise UsageError(
-            f"The allocation {job} may share its nodes (OverSubscribe={shared}), and they are "
-            "measured: add --exclusive to sbatch or salloc."
+            f"The allocation {job} may share its nodes "
+            f"(OverSubscribe={known.get('OverSubscribe')}), and they are measured: add "
+            "--exclusive to sbatch or salloc."
         )
-    all_nodes = NodeSet(list_of_nodes)
-    nodes = _chosen(chosen, all_nodes, job)
-    states = _states(nodes)
     return Allocation(
         job=job,
-        nodes={name: _asked(name, states, name in left) for name in nodes},
+        nodes={name: _asked(name, states.get(name, AskedNode()), name in left) for name in wanted},
         ends=_time(known.get("EndTime", "")),
     )
 
 
-def _chosen(text: str | None, nodes: NodeSet, job: str) -> NodeSet:
-    if text is None:
-        return nodes
-    try:
-        chosen = NodeSet(text)
-    except NodeSetException as error:
-        raise UsageError(f"--nodes={text} is no list of hosts: {error}.") from None
-    if not chosen:
-        raise UsageError(f"--nodes={text} names no node.")
-    if chosen - nodes:
-        raise UsageError(f"The allocation {job} has no {chosen - nodes}: it has {nodes}.")
-    return chosen
-
-
-def _states(nodes: NodeSet) -> Mapping[str, Mapping[str, Any]]:
-    command = ["scontrol", "show", "nodes", "--oneliner", str(nodes)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    found = {}
-    for line in said.splitlines():
-        words = dict(re.findall(r"(?:^|\s)(\w+)=(\S*)", line))
-        reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]| \w+=|$)", line)
-        found[words["NodeName"]] = {
-            "state": words.get("State"),
-            "because": reason[1].strip() if reason else None,
-        }
-    return found
-
-
-def _asked(name: str, states: Mapping[str, Mapping[str, Any]], left: bool) -> AskedNode:
-    found = AskedNode(results=name, **states.get(name, {}))
-    if left and DOWN not in (found.state or "").replace("*", "").split("+"):
-        return found
-    because = f": {found.because}" if found.because else ""
-    if left:
-        said = f"{name} was {found.state} when the run began{because}; nothing was started on it."
-    else:
-        said = (
-            f"{name} had failed and Slurm had taken it out of the job when the run began{because}; "
-            "nothing was started on it."
-        )
-    return found.model_copy(update={"said": said})
+def _asked(name: str, node: AskedNode, in_job: bool) -> AskedNode:
+    # DOWN, DOWN*, DOWN+DRAIN.
+    down = (node.state or "").replace("*", "").split("+")[0] == DOWN
+    said = None
+    if down or not in_job:
+        taken = "" if in_job else " and taken out of the job"
+        because = f" ({node.because})" if node.because else ""
+        said = f"{name} was {node.state}{taken}{because}, so nothing was started on it."
+    return node.model_copy(update={"results": name, "said": said})
 
 
 def _time(text: str) -> datetime | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
+from fabricheck import nodes_asked
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import killed
 from fabricheck.results.document import read_head
@@ -33,7 +35,7 @@ class ResultsFolder:
     """The results of one place, as `make run` and ReFrame's settings lay them out.
 
     ``sessions`` are the readable ones, latest first; ``problems`` has one sentence for each report
-    that is not readable.
+    that is not readable. ``node`` is the node that all of it is of, in a job over many nodes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,12 +49,13 @@ class ResultsFolder:
                 f"in {FOLDER_VARIABLE}."
             )
         self.path = path
+        self.node = _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
         self._newest_unreadable: tuple[float, InvalidInputError] | None = None
         for report in sorted(path.glob("reports/run-*.json")):
             try:
-                self.sessions.append(read_report(report, path))
+                self.sessions.append(read_report(report, path, self.node))
             except InvalidInputError as problem:
                 self.problems.append(problem)
                 written = report.lstat().st_mtime
@@ -126,14 +129,13 @@ class ResultsFolder:
         return list(self._entries(session))
 
     def _entries(self, session: Session) -> Iterator[Entry]:
-        later = self._claimed_after(session)
         for case in session.cases:
             path = case.document_path
             if path is None:
                 if case.experiments and not case.skipped:
                     yield Entry(case, None, None, NotFoundError(_no_document(case)))
                 continue
-            overwriting = later.get(_identity(path))
+            overwriting = self._overwritten_by(path, session)
             if overwriting is not None:
                 problem = NotFoundError(
                     f"{case.name} @{case.place}: {path} was overwritten by session {overwriting}."
@@ -156,10 +158,11 @@ class ResultsFolder:
 
         Documents are not checked: of 20 sessions that would take half a minute.
         """
-        later = self._claimed_after(session)
         paths = [case.document_path for case in session.cases]
         heads = [
-            read_head(path) for path in paths if path is not None and _identity(path) not in later
+            read_head(path)
+            for path in paths
+            if path is not None and self._overwritten_by(path, session) is None
         ]
         return [
             head.clock
@@ -167,26 +170,37 @@ class ResultsFolder:
             if head is not None and _within(session, head.started, head.host.hostname)
         ]
 
-    def _claimed_after(self, session: Session) -> dict[_Identity | None, str]:
-        """Return the documents of later sessions: ReFrame uses the same folders again."""
-        claimed: dict[_Identity | None, str] = {}
-        for other in self.sessions:
-            if other.start > session.start:
-                for case in other.cases:
-                    for attempt in (*case.earlier, case):
-                        path = attempt.document_path
-                        if path is not None:
-                            claimed.setdefault(_identity(path), other.id)
-        return claimed
+    def _overwritten_by(self, path: Path, session: Session) -> str | None:
+        """Return the later session whose document this is: ReFrame uses the same folders again."""
+        identity = _identity(path)
+        owner = self._last_owners.get(identity) if identity is not None else None
+        return owner.id if owner is not None and owner.start > session.start else None
+
+    @cached_property
+    def _last_owners(self) -> dict[_Identity, Session]:
+        """By document the last session that has it as its own."""
+        owners: dict[_Identity, Session] = {}
+        for session in self.sessions:
+            for case in session.cases:
+                for attempt in (*case.earlier, case):
+                    path = attempt.document_path
+                    identity = None if path is None else _identity(path)
+                    if identity is not None:
+                        owners.setdefault(identity, session)
+        return owners
 
     def unreported(self) -> list[Entry]:
         """Return the documents that belong to no report, as a killed session leaves them."""
         return [
-            read_entry(path, killed.case_of(path, self.path)) for path in self.unreported_paths()
+            read_entry(path, killed.case_of(path, self.path, self.node))
+            for path in self.unreported_paths()
         ]
 
     def unreported_paths(self) -> list[Path]:
-        """Return where the documents lie that belong to no report; they may be invalid."""
+        """Return where the documents lie that belong to no report; they may be invalid.
+
+        Those of jobs over many nodes have reports of their own.
+        """
         claims: dict[_Identity, list[Session]] = {}
         for session in self.sessions:
             for case in session.cases:
@@ -195,6 +209,8 @@ class ResultsFolder:
                         claims.setdefault(file, []).append(session)
         result = []
         for path in find_documents(self.path):
+            if path.relative_to(self.path).parts[0] == nodes_asked.FOLDER:
+                continue
             identity = _identity(path)
             owners = claims.get(identity, []) if identity else []
             if not (owners and _belongs_to_one(path, owners)):
@@ -206,11 +222,22 @@ class ResultsFolder:
 
         They were killed, or still run.
         """
-        return killed.by_session(self.unreported_paths(), self.path)
+        return killed.by_session(self.unreported_paths(), self.path, self.node)
 
     def newer_than(self, session: Session) -> list[Path]:
         """Return the documents of no report that were written after the end of a session."""
         return [path for path in self.unreported_paths() if path.lstat().st_mtime > session.end]
+
+
+def _node_of(path: Path) -> str | None:
+    """Return the node that a results folder is of, as the file beside it says."""
+    beside = path.resolve().parent / nodes_asked.NAME
+    if not beside.is_file():
+        return None
+    for node, asked in nodes_asked.read(beside).nodes.items():
+        if asked.results is not None and Path(asked.results) == Path(path.resolve().name):
+            return node
+    return None
 
 
 def find_documents(folder: Path) -> list[Path]:

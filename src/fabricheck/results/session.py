@@ -5,14 +5,14 @@ What is read of a report, and in which form, is in `run_report`.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from fabricheck import sets
 from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.results.text import printable
@@ -47,7 +47,8 @@ class Case:
     held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
     without a scheduler, of a job on several nodes, and of one that was never placed.
     ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
-    exception that ended a failed one.
+    exception that ended a failed one. ``submitted`` and ``ended`` are when its job was started, or
+    went into the queue, and when it ended, in seconds since the epoch; None where there was none.
     """
 
     name: str
@@ -65,6 +66,8 @@ class Case:
     node: str | None = None
     exit_code: int | None = None
     error: str | None = None
+    submitted: float | None = None
+    ended: float | None = None
 
     @property
     def failed_attempts(self) -> int:
@@ -139,6 +142,20 @@ class Session:
         return datetime.fromtimestamp(self.start).astimezone()
 
     @property
+    def nodes(self) -> tuple[str | None, ...]:
+        """The nodes of its cases, in their order; None for cases that no node is known of."""
+        return tuple(dict.fromkeys(case.node for case in self.cases))
+
+    def only(self, cases: Iterable[Case]) -> Session:
+        """Return the session with some of its cases alone."""
+        return replace(self, cases=tuple(cases))
+
+    @property
+    def choice(self) -> sets.Choice:
+        """What chose its checks, and the set that they are."""
+        return sets.chosen(self.command)
+
+    @property
     def passed(self) -> int:
         """Number of cases that passed in their last attempt."""
         return sum(case.passed for case in self.cases)
@@ -159,16 +176,20 @@ class Session:
         return len(self.cases) - self.passed - self.skipped
 
 
-def read_report(path: Path, results: Path) -> Session:
+def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     """Read one run report of ReFrame.
 
     :param path: the report.
     :param results: the results folder; when it was moved since, documents are looked for under
         its present place.
+    :param node: the node that the results folder is of, where it is of one.
     :raises InvalidInputError: when the report can not be read or has another form.
     """
     report = run_report.read(path)
     info = report.session_info
+    cases = _cases(report, results)
+    if node is not None:
+        cases = (replace(case, node=case.node or node) for case in cases)
     return Session(
         id=path.stem,
         uuid=info.uuid,
@@ -176,7 +197,7 @@ def read_report(path: Path, results: Path) -> Session:
         hostname=printable(info.hostname),
         start=info.time_start_unix,
         end=info.time_end_unix,
-        cases=tuple(_cases(report, results)),
+        cases=tuple(cases),
         data_version=info.data_version,
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
         reframe=printable(info.version),
@@ -197,7 +218,7 @@ def _cases(report: RunReport, results: Path) -> Iterator[Case]:
             attempts.setdefault((*who, in_this_run[who]), []).append(case)
     for tried in attempts.values():
         for *earlier, last in _by_node(tried):
-            yield dataclasses.replace(last, earlier=tuple(earlier)) if earlier else last
+            yield replace(last, earlier=tuple(earlier)) if earlier else last
 
 
 def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
@@ -234,7 +255,13 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
         node=_node(entry, name),
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         error=entry.fail_info.exc_type if entry.fail_info else None,
+        submitted=_moment(entry.job_submit_time),
+        ended=_moment(entry.job_completion_time_unix),
     )
+
+
+def _moment(stated: float | str | None) -> float | None:
+    return None if isinstance(stated, str) else stated
 
 
 def _node(entry: TestCase, name: str) -> str | None:
