@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import sqlite3
 import time
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from reframe.frontend import executors
 
+from fabricheck import nodes_asked
 from fabricheck.results.document import load
 
 pytestmark = pytest.mark.slow
@@ -171,9 +173,24 @@ def test_repeat_of_a_part(suite):
 
 
 def test_distribute(suite):
-    outcome = suite("-r", "--distribute=all")
+    outcome = suite("-r", "--distribute=all", "-t", "full")
     assert outcome.status == 0
     assert ran(outcome) == CHECKS
+    # Of the local scheduler: this machine, of whose state nobody says anything.
+    (file,) = suite.results.glob(f"output/*/{nodes_asked.NAME}")
+    asked = nodes_asked.read(file)
+    assert (asked.partition, asked.chosen) == ("local:host", ("-t", "full"))
+    assert asked.nodes == {socket.gethostname(): nodes_asked.AskedNode()}
+
+
+def test_a_session_of_every_node_is_of_one_partition(suite):
+    outcome = suite("--system=local", "-r", "--distribute=all", "-n", "stream_local")
+    assert outcome.status == 1
+    assert (
+        "--distribute measures the nodes of one partition, and there are local:host, "
+        "local:sim-mi250x: choose one, as by --system=local:host." in outcome
+    )
+    assert not list(suite.results.glob("output/*"))
 
 
 def test_a_parameter_sweep(suite):
