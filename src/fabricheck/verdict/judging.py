@@ -215,13 +215,15 @@ def _chosen(sources: Sequence[Source], set_tag: str | None) -> Chosen:
 
 
 def _as_asked(asked: AskedNode | None) -> str:
+    """Return what is known of a node that gave no result, as the rest of a sentence."""
     if asked is None:
         return ""
-    said = ""
+    if asked.said:
+        return f": {asked.said.rstrip('.')}"
     if asked.state:
         because = f" ({asked.because})" if asked.because else ""
-        said = f", which the scheduler called {asked.state}{because} when the session began"
-    return f"{said}: {asked.said.rstrip('.')}" if asked.said else said
+        return f", which the scheduler called {asked.state}{because} when the session began"
+    return ""
 
 
 def _why_skipped(tried: Tried) -> str:

@@ -125,8 +125,13 @@ _TABLE = (
     Rule(
         "placement",
         "INCOMPLETE",
-        "Ranks do not sit where they were put (`affinity`), or not every message was verified "
-        "(`mpi_data`): a matter of launcher and MPI first.",
+        "Ranks do not sit where they were put (`affinity`): a matter of the launcher first, and "
+        "what ranks measured is not of this placement.",
+    ),
+    Rule(
+        "unverified",
+        "INCOMPLETE",
+        "`mpi_data` did not verify every message: no data was found wrong, and not all is right.",
     ),
     Rule(
         "no-value",
