@@ -9,6 +9,7 @@ from pathlib import Path
 from reframe.core import logging as reframe_logging
 from reframe.core import settings as builtin
 
+from fabricheck import sets
 from fabricheck.rfm import folder, guard, launchers, sites, speed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +57,8 @@ site_configuration = {
             "report_file": str(RESULTS / "reports" / "run-{sessionid}.json"),
         }
     ],
+    # --mode=smoke is -t smoke, and no other tag: -t takes any part of one for a match.
+    "modes": sets.modes(),
     "storage": [{"enable": True, "sqlite_db_file": str(RESULTS / "results.db")}],
     "logging": [{"handlers": _logfile, "handlers_perflog": _perflog}],
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from fabricheck.errors import NotFoundError
@@ -26,11 +27,7 @@ def write_all(texts: Mapping[Path, str]) -> None:
     partials: dict[Path, tuple[Path, Path]] = {}
     try:
         for path, text in texts.items():
-            target = Path(os.path.realpath(path))
-            if target.exists() and not target.is_file():
-                raise OSError(None, "it is no regular file")
-            partial = target.with_name(f"{target.name}.partial")
-            partials[path] = partial, target
+            partial, target = partials[path] = _beside(path)
             partial.write_text(text, encoding="utf-8")
             if target.exists():
                 shutil.copymode(target, partial)
@@ -41,3 +38,36 @@ def write_all(texts: Mapping[Path, str]) -> None:
     finally:
         for partial, _ in partials.values():
             partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give a file to write to, which replaces another one when the block ends well.
+
+    For what is too long to be held as one text.
+
+    :raises NotFoundError: when it can not be written; then nothing is changed.
+    """
+    partial: Path | None = None
+    try:
+        partial, target = _beside(path)
+        yield partial
+        if target.exists():
+            shutil.copymode(target, partial)
+        partial.replace(target)
+    except OSError as error:
+        raise NotFoundError(f"{path} can not be written ({error.strerror or error}).") from None
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    """Return where a file is written first, and what it replaces.
+
+    :raises OSError: when that is no file.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(None, "it is no regular file")
+    return target.with_name(f"{target.name}.partial"), target

@@ -128,9 +128,9 @@ def test_describe_names_the_metrics(suite):
         (["-n", "stream_local"], ["stream_local"]),
         (["-n", "stream_local", "-n", "stream_s"], ["stream_local", "stream_scan"]),
         (["-t", "smoke"], ["stream_local"]),
-        (["-t", "node"], ["memcpy_near", "stream_concurrent", "stream_local"]),
+        (["--mode=node"], ["memcpy_near", "stream_concurrent", "stream_local"]),
         (["-t", "full"], CHECKS),
-        (["-t", "E5"], ["stream_concurrent"]),
+        (["--mode=full", "-t", "E5"], ["stream_concurrent"]),
         (["-x", "scan"], ["memcpy_near", "stream_concurrent", "stream_local"]),
         (["-T", "E1"], ["memcpy_near", "memcpy_scan", "stream_concurrent"]),
         (["-E", "'E5' in tags"], ["stream_concurrent"]),
@@ -142,6 +142,12 @@ def test_selections(suite, selection, checks):
     outcome = suite("-r", *selection)
     assert outcome.status == 0
     assert ran(outcome) == checks
+
+
+def test_a_mode_that_is_none_is_refused(suite):
+    outcome = suite("-r", "--mode=nightly")
+    assert outcome.status == 1
+    assert "ERROR: invalid mode: 'nightly'" in outcome
 
 
 def test_the_selection_that_a_failure_report_names(suite):

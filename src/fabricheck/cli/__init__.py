@@ -16,6 +16,7 @@ from fabricheck.cli import (
     claims,
     compare,
     coverage,
+    export,
     fidelity,
     node,
     references,
@@ -95,6 +96,7 @@ fidelity.register(app)
 tools.register(app)
 calibrate.register(app)
 compare.register(app)
+export.register(app)
 references.register(app)
 site_check.register(app)
 verdict.register(app)

@@ -22,7 +22,7 @@ from fabricheck.results.session import Case, Session
 from fabricheck.software import record
 
 #: How ReFrame names the repetitions of a check in one session.
-_REPETITION = re.compile(r" %\S*repeat_no=\d+")
+REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
 #: Files that hold a document, or what a killed run left of it.
 _DOCUMENTS = (".json", ".partial")
@@ -172,7 +172,7 @@ def _of_session(name: str, folder: ResultsFolder, session: Session) -> Side:
         environs.setdefault(case.where, set()).add(case.environ)
     checks: dict[str, list[Check]] = {}
     for case in session.cases:
-        label = _REPETITION.sub("", case.name)
+        label = REPETITION.sub("", case.name)
         if len(environs[case.where]) > 1:
             label += f" +{case.environ}"
         checks.setdefault(case.where, []).append(Check(label, case, entries.get(id(case))))

@@ -104,6 +104,18 @@ def gather(what: str) -> Gathered:
         raise
 
 
+def every(folder: ResultsFolder) -> Iterator[Gathered]:
+    """Yield all sessions of a folder, the first one first, then what killed ones left.
+
+    Each is read when it is its turn. That a session was killed is a note here.
+    """
+    for session in reversed(folder.sessions):
+        yield _session(folder, session)
+    for one in reversed(folder.killed()):
+        found = _killed(folder, [one], f"session {one.name}")
+        yield dataclasses.replace(found, warnings=(), notes=found.warnings)
+
+
 def _latest(folder: ResultsFolder) -> Gathered:
     """Return the latest session; the documents of no session where its report is not there."""
     try:

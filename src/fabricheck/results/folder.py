@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from fabricheck.errors import InvalidInputError, NotFoundError
@@ -126,14 +127,13 @@ class ResultsFolder:
         return list(self._entries(session))
 
     def _entries(self, session: Session) -> Iterator[Entry]:
-        later = self._claimed_after(session)
         for case in session.cases:
             path = case.document_path
             if path is None:
                 if case.experiments and not case.skipped:
                     yield Entry(case, None, None, NotFoundError(_no_document(case)))
                 continue
-            overwriting = later.get(_identity(path))
+            overwriting = self._overwritten_by(path, session)
             if overwriting is not None:
                 problem = NotFoundError(
                     f"{case.name} @{case.place}: {path} was overwritten by session {overwriting}."
@@ -156,10 +156,11 @@ class ResultsFolder:
 
         Documents are not checked: of 20 sessions that would take half a minute.
         """
-        later = self._claimed_after(session)
         paths = [case.document_path for case in session.cases]
         heads = [
-            read_head(path) for path in paths if path is not None and _identity(path) not in later
+            read_head(path)
+            for path in paths
+            if path is not None and self._overwritten_by(path, session) is None
         ]
         return [
             head.clock
@@ -167,17 +168,24 @@ class ResultsFolder:
             if head is not None and _within(session, head.started, head.host.hostname)
         ]
 
-    def _claimed_after(self, session: Session) -> dict[_Identity | None, str]:
-        """Return the documents of later sessions: ReFrame uses the same folders again."""
-        claimed: dict[_Identity | None, str] = {}
-        for other in self.sessions:
-            if other.start > session.start:
-                for case in other.cases:
-                    for attempt in (*case.earlier, case):
-                        path = attempt.document_path
-                        if path is not None:
-                            claimed.setdefault(_identity(path), other.id)
-        return claimed
+    def _overwritten_by(self, path: Path, session: Session) -> str | None:
+        """Return the later session whose document this is: ReFrame uses the same folders again."""
+        identity = _identity(path)
+        owner = self._last_owners.get(identity) if identity is not None else None
+        return owner.id if owner is not None and owner.start > session.start else None
+
+    @cached_property
+    def _last_owners(self) -> dict[_Identity, Session]:
+        """By document the last session that has it as its own."""
+        owners: dict[_Identity, Session] = {}
+        for session in self.sessions:
+            for case in session.cases:
+                for attempt in (*case.earlier, case):
+                    path = attempt.document_path
+                    identity = None if path is None else _identity(path)
+                    if identity is not None:
+                        owners.setdefault(identity, session)
+        return owners
 
     def unreported(self) -> list[Entry]:
         """Return the documents that belong to no report, as a killed session leaves them."""

@@ -93,6 +93,8 @@ class TestCase(_Section):
     job_nodelist: the nodes of its job, of the local scheduler the machine that ReFrame ran on; a
         string where there was no job.
     job_exitcode: that of the job's script; None, or a text, where there is none.
+    job_submit_time, job_completion_time_unix: when its job was started or went into the queue, and
+        ended; None, or a text, where there was none.
     """
 
     __test__ = False
@@ -114,6 +116,8 @@ class TestCase(_Section):
     # An attribute that ReFrame could not read is the text "<undefined>".
     job_exitcode: int | str | None = None
     fail_info: Raised | None = None
+    job_submit_time: _Time | str | None = None
+    job_completion_time_unix: _Time | str | None = None
 
 
 class SessionInfo(_Section):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from fabricheck import sets
 from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.results.text import printable
@@ -47,7 +48,8 @@ class Case:
     held against. ``node`` is the one that the scheduler gave it, by the scheduler's name; None
     without a scheduler, of a job on several nodes, and of one that was never placed.
     ``exit_code`` is that of its job, None where there was none, and ``error`` the class of the
-    exception that ended a failed one.
+    exception that ended a failed one. ``submitted`` and ``ended`` are when its job was started, or
+    went into the queue, and when it ended, in seconds since the epoch; None where there was none.
     """
 
     name: str
@@ -65,6 +67,8 @@ class Case:
     node: str | None = None
     exit_code: int | None = None
     error: str | None = None
+    submitted: float | None = None
+    ended: float | None = None
 
     @property
     def failed_attempts(self) -> int:
@@ -137,6 +141,11 @@ class Session:
     def date(self) -> datetime:
         """The start in local time."""
         return datetime.fromtimestamp(self.start).astimezone()
+
+    @property
+    def choice(self) -> sets.Choice:
+        """What chose its checks, and the set that they are."""
+        return sets.chosen(self.command)
 
     @property
     def passed(self) -> int:
@@ -234,7 +243,13 @@ def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
         node=_node(entry, name),
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         error=entry.fail_info.exc_type if entry.fail_info else None,
+        submitted=_moment(entry.job_submit_time),
+        ended=_moment(entry.job_completion_time_unix),
     )
+
+
+def _moment(stated: float | str | None) -> float | None:
+    return None if isinstance(stated, str) else stated
 
 
 def _node(entry: TestCase, name: str) -> str | None:

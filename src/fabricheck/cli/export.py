@@ -1,0 +1,81 @@
+"""`fabricheck export`: results as one tidy table, and as OpenMetrics."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.errors import InvalidInputError
+from fabricheck.export import openmetrics, sources, table, writing
+from fabricheck.export.rows import Row
+from fabricheck.whole_files import write_whole
+
+
+def export(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SESSION|FOLDER|FILE|unreported]...",
+            help="As of `fabricheck report` (the latest session by default), and folders of jobs "
+            "over many nodes (RESULTS/every-node/JOB).",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .csv or .parquet file; CSV to standard output else."),
+    ] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option("--openmetrics", metavar="FILE", help="Write the metrics as OpenMetrics."),
+    ] = None,
+    samples: Annotated[bool, typer.Option("--samples", help="A row for each sample, too.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="All sessions of results folders, not the latest one.")
+    ] = False,
+) -> None:
+    """Write results as one table: a row is one value, a column one variable (docs/export.md).
+
+    Ends with 4 when the table was written and lacks something that can not be read.
+    """
+    if output is not None:
+        writing.require_format(output)
+    told = table.Told()
+    rows = table.stream(sources.find(what or [], every), told, samples)
+    kept = openmetrics.Kept()
+    if metrics is not None:
+        rows = kept.watch(rows)
+    if output is not None:
+        writing.to_file(output, rows)
+    elif metrics is not None:
+        deque(rows, maxlen=0)
+    else:
+        _to_stdout(rows)
+    if metrics is not None:
+        write_whole(metrics, kept.text)
+    for sentence in told.sentences:
+        print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+    for written in (output, metrics):
+        if written is not None:
+            typer.echo(f"Export: {written}")
+    if told.problems:
+        raise typer.Exit(InvalidInputError.exit_code)
+
+
+def _to_stdout(rows: Iterable[Row]) -> None:
+    try:
+        writing.to_csv(sys.stdout, rows)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads has seen enough, as `head` does; Python would flush once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("export")(export)

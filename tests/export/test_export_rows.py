@@ -1,0 +1,247 @@
+"""What the table has of sessions: a row for each value, and for each check and node without one."""
+
+from pathlib import Path
+
+import pytest
+from exported import of, rows, run
+
+import distributed_sessions
+import factories
+import repeated_sessions
+from fabricheck import nodes_asked
+from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.folder import ResultsFolder
+
+
+def judged(value, reference, result="pass"):
+    """Build what ReFrame records of a metric whose limit is 10 % below its reference."""
+    return [value, reference, -0.1, None, "GB/s", result]
+
+
+RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """The rows of a session of two H200, with its samples."""
+    found, said = rows(RECORDED, "--samples")
+    return found, said
+
+
+def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
+    found, said = recorded
+    folder = ResultsFolder(RECORDED)
+    session = folder.latest()
+    documents = [entry.document for entry in folder.entries(session) if entry.document]
+    series = [one for document in documents for one in document["series"]]
+    assert len(of("check", found)) == len(session.cases) == 27
+    assert len(of("metric", found)) == sum(len(case.values) for case in session.cases)
+    assert len(of("series", found)) == len(series) > 1000
+    assert len(of("sample", found)) == sum(len(one["samples"]) for one in series)
+    assert {row["session"] for row in found} == {session.uuid}
+    assert "27 checks: 125 metrics, 1355 series, 9260 samples" in said
+    assert "6 check(s) without any value (6 skip)" in said
+
+
+def test_a_metric_stands_beside_its_limits_and_what_it_is_of(recorded):
+    [case] = [one for one in ResultsFolder(RECORDED).latest().cases if one.name == "stream_local"]
+    value, unit = case.values["copy_worst"]
+    judged = case.judged["copy_worst"]
+    [row] = [
+        one
+        for one in of("metric", recorded[0])
+        if (one["check"], one["metric"]) == ("stream_local", "copy_worst")
+    ]
+    assert (float(row["value"]), row["unit"], row["better"]) == (value, unit, "higher")
+    assert float(row["reference"]) == judged.reference
+    assert not {"least", "most"} & row.keys() and row["judged"] == "pass"
+    where = [row[name] for name in ("system", "partition", "environment", "node", "experiment")]
+    assert where == ["h200", "x2", "cuda", "vm", "E1"]
+    ran = [row[name] for name in ("clock", "runtime", "driver", "commit", "session_start")]
+    assert ran == ["measured", "cuda", "580.159.04", "deeb6d8", "2026-11-21T22:52:50.375Z"]
+
+
+def test_a_series_has_its_ends_its_class_and_its_spread(recorded):
+    pairs = [row for row in of("series", recorded[0]) if row.get("operation") == "engine"]
+    assert {(row["devices"], row["link_class"]) for row in pairs} == {
+        ("[0 1]", "switch18"),
+        ("[1 0]", "switch18"),
+    }
+    for row in pairs:
+        assert row["source_memory"] == "device" and row["destination_memory"] == "peer"
+        assert row["source_device"] == row["device"] != row["destination_device"]
+        assert float(row["ci_low"]) <= float(row["value"]) <= float(row["ci_high"])
+        assert row["errors"] == "0" and int(row["bytes_checked"]) > 0
+        assert row["pci_address"] == f"0000:00:0{6 + int(row['device'])}.0"
+    samples = [row for row in of("sample", recorded[0]) if row.get("operation") == "engine"]
+    assert [row["sample"] for row in samples[: int(pairs[0]["n"])]] == list(
+        map(str, range(int(pairs[0]["n"])))
+    )
+    # Two devices that work at once, each in its own memory, are no pair.
+    concurrent = [row for row in of("series", recorded[0]) if row["experiment"] == "E5"]
+    assert concurrent and not any("link_class" in row for row in concurrent)
+
+
+def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder):
+    cases = [
+        factories.case("missed", result="fail", fail_reason="too\nslow", fail_phase="performance",
+                       perfvalues={"local:host:copy_worst": judged(1.5, 2.0, result="fail")}),
+        factories.case("broken", result="fail", fail_reason="no program", fail_phase="run"),
+        factories.case("left_out", result="skip", fail_reason="needs two devices"),
+        factories.case("damaged"),
+    ]  # fmt: skip
+    factories.session(results_folder, cases)
+    for name, kind in (("missed", "stage"), ("damaged", "output")):
+        factories.write(factories.case_folder(results_folder, name, kind) / "result.json")
+    damaged = factories.case_folder(results_folder, "damaged") / "result.json"
+    damaged.write_text(damaged.read_text()[:-40])
+    found, said = rows(code=4)
+    checks = {row["check"]: row for row in of("check", found)}
+    assert {name: (row["result"], row.get("reason")) for name, row in checks.items()} == {
+        "missed": ("fail", "too slow"),
+        "broken": ("fail", "no program"),
+        "left_out": ("skip", "needs two devices"),
+        "damaged": ("pass", checks["damaged"]["reason"]),
+    }
+    assert checks["missed"]["phase"] == "performance" and "cut short" in checks["damaged"]["reason"]
+    # Nothing tells where the one without a document ran but those beside it.
+    assert checks["broken"]["node"] == "node1" and "clock" not in checks["broken"]
+    assert [row["check"] for row in of("series", found)] == ["missed"]
+    [metric] = of("metric", found)
+    limits = [metric.get(name) for name in ("value", "reference", "least", "most", "judged")]
+    assert limits == ["1.5", "2.0", "1.8", None, "fail"]
+    assert "3 check(s) without any value (1 fail, 1 pass, 1 skip)" in said
+    assert f"{damaged}: is not JSON, or cut short" in said
+
+
+def test_a_metric_that_is_not_finite_has_no_value(results_folder):
+    recorded = repeated_sessions.recorded({"copy_worst": float("inf"), "add_worst": 2.0})
+    factories.session(results_folder, [factories.case(perfvalues=recorded)])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    found, _ = rows()
+    assert [row.get("value") for row in of("metric", found)] == [None, "2.0"]
+
+
+def test_all_sessions_of_a_folder_are_there_once_first_one_first(results_folder):
+    for number in range(3):
+        start = factories.SESSION_START + 3600 * number
+        factories.session(results_folder, [factories.case(f"c{number}")], number, start)
+        started = f"2026-01-02T0{3 + number}:04:05Z"
+        content = factories.document(started=started, finished=started)
+        folder = factories.case_folder(results_folder, f"c{number}")
+        factories.write(folder / "result.json", content)
+    assert [row["session_id"] for row in of("check", rows()[0])] == ["run-2"]
+    found, said = rows("--all")
+    assert [row["session_id"] for row in of("check", found)] == ["run-0", "run-1", "run-2"]
+    assert len(of("series", found)) == 3 and "3 session(s)" in said
+    twice, _ = rows("run-1", "1", results_folder)
+    assert [row["session_id"] for row in of("check", twice)] == ["run-1", "run-2"]
+
+
+def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(results_folder):
+    factories.session(results_folder, [factories.case()])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    (results_folder / "reports" / "run-9.json").write_text('{"session_info": ')
+    found, said = rows("--all", code=4)
+    assert len(of("check", found)) == 1
+    assert "run-9.json: is not a whole run report of ReFrame." in said
+
+
+def test_what_a_killed_session_left_is_there_with_an_unknown_result(results_folder):
+    factories.session(results_folder, [factories.case()])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    folder = results_folder / "stage" / "20260102T030400-7" / "local" / "host" / "host" / "killed"
+    factories.write(folder / "result.json.partial", factories.killed_document())
+    found, said = rows("--all")
+    killed = [row for row in found if row["check"] == "killed"]
+    assert [(row["kind"], row.get("result"), row["complete"]) for row in killed] == [
+        ("check", "unknown", "false"),
+        ("series", "unknown", "false"),
+    ]
+    assert "No run report names these documents" in said and "session" not in killed[0]
+
+
+def test_documents_outside_of_a_session_have_their_folder_as_check(tmp_path):
+    factories.write(tmp_path / "loose" / "one" / "result.json", factories.simulated_document())
+    found, _ = rows(tmp_path / "loose")
+    assert [(row["kind"], row["check"], row["clock"]) for row in found] == [
+        ("series", "one", "simulated")
+    ]
+
+
+def test_repetitions_have_one_name_and_a_number(results_folder):
+    names = [f"stream_local %repeat_no={number}" for number in (0, 1)]
+    cases = [
+        factories.case(f"stream_local_{number}", display_name=name)
+        for number, name in enumerate(names)
+    ]
+    factories.session(results_folder, cases)
+    for case in cases:
+        factories.write(factories.case_folder(results_folder, case["unique_name"]) / "result.json")
+    checks = of("check", rows()[0])
+    assert [(row["check"], row["repetition"]) for row in checks] == [
+        ("stream_local", "0"),
+        ("stream_local", "1"),
+    ]
+
+
+def asked(folder, partition, **nodes):
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {name: AskedNode(**fields) for name, fields in nodes.items()}
+    started = "2026-01-02T03:00:00Z"
+    content = AskedNodes(partition=partition, started=started, nodes=known)
+    nodes_asked.write(folder / nodes_asked.NAME, content)
+
+
+def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(results_folder):
+    distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0, "node3": None})
+    down = {"state": "DOWN", "because": "Not responding"}
+    asked(results_folder / "output", "cluster:queue",
+          node1={}, node2={}, node3={}, node4=down)  # fmt: skip
+    found, _ = rows()
+    metrics = of("metric", found)
+    assert [(row["node"], row["value"], row["judged"]) for row in metrics] == [
+        ("node1", "10.0", "pass"),
+        ("node2", "5.0", "fail"),
+    ]
+    assert {row["node"]: row["result"] for row in of("check", found)} == {
+        "node1": "pass", "node2": "fail", "node3": "fail"
+    }  # fmt: skip
+    nodes = {row["node"]: (row["result"], row.get("reason")) for row in of("node", found)}
+    assert nodes == {
+        "node1": ("present", None),
+        "node2": ("present", None),
+        "node3": ("present", None),
+        "node4": ("lost", "DOWN (Not responding)"),
+    }
+
+
+def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(results_folder):
+    job = results_folder / "every-node" / "71"
+    for number, node in enumerate(("node1", "node2")):
+        factories.session(job / node, [factories.case()], number)
+        host = factories.document()["host"] | {"scheduler_node": node}
+        content = factories.document(host=host)
+        factories.write(factories.case_folder(job / node, "stream_local") / "result.json", content)
+    hung = {"results": "node3", "said": "It did not answer in 600 s"}
+    asked(job, None, node1={"results": "node1"}, node2={"results": "node2"}, node3=hung)
+    found, _ = rows(job)
+    assert [row["node"] for row in of("check", found)] == ["node1", "node2"]
+    lost = of("node", found)[-1]
+    assert (lost["node"], lost["result"]) == ("node3", "lost")
+    assert lost["reason"] == "It did not answer in 600 s"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("no-such-session",), 3, "There is no session 'no-such-session'"),
+        (("--all", "run-0"), 2, "--all is of results folders, and run-0 is none."),
+        (("--output", "table.xlsx"), 2, "table.xlsx has no known format"),
+        (("--all",), 3, "There is no session to export."),
+    ],
+)
+def test_what_can_not_be_exported_is_one_sentence(results_folder, arguments, code, sentence):
+    result = run(*arguments)
+    assert result.exit_code == code, result.output
+    assert sentence in result.stderr

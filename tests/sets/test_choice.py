@@ -1,0 +1,78 @@
+"""Which set a session ran, from how ReFrame was called; and the sets themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import factories
+from fabricheck import sets
+from fabricheck.coverage import checks_folders
+from fabricheck.results.session import read_report
+
+#: Of a check class.
+TAGS = re.compile(r"^    tags = \{(.*)\}$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "chosen"),
+    [
+        ("reframe -r", (), "full"),
+        ("reframe -r --repeat=3 -S overlay=x.yaml", (), "full"),
+        ("reframe -r -c reframe_checks -t node", ("-t node",), "node"),
+        ("reframe -rt smoke", ("-t smoke",), "smoke"),
+        ("reframe -r '--tag=^smoke$'", ("-t ^smoke$",), "smoke"),
+        ("reframe --mode smoke -r --distribute=all", ("--mode=smoke",), "smoke"),
+        # A check must have both tags.
+        ("reframe --mode=full -t smoke -r", ("--mode=full", "-t smoke"), "smoke"),
+        ("reframe -r -t node -t E7", ("-t node", "-t E7"), None),
+        ("reframe -r -t node -x rccl", ("-t node", "-x rccl"), None),
+        ("reframe -r -n stream_local -n p2p", ("-n stream_local", "-n p2p"), None),
+        ("reframe -r --restore-session --failed", ("--restore-session", "--failed"), None),
+        ("reframe -r --mode=nightly", ("--mode=nightly",), None),
+        # A part of a tag matches it, and others that nobody thought of.
+        ("reframe -r -t no", ("-t no",), None),
+        # A report from before ReFrame wrote it, and one that was changed.
+        ("", (), None),
+        ("reframe -r -t 'smoke", (), None),
+        ("reframe -r -t", (), None),
+    ],
+)
+def test_what_chose_the_checks(command, words, chosen):
+    assert sets.chosen(command) == sets.Choice(words, chosen)
+
+
+def test_a_session_tells_its_set_and_when_its_jobs_were(tmp_path):
+    factories.session(tmp_path, [factories.case()])
+    (report,) = tmp_path.glob("reports/run-*.json")
+    content = json.loads(report.read_text())
+    content["session_info"]["cmdline"] = "/bin/reframe --mode=node -r"
+    (entry,) = content["runs"][0]["testcases"]
+    entry |= {"job_submit_time": 10.5, "job_completion_time_unix": "<undefined>"}
+    report.write_text(json.dumps(content))
+    session = read_report(report, tmp_path)
+    assert session.choice == sets.Choice(("--mode=node",), "node")
+    (case,) = session.cases
+    assert (case.submitted, case.ended) == (10.5, None)
+
+
+def test_each_set_has_the_checks_of_those_before_it():
+    names = list(sets.known())
+    assert names == ["smoke", "node", "full"]
+    files = [file.read_text() for folder in checks_folders() for file in folder.rglob("*.py")]
+    stated = [re.findall(r'"(\w+)"', tags) for text in files for tags in TAGS.findall(text)]
+    of_sets = [tuple(name for name in names if name in tags) for tags in stated]
+    assert set(of_sets) == {("smoke", "node", "full"), ("node", "full"), ("full",), ()}
+    assert [tags for tags, found in zip(stated, of_sets, strict=True) if not found] == [["build"]]
+
+
+def test_a_mode_takes_no_tag_that_its_name_is_a_part_of():
+    (smoke,) = [one for one in sets.modes() if one["name"] == "smoke"]
+    (option,) = smoke["options"]
+    pattern = option.removeprefix("--tag=")
+    # As ReFrame does for -t.
+    assert [tag for tag in ("smoke", "smoke_long", "no_smoke") if re.search(pattern, tag)] == [
+        "smoke"
+    ]
