@@ -108,7 +108,7 @@ def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
     assert bool(found.reservations) or RULES[rule].beside_a_pass
     if found.word == "UNSTABLE":
         assert made.rules(found) == {"varies"}
-        assert "passed 1 of 2 times; at time 1: stream_local: " in found.reasons[0].sentence
+        assert "stream_local: passed 1 of 2 times; at time 1: " in found.reasons[0].sentence
 
 
 def test_what_was_not_tried_again_is_incomplete(tmp_path):

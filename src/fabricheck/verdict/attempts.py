@@ -106,7 +106,7 @@ class Attempt:
         return case is not None and (case.result == ABORTED or case.error == ENDED_BY_SCHEDULER)
 
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
-        return finding(rule, f"{self.check}: {because}", self.check, metric)
+        return finding(rule, because, self.check, metric)
 
     def _problem(self) -> str | None:
         return str(self.entry.problem) if self.entry and self.entry.problem else None
@@ -161,7 +161,7 @@ class Attempt:
             yield self._say("cancelled", reason)
         elif case.error == OTHER_DEVICES:
             yield self._say("devices", reason)
-        elif case.phase == "performance":
+        elif case.phase == "performance" or _missed(case):
             yield from self._of_metrics(case, reason)
         elif explained:
             return
@@ -183,7 +183,7 @@ class Attempt:
         return "not-believed", reason
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
-        failed = {name: one for name, one in case.judged.items() if one.result == "fail"}
+        failed = _missed(case)
         if not failed:
             yield self._say("no-value", reason)
         for name, judged in failed.items():
@@ -204,6 +204,10 @@ class Attempt:
                 if experiment in case.experiments:
                     return rule
         return "reference"
+
+
+def _missed(case: Case) -> dict[str, Judged]:
+    return {name: one for name, one in case.judged.items() if one.result == "fail"}
 
 
 def _wrong_data(document: ResultDocument, series: Any) -> list[str]:
@@ -257,11 +261,11 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
                 reasons[found.rule.word, found] = None
             elif found.rule.beside_a_pass is None:
                 if number < passed[-1]:
-                    notes.append(f"An attempt before did not count: {found.sentence}")
+                    notes.append(f"An attempt before did not count: {found.told}")
                 else:
                     reasons[found.rule.word, found] = None
             elif found.rule.beside_a_pass == "UNSTABLE":
-                times = f"{check} passed {len(passed)} of {len(ran)} times"
+                times = f"passed {len(passed)} of {len(ran)} times"
                 said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
                 varies = Finding(RULES["varies"], said, check, found.metric)
                 reasons["UNSTABLE", varies] = None

@@ -45,7 +45,7 @@ def of_session(session: Session | None, cases: Iterable[Case]) -> Chosen:
     A mode of ReFrame chooses in the configuration: then it is the smallest set that all checks are
     in. Of a session that was killed nobody says it.
     """
-    if session is None:
+    if session is None or not session.command:
         return Chosen(by_name=True)
     given = _given(session.command)
     names = tuple(given.names)

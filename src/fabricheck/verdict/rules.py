@@ -184,6 +184,11 @@ class Finding:
     check: str | None = None
     metric: str | None = None
 
+    @property
+    def told(self) -> str:
+        """The sentence with its check before it."""
+        return f"{self.check}: {self.sentence}" if self.check else self.sentence
+
 
 def finding(
     rule: str, sentence: str, check: str | None = None, metric: str | None = None
