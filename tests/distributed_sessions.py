@@ -57,3 +57,32 @@ def session(results: Path, values: Mapping[str, float | None], **options: Any) -
             factories.write(folder / "result.json", document(node, value))
         cases.append(one)
     return factories.session(results, cases, **options)
+
+
+def job(
+    results: Path, values: Mapping[str, float | None], name: str = "17", **asked: dict[str, Any]
+) -> Path:
+    """Write a job over many nodes with a session a node; returns its folder.
+
+    A node without a value has no results folder. asked: by node what else is known of it.
+    """
+    folder = results / "every-node" / name
+    folder.mkdir(parents=True)
+    shares = {}
+    for node, value in values.items():
+        shares[node] = {"results": node if value is not None else None} | asked.get(node, {})
+        if value is not None:
+            # As steps of the allocation: ReFrame's scheduler is the local one.
+            recorded = perfvalues(value)
+            failed = any(entry[5] == "fail" for entry in recorded.values())
+            one = case(node, display_name="stream_local", unique_name="stream_local",
+                       scheduler="local", job_nodelist=["login"], perfvalues=recorded,
+                       result="fail" if failed else "pass")  # fmt: skip
+            factories.session(folder / node, [one])
+            place = factories.case_folder(
+                folder / node, "stream_local", "stage" if failed else "output"
+            )
+            factories.write(place / "result.json", document(node, value))
+    content = {"partition": None, "started": "2026-01-02T03:04:00Z", "job": name, "nodes": shares}
+    factories.write(folder / "nodes.json", {"form": "fabricheck-nodes-1"} | content)
+    return folder

@@ -27,6 +27,10 @@ COMPARING, PLACING = "E13", "E15"
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
 
 
+#: ``system:partition`` and node.
+Place = tuple[str, str | None]
+
+
 @dataclass(frozen=True)
 class Tool:
     """Another tool that measures an experiment: program of its documents, name, how to get it."""
@@ -57,7 +61,7 @@ class Experiment:
 
 @dataclass
 class Ran:
-    """What a session has of one experiment in one partition.
+    """What a session has of one experiment in one partition, on one node where nodes are known.
 
     ``cases`` are those tagged with the experiment or whose document has series of it; ``series``
     counts measured series, ``comparisons`` the documents that compare a node with its model or
@@ -66,6 +70,7 @@ class Ran:
     """
 
     where: str
+    node: str | None = None
     passed: int = 0
     failed: int = 0
     skipped: int = 0
@@ -224,7 +229,7 @@ def coverage(
     :param features: of partitions with real devices, as `testable.features_of_devices` gives them.
     """
     by_case = {id(entry.case): entry for entry in entries}
-    tables: dict[str, dict[str, Ran]] = {}
+    tables: dict[str, dict[Place, Ran]] = {}
     runtimes: set[str] = set()
     for case in session.cases if session else ():
         entry = by_case.get(id(case))
@@ -264,12 +269,13 @@ def _not_testable(
     )
 
 
-def _count(tables: dict[str, dict[str, Ran]], case: Case, entry: Entry | None) -> None:
+def _count(tables: dict[str, dict[Place, Ran]], case: Case, entry: Entry | None) -> None:
+    node = case.node if entry is None else entry.node
     document = entry.document if entry is not None else None
     measured = [series["experiment"] for series in document["series"]] if document else []
     compared = _compared(document)
     for name in case.experiments | set(measured) | compared:
-        ran = tables.setdefault(name, {}).setdefault(case.where, Ran(case.where))
+        ran = tables.setdefault(name, {}).setdefault((case.where, node), Ran(case.where, node))
         ran.passed += case.passed
         ran.skipped += case.skipped
         ran.failed += not case.passed and not case.skipped

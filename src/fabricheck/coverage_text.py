@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fabricheck.coverage import Coverage, Ran
+from fabricheck.nodelists import folded
 
 
 def sentence(row: Coverage) -> str:
@@ -15,9 +18,9 @@ def sentence(row: Coverage) -> str:
         for reason in reasons
     ]
     # Of checks that were all skipped the reason says everything.
-    ran = [
-        _ran(ran) for ran in row.ran if ran.cases > ran.skipped or ran.where not in row.not_testable
-    ]
+    ran = _by_outcome(
+        ran for ran in row.ran if ran.cases > ran.skipped or ran.where not in row.not_testable
+    )
     if row.ran or no_more:
         return "; ".join([*ran, *no_more]) + lacking
     return _why_not(row) + lacking
@@ -33,7 +36,22 @@ def _why_not(row: Coverage) -> str:
     return f"{row.why_not}{needs}; {row.experiment.get}"
 
 
-def _ran(ran: Ran) -> str:
+def _by_outcome(every: Iterable[Ran]) -> list[str]:
+    """Return a sentence for all nodes of a partition that have as much as one another."""
+    alike: dict[tuple[str, str, str], list[str | None]] = {}
+    for ran in every:
+        alike.setdefault((ran.where, *_ran(ran)), []).append(ran.node)
+    found = []
+    for (where, what, counts), on in alike.items():
+        names = folded(on)
+        place = f"{where} on {names}" if names else where
+        each = "each " if len(on) > 1 else ""
+        found.append(f"{what.format(place)}: {each}{counts}")
+    return found
+
+
+def _ran(ran: Ran) -> tuple[str, str]:
+    """Return what was done, with a place for where, and how much of it there is."""
     what = ", ".join(sorted(ran.clocks)) or "nothing measured"
     runtimes = f" by the {', '.join(sorted(ran.runtimes))} runtime" if ran.runtimes else ""
     parts = [
@@ -50,4 +68,4 @@ def _ran(ran: Ran) -> str:
     found = f"{ran.series} series"
     if ran.comparisons:
         found = f"{ran.comparisons} comparison{'s' if ran.comparisons > 1 else ''}"
-    return f"{what} in {ran.where}{runtimes}: {found}, {ran.cases} {checks} ({', '.join(parts)})"
+    return f"{what} in {{}}{runtimes}", f"{found}, {ran.cases} {checks} ({', '.join(parts)})"

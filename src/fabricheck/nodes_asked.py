@@ -19,6 +19,9 @@ from fabricheck.whole_files import write_whole
 #: The file, in the folder of a session's outputs or in that of a job over many nodes.
 NAME = "nodes.json"
 
+#: The folder in a results folder that has one for each job over many nodes.
+FOLDER = "every-node"
+
 
 class AskedNode(BaseModel):
     """One node.

@@ -90,6 +90,7 @@ def test_a_session(one_session):
     assert found["E1"]["ran"] == [
         {
             "where": "local:host",
+            "node": None,
             "clocks": ["measured"],
             "runtimes": ["host"],
             "series": 1,

@@ -13,10 +13,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-SLURM = Path(__file__).resolve().parents[2] / "ci" / "slurm" / "slurm.sh"
+ROOT = Path(__file__).resolve().parents[2]
+SLURM = ROOT / "ci" / "slurm" / "slurm.sh"
+SITE = ROOT / "tests" / "rfm" / "cluster_site.py"
 
 #: Seconds until a state that is waited for has failed to come.
 PATIENCE_S = 100
@@ -67,3 +70,33 @@ def used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for job in tell("squeue", "--noheader", "--format=%i").split():
         subprocess.run(["scancel", "--full", job], timeout=PATIENCE_S, check=False)
     until(lambda: not tell("squeue", "--noheader", "--format=%i"), "the queue is empty")
+
+
+def make_cluster(suite: Any) -> None:
+    """Let a suite measure a cluster whose programs are those of the simulated node."""
+    references = suite.own_references().parent
+    for file in references.glob("*.yaml"):
+        text = file.read_text().replace("local:sim-mi250x", "cluster:(queue|allocation)")
+        file.write_text(text.replace("local:host", "cluster:ranks.*"))
+    suite.own_site(SITE)
+    suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")
+    suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(ROOT / "build" / "host" / "bin")
+
+
+class Competitor:
+    """A job that wants one core of the node, and ends at once when it gets it."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.job = tell("sbatch", "--parsable", f"--chdir={folder}", *options, "--wrap=true")
+
+    def is_kept_waiting(self) -> bool:
+        """Return whether it waits for the node, and not for the scheduler's next look."""
+        known = record(self.job)
+        assert known["JobState"] == "PENDING", known
+        return known["Reason"] in ("Resources", "Priority")
+
+    def started_after(self, job: str) -> bool:
+        """Return whether it had to wait for the end of another job."""
+        until(lambda: record(self.job)["JobState"] == "COMPLETED", "the competitor ends")
+        # Times of one form, in s: they compare as text.
+        return record(self.job)["StartTime"] >= record(job)["EndTime"]

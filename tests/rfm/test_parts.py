@@ -11,7 +11,7 @@ from reframe.core.exceptions import ConfigError, ReframeError
 from reframe.frontend import ci, executors
 
 import factories
-from fabricheck.rfm import guard, host, plausible, sites
+from fabricheck.rfm import alone, guard, host, plausible, sites
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
 
 
@@ -162,6 +162,10 @@ def test_a_job_that_slurm_ended_is_told_by_its_state(code):
         ("CANCELLED", "stream was ended from outside: its job was cancelled."),
     ):
         assert plausible.exit_sentence("stream", code, None, state) == sentence
+    said = plausible.exit_sentence("stream", code, None, "NODE_FAIL", ["node3"], ["node3"])
+    assert said == "stream on node node3 was ended from outside: its node failed."
+    said = plausible.exit_sentence("stream", code, None, "CANCELLED", [], ["node3"])
+    assert said == ("stream was never started: its job waited for node node3, and was cancelled.")
     said = plausible.exit_sentence("stream", 6, None, "FAILED")
     assert said == "stream ended with exit code 6 (the time limit)."
 
@@ -382,7 +386,7 @@ class Serial:
 @pytest.fixture
 def policy_of(monkeypatch):
     """Return the policy that a session of some partitions (name, scheduler) gets."""
-    monkeypatch.setattr(guard.policies, "SerialExecutionPolicy", Serial)
+    monkeypatch.setattr(alone.policies, "SerialExecutionPolicy", Serial)
 
     def chosen(*partitions, policy=None, max_jobs=1):
         parallel = policy or SimpleNamespace(
@@ -395,7 +399,7 @@ def policy_of(monkeypatch):
             registered = SimpleNamespace(registered_name=scheduler)
             partition = SimpleNamespace(fullname=name, scheduler=registered, max_jobs=max_jobs)
             cases.append(SimpleNamespace(partition=partition))
-        guard._one_at_a_time(runner, cases)
+        alone.one_check_at_a_time(runner, cases)
         return runner._policy
 
     return chosen

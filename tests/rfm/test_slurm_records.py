@@ -157,3 +157,36 @@ def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
 )
 def test_nodes_of_one_kind_are_taken(two):
     slurm.require_nodes_of_one_kind(two)
+
+
+def test_a_queue_that_shares_all_nodes_is_refused(controller):
+    queue = [partition("mi250", "mi250", scheduler="slurm")]
+    controller("PartitionName=q AllowGroups=ALL OverSubscribe=FORCE:4 State=UP")
+    with pytest.raises(ReframeError) as error:
+        slurm.require_own_nodes(queue)
+    assert str(error.value) == (
+        "Slurm's partition q gives no job its node alone (OverSubscribe=FORCE:4), and jureca:mi250 "
+        "measures it: another partition is needed."
+    )
+    # Steps are of an allocation, which is looked at itself.
+    slurm.require_own_nodes([partition("mi250", "mi250")])
+    for shared in ("NO", "EXCLUSIVE", "YES:4"):  # the last shares only what asks for it
+        controller(f"PartitionName=q OverSubscribe={shared} State=UP")
+        slurm.require_own_nodes(queue)
+    controller("slurm_load_partitions error: Invalid partition name specified", 1)
+    slurm.require_own_nodes(queue)
+
+
+@pytest.mark.parametrize(
+    ("end", "state", "because"),
+    [
+        ("State=IDLE ThreadsPerCore=1", "IDLE", None),
+        ("State=DOWN Reason=Not responding [slurm@2026-11-22T07:53:46]", "DOWN", "Not responding"),
+        ("State=IDLE+DRAIN Reason=fan [3] [root@2026-11-22] Comment=x y", "IDLE+DRAIN", "fan [3]"),
+        ("State=DOWN Reason=no power Comment=a", "DOWN", "no power"),
+        ("OS=Linux 6 Comment=State=DOWN State=IDLE", "IDLE", None),
+    ],
+)
+def test_the_state_of_a_node(end, state, because):
+    asked = slurm.asked_node(f"NodeName=node2 Arch=x86_64 Gres=gpu:8 {end}")
+    assert (asked.state, asked.because) == (state, because)

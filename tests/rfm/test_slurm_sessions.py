@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from real_slurm import SLURM, record, started, tell, until, used
+from real_slurm import SITE, SLURM, Competitor, make_cluster, record, started, tell, until, used
 from text_edit import edit
 
 from fabricheck.node import node_directory
@@ -19,28 +19,9 @@ from fabricheck.node import node_directory
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-SITE = ROOT / "tests" / "rfm" / "cluster_site.py"
 
 #: A program that says that it runs, and does not end by itself.
 HANGS = '#!/bin/sh\n: > "{started}"\nexec sleep 3600\n'
-
-
-class Competitor:
-    """A job that wants one core of the node, and ends at once when it gets it."""
-
-    def __init__(self, folder) -> None:
-        self.job = tell("sbatch", "--parsable", f"--chdir={folder}", "--wrap=true")
-
-    def is_kept_waiting(self) -> bool:
-        """Return whether it waits for the node, and not for the scheduler's next look."""
-        known = record(self.job)
-        assert known["JobState"] == "PENDING", known
-        return known["Reason"] in ("Resources", "Priority")
-
-    def started_after(self, job: str) -> bool:
-        until(lambda: record(self.job)["JobState"] == "COMPLETED", "the competitor ends")
-        # Times of one form, in s: they compare as text.
-        return record(self.job)["StartTime"] >= record(job)["EndTime"]
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +41,8 @@ def on_slurm(slurm, suite, monkeypatch):
 @pytest.fixture
 def cluster(on_slurm):
     """The suite on a cluster whose programs are those of the simulated node."""
-    suite = on_slurm
-    references = suite.own_references().parent
-    for file in references.glob("*.yaml"):
-        text = file.read_text().replace("local:sim-mi250x", "cluster:(queue|allocation)")
-        file.write_text(text.replace("local:host", "cluster:ranks.*"))
-    suite.own_site(SITE)
-    suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")
-    suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(ROOT / "build" / "host" / "bin")
-    return suite
+    make_cluster(on_slurm)
+    return on_slurm
 
 
 @pytest.fixture
@@ -133,7 +107,7 @@ def test_a_cancelled_job_fails_and_had_its_node_alone(cluster, hung):
     tell("scancel", job)
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "stream was ended from outside: its job was cancelled." in outcome
+    assert "stream on node localhost was ended from outside: its job was cancelled." in outcome
     assert competitor.started_after(job)
 
 
@@ -144,7 +118,10 @@ def test_a_job_over_its_time_limit_fails(cluster, hung):
     tell("scontrol", "update", f"JobId={job_of(cluster, 'stream_local')}", "EndTime=now")
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "stream was ended from outside: its job reached its time limit." in outcome
+    assert (
+        "stream on node localhost was ended from outside: its job reached its time limit."
+        in outcome
+    )
 
 
 CHECKS = ("node_topology", "stream_local", "stream_scan")

@@ -12,7 +12,7 @@ import typer
 from fabricheck.claims import CLAIMS, Claim, Verdict, evaluate
 from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.cli import output
-from fabricheck.cli.results import AsJson, choose
+from fabricheck.cli.results import AsJson, OnNodes, choose
 from fabricheck.documents import documents
 from fabricheck.errors import NotFoundError
 from fabricheck.observed import Observed, observe
@@ -29,6 +29,7 @@ def claims(
             help="A session's id, a document, or a folder of documents.",
         ),
     ] = "latest",
+    on: OnNodes = None,
     as_json: AsJson = False,
     show_all: Annotated[
         bool,
@@ -45,7 +46,7 @@ def claims(
     if rules:
         _show_rules(as_json)
         return
-    heading, entries = choose(what)
+    heading, entries = choose(what, on)
     found = [
         (observed, list(evaluate(CLAIMS, observed)))
         for observed in observe(None, entries)
@@ -112,7 +113,8 @@ def _name(observed: Observed) -> str:
     overlay = f" with the fault {observed.overlay}" if observed.overlay else ""
     # Those of no session can be of several runtimes, each by itself.
     where = observed.where or f"documents of no session ({', '.join(sorted(observed.runtimes))})"
-    return f"{where}, {_kind(observed)}{node}{overlay}"
+    on = f" on {observed.on}" if observed.on else ""
+    return f"{where}{on}, {_kind(observed)}{node}{overlay}"
 
 
 def _kind(observed: Observed) -> str:
@@ -176,6 +178,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
     return {
         "partition": observed.where,
+        "scheduler_node": observed.on,
         "kind": one.kind,
         "runtimes": sorted(observed.runtimes),
         "node": observed.node.name if observed.node else None,

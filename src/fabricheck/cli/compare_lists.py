@@ -14,6 +14,10 @@ from fabricheck.comparison.compare import Compared, Comparison, What
 from fabricheck.comparison.grouping import Group, group
 from fabricheck.comparison.sides import Side
 from fabricheck.comparison.subjects import Subject
+from fabricheck.nodelists import folded
+
+#: Nodes of which each is shown, whatever came out.
+MOST_NODES = 4
 
 #: Groups of values that Markdown names, of each judgement.
 MOST_LINES = 10
@@ -41,8 +45,8 @@ def as_json(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[st
 
 def _comparison(one: Comparison) -> dict[str, Any]:
     return {
-        "a": {"partition": one.a.where, "clock": one.a.clock},
-        "b": {"partition": one.b.where, "clock": one.b.clock},
+        "a": {"partition": one.a.where, "node": one.a.node, "clock": one.a.clock},
+        "b": {"partition": one.b.where, "node": one.b.node, "clock": one.b.clock},
         "informs_only": one.informs,
         "differs": [asdict(difference) for difference in one.differs],
         "outcomes": [asdict(outcome) for outcome in one.outcomes],
@@ -151,15 +155,30 @@ def counts(found: Comparison) -> str:
 
 def partitions(found: Comparison) -> str:
     """Return which partitions are compared, by which clock."""
-    a, b = (f"{part.where or 'documents'}, {part.clock}" for part in (found.a, found.b))
+    a, b = (f"{part.name or 'documents'}, {part.clock}" for part in (found.a, found.b))
     text = f"{a}, against {b}" if a != b else a
     return f"{text} ({INFORMS})" if found.informs else text
+
+
+def split(found: Sequence[Comparison], show_all: bool = False) -> tuple[list[Comparison], str]:
+    """Return the comparisons to show one by one, and the nodes of the others as one list.
+
+    Of many nodes those are left out of which nothing is worse, better or missing.
+    """
+    if show_all or len(found) <= MOST_NODES:
+        return list(found), ""
+    shown = [one for one in found if one.changed]
+    quiet = [one for one in found if not one.changed]
+    return shown, folded(dict.fromkeys(one.a.node or one.a.where for one in quiet))
 
 
 def as_markdown(a: Side, b: Side, found: Sequence[Comparison]) -> str:
     """Return what a comment on a merge request needs."""
     lines = [f"A: {_plain(a.title)}  ", f"B: {_plain(b.title)}", ""]
-    for one in found:
+    shown, unchanged = split(found)
+    if unchanged:
+        lines += [f"Unchanged: {_plain(unchanged)}.", ""]
+    for one in shown:
         lines += [f"**{_plain(partitions(one))}**: {counts(one)}.", ""]
         lines += _differs(one)
         judgements = ("worse", "better", "undetermined")

@@ -17,6 +17,7 @@ from fabricheck.cli.compare_lists import (
     missing_in,
     partitions,
     ratio,
+    split,
     where,
     words,
 )
@@ -42,7 +43,8 @@ def show(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> None:
         if a.says != b.says:
             for sentence in side.says:
                 console.print(f"   {sentence}")
-    for one in found:
+    shown, unchanged = split(found, show_all)
+    for one in shown:
         console.print()
         console.print(partitions(one))
         _differs(console, one, show_all)
@@ -58,6 +60,9 @@ def show(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> None:
         console.print()
         console.print(f"{counts(one)}.")
         _by_chance(console, one)
+    if unchanged:
+        console.print()
+        console.print(output.plain(f"Unchanged, and shown by --all: {unchanged}."))
     if not show_all:
         console.print("Of each group the first value is shown; every one: --all.")
 

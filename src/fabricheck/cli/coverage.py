@@ -73,6 +73,7 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
         "ran": [
             {
                 "where": ran.where,
+                "node": ran.node,
                 "clocks": sorted(ran.clocks),
                 "runtimes": sorted(ran.runtimes),
                 "series": ran.series,

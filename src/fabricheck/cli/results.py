@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,8 @@ import typer
 from fabricheck import amounts
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.results import beside
+from fabricheck.nodelists import folded, unfolded
+from fabricheck.results import beside, jobs, joined, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -33,6 +35,13 @@ app = typer.Typer(
 #: What is said of a session that was killed.
 NO_REPORT = "which no readable run report names: it was killed, or still runs"
 
+OnNodes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--node", metavar="NODE", help="Of several nodes these alone: node3, or node[1-3,7]."
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
 
@@ -49,21 +58,24 @@ def list_sessions(
         output.write_json(
             {
                 "sessions": rows,
+                "jobs": [path.name for path in jobs.under(folder.path)],
                 "unreported_documents": left,
                 "problems": [str(problem) for problem in folder.problems],
             }
         )
     elif rows:
         right = ("checks", "passed", "failed", "retried")
-        columns = ("session", "date", "partitions", *right, "clock")
+        on = ("nodes",) if any(row["nodes"] for row in rows) else ()
+        columns = ("session", "date", "partitions", *on, *right, "clock")
         table = output.table(
             *(name.capitalize() for name in columns),
             right=tuple(name.capitalize() for name in right),
         )
         for row in rows:
+            shown = row | {"nodes": folded(row["nodes"]) or "-"}
             table.add_row(
                 *(
-                    ", ".join(row[name]) if isinstance(row[name], list) else str(row[name])
+                    ", ".join(shown[name]) if isinstance(shown[name], list) else str(shown[name])
                     for name in columns
                 )
             )
@@ -76,10 +88,18 @@ def list_sessions(
             output.console().print(
                 f"{len(folder.sessions) - limit} older sessions: --limit shows more."
             )
+    found = list(jobs.under(folder.path))
+    if not as_json:
+        for path in found[: -limit - 1 : -1]:
+            job = jobs.read(path)
+            output.console().print(
+                f"Job {job.name} of {job.asked.started.astimezone():%Y-%m-%d %H:%M:%S}, each node "
+                f"a session: {folded(job.asked.nodes)}; fabricheck results show {job.name}"
+            )
     _warn_about(folder, left)
     if folder.problems:
         raise typer.Exit(InvalidInputError.exit_code)
-    if not rows and not left:
+    if not rows and not left and not found:
         raise folder.no_session()
 
 
@@ -90,6 +110,7 @@ def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
         "uuid": session.uuid,
         "date": session.date.strftime("%Y-%m-%d %H:%M:%S"),
         "partitions": sorted({case.where for case in session.cases}),
+        "nodes": [node for node in session.nodes if node is not None],
         "checks": len(session.cases),
         "passed": session.passed,
         "failed": session.failed,
@@ -118,12 +139,22 @@ def _warn(sentence: str) -> None:
     print(f"fabricheck: {printable(' '.join(sentence.split()))}", file=sys.stderr)
 
 
-def choose(name: str) -> tuple[str, list[Entry]]:
-    """Return the heading and the entries of a session, a document, or a folder of documents.
+def choose(name: str, on: Sequence[str] | None = None) -> tuple[str, list[Entry]]:
+    """Return the heading and the entries of a session, a job over many nodes, a document, or a
+    folder of documents.
 
-    :raises FabricheckError: when there is none of that name, or none that can be read.
+    :param on: the nodes that are meant, all where none are named.
+    :raises FabricheckError: when there is none of that name or node, or none that can be read.
     """
+    wanted = unfolded(",".join(on)) if on else []
+    heading, entries = _chosen(name, wanted)
+    return heading, nodes.after_reading(entries, wanted, name)
+
+
+def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
     path = Path(name)
+    if jobs.is_job(path):
+        return _of_job(jobs.read(path), wanted)
     if path.is_dir():
         return f"Documents under {name}", [read_entry(found) for found in find_documents(path)]
     if path.is_file() or path.suffix in (".json", ".partial"):
@@ -141,6 +172,9 @@ def choose(name: str) -> tuple[str, list[Entry]]:
             if one.name == name:
                 _warn_of_reports(folder)
                 return f"Session {name}, {NO_REPORT}", one.entries()
+        job = jobs.named(folder.path, name)
+        if job is not None:
+            return _of_job(job, wanted)
         raise
     heading = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
@@ -154,7 +188,23 @@ def choose(name: str) -> tuple[str, list[Entry]]:
     heading = "\n".join([heading, *said])
     if name == "latest":
         _warn_about_newer(folder, session)
-    return heading, folder.entries(session)
+    return heading, folder.entries(nodes.before_reading(session, wanted))
+
+
+def _of_job(job: jobs.Job, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
+    """Return what all its nodes have; one without any result has an entry that says so."""
+    entries = []
+    for share in job.shares:
+        if wanted and share.node not in wanted:
+            continue
+        found = share.entries()
+        entries += found
+        if share.problem is not None:
+            entries.append(Entry(None, None, None, share.problem))
+        elif not found:
+            problem = NotFoundError(f"There is no result of node {share.node} in {job.path}.")
+            entries.append(Entry(None, None, None, problem))
+    return f"Job {job.name} over {len(job.asked.nodes)} nodes", entries
 
 
 def _all_unreported(folder: ResultsFolder) -> tuple[str, list[Entry]]:
@@ -191,10 +241,11 @@ def show_results(
     show_all: Annotated[
         bool, typer.Option("--all", help="Every series; scans are not summarised.")
     ] = False,
+    on: OnNodes = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what was measured."""
-    heading, entries = choose(what)
+    heading, entries = choose(what, on)
     if as_json:
         output.write_json([_entry_json(entry) for entry in entries])
     else:
@@ -220,6 +271,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     return {
         "case": entry.case.name if entry.case else None,
         "where": entry.case.where if entry.case else None,
+        "node": entry.node,
         "result": entry.case.result if entry.case else None,
         "failed_attempts": entry.case.failed_attempts if entry.case else None,
         "path": str(entry.path) if entry.path else None,
@@ -233,10 +285,11 @@ def mpi_beside_osu(
     what: Annotated[
         str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As of show.")
     ] = "latest",
+    on: OnNodes = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
-    _, entries = choose(what)
+    _, entries = choose(what, on)
     rows = beside.compare(entries)
     if as_json:
         output.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
@@ -319,3 +372,23 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     if document["complete"]:
         return GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
+
+
+@app.command("join")
+def join_results(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER...", help="Results folders; the latest session of each."),
+    ],
+    target: Annotated[Path, typer.Option("--output", metavar="DIR", help="A new results folder.")],
+) -> None:
+    """Make one session of those in several results folders, as the jobs of a pipeline leave them.
+
+    Ends with 4 when the session was written, and a folder has none to take.
+    """
+    found = joined.join(folders, target)
+    for sentence in found.lacking:
+        _warn(sentence)
+    typer.echo(f"Joined: {found.report}")
+    if found.lacking:
+        raise typer.Exit(InvalidInputError.exit_code)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fabricheck import nodelists
 from fabricheck.cli import output
 from fabricheck.errors import GOOD
 from fabricheck.verdict import documents, judging, names, sources
@@ -57,7 +58,7 @@ def verdict(
     Writes a document for each node and one of all. Lines for scontrol are printed, never run. Ends
     with 12 when a node failed, with 13 when none failed and one is UNSTABLE or INCOMPLETE.
     """
-    expected = names.unfolded(nodes) if nodes is not None else []
+    expected = nodelists.unfolded(nodes) if nodes is not None else []
     gathered = sources.gather(what or ["latest"])
     verdicts = judging.judge(gathered, expected, set_tag)
     total = documents.whole(gathered.name, verdicts)
@@ -86,7 +87,9 @@ def _show(total: Verdict) -> None:
     if table.row_count:
         console.print(table)
     if folded:
-        console.print(output.plain(f"PASS ({len(folded)}): {names.folded(r.node for r in folded)}"))
+        console.print(
+            output.plain(f"PASS ({len(folded)}): {nodelists.folded(r.node for r in folded)}")
+        )
     for row in total.nodes:
         _show_reasons(row)
     _show_lists(total.nodes)
@@ -129,10 +132,10 @@ def _show_lists(rows: Sequence[Row]) -> None:
         simulated = [row.node for row in rows if row.word == word and row.kind == "simulated"]
         for which, who in (("", there), (" simulated", simulated)):
             if who:
-                typer.echo(output.plain(f"{word}{which}: {names.folded(who)}").plain)
+                typer.echo(output.plain(f"{word}{which}: {nodelists.folded(who)}").plain)
     again = [row.node for row in rows if row.word not in FAILED and row.word != "PASS"]
     if again:
-        typer.echo(output.plain(f"Run again: {names.folded(again)}").plain)
+        typer.echo(output.plain(f"Run again: {nodelists.folded(again)}").plain)
     for line in names.drain_lines(rows):
         typer.echo(line)
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fabricheck.results.model import ResultDocument
 
 #: Variables that name where a run wrote, or count it: they differ in every session.
-OF_THE_RUN = frozenset({"FABRICHECK_RESULTS", "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid"})
+OF_THE_RUN = frozenset(
+    {"FABRICHECK_RESULTS", "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
+)
 
 #: Options that tell what happened, not what was asked for.
 _NO_OPTIONS = frozenset({"launches"})
@@ -51,6 +53,8 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
     program, host = document["program"], document["host"]
     yield "clock", document["clock"]
     yield "host", host["hostname"]
+    if host.get("scheduler_node"):
+        yield "node", str(host.get("scheduler_node"))
     yield "kernel", host["kernel"]
     yield "processor", host["cpu_model"]
     for device in document["devices"]:

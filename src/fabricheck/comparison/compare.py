@@ -112,6 +112,14 @@ class Comparison:
         return bool(self.in_a or self.not_comparable or self.checks_in_a)
 
     @property
+    def changed(self) -> bool:
+        """Whether anything has another judgement than unchanged, or is missing or not readable."""
+        return bool(
+            self.worse or self.missing or self.outcomes or self.unread
+            or self.in_b or self.checks_in_b or self.judged("better")
+        )  # fmt: skip
+
+    @property
     def by_chance(self) -> float:
         """How many values would at most differ by chance where nothing changed."""
         return sum(one.verdict.chance for one in self.compared if isinstance(one.what, Subject))

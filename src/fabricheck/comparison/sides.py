@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.nodelists import folded
+from fabricheck.observed.partition import by_node
+from fabricheck.results import jobs, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -16,6 +19,7 @@ from fabricheck.results.folder import (
     find_documents,
     read_entry,
 )
+from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
@@ -48,10 +52,19 @@ class Check:
 
 @dataclass(frozen=True)
 class Part:
-    """What a side has of one partition; ``where`` is empty for documents outside of a session."""
+    """What a side has of one partition on one node.
+
+    where: empty for documents outside of a session. node: None where nobody tells one.
+    """
 
     where: str
     checks: tuple[Check, ...]
+    node: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The partition and the node, for a sentence."""
+        return f"{self.where} on {self.node}" if self.node else self.where
 
     @property
     def documents(self) -> list[ResultDocument]:
@@ -66,9 +79,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Side:
-    """A or B: how it was named, what it is, and its partitions.
+    """A or B: how it was named, what it is, and its partitions, of each node by itself.
 
-    says: sentences about its software. chosen: whether one partition was asked for.
+    says: sentences about its software. chosen: whether one partition or node was asked for.
     """
 
     name: str
@@ -77,18 +90,23 @@ class Side:
     says: tuple[str, ...] = ()
     chosen: bool = False
 
-    def part(self, where: str) -> Part | None:
-        """Return what it has of a partition."""
-        return next((one for one in self.parts if one.where == where), None)
+    def of(self, where: str) -> list[Part]:
+        """Return what it has of a partition, a part for each node."""
+        return [one for one in self.parts if one.where == where]
 
     @property
     def names(self) -> str:
-        """Its partitions, for a sentence."""
-        return ", ".join(part.where for part in self.parts)
+        """Its partitions and their nodes, for a sentence."""
+        found: dict[str, list[str | None]] = {}
+        for part in self.parts:
+            found.setdefault(part.where, []).append(part.node)
+        return ", ".join(
+            f"{where} on {names}" if (names := folded(on)) else where for where, on in found.items()
+        )
 
 
 def find(name: str) -> Side:
-    """Return what a name stands for, with the partition behind its last ``@`` alone.
+    """Return what a name stands for, with the partition or node behind its last ``@`` alone.
 
     That is a session (``latest``, an id, a part of its UUID, a killed one's folder), a document, a
     folder of documents, a results folder, of which the latest session is taken, or a report of
@@ -101,27 +119,31 @@ def find(name: str) -> Side:
         raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
     if not at or Path(name).exists():
         return _whole(name, name)
-    side = _whole(what, name)
-    part = side.part(partition)
-    if part is None:
+    side = _whole(what, name, partition)
+    parts = tuple(part for part in side.parts if partition in (part.where, part.node))
+    if not parts:
         if not side.names:
             raise UsageError(f"{what} has no partitions, so {partition!r} can not be one of them.")
-        raise NotFoundError(f"{what} has no partition {partition!r}; it has {side.names}.")
-    return Side(name, side.title, (part,), side.says, chosen=True)
+        kind = "partition or node" if any(part.node for part in side.parts) else "partition"
+        raise NotFoundError(f"{what} has no {kind} {partition!r}; it has {side.names}.")
+    return Side(name, side.title, parts, side.says, chosen=True)
 
 
-def _whole(what: str, name: str) -> Side:
+def _whole(what: str, name: str, chosen: str | None = None) -> Side:
+    """Return a side; of a session with more nodes than one that is chosen it alone is read."""
     path = Path(what)
+    if jobs.is_job(path):
+        return _of_job(name, jobs.read(path))
     if path.is_dir():
         if not (path / "reports").is_dir():
             return _of_documents(name, f"documents under {what}", find_documents(path), path)
         folder = ResultsFolder(path)
-        return _of_session(name, folder, folder.latest())
+        return _of_session(name, folder, folder.latest(), chosen)
     if path.parent.name == "reports" and path.suffix == ".json":
         if not path.is_file():
             raise NotFoundError(f"There is no report {what}.")
         folder = ResultsFolder(path.parent.parent)
-        return _of_session(name, folder, folder.session(path.stem))
+        return _of_session(name, folder, folder.session(path.stem), chosen)
     if path.is_file() or path.suffix in _DOCUMENTS:
         return _of_documents(name, f"document {what}", [path], path.parent)
     folder = ResultsFolder.default()
@@ -135,8 +157,11 @@ def _whole(what: str, name: str) -> Side:
         for one in folder.killed():
             if one.name == what:
                 return _of_killed(name, one)
+        job = jobs.named(folder.path, what)
+        if job is not None:
+            return _of_job(name, job)
         raise
-    return _of_session(name, folder, session)
+    return _of_session(name, folder, session, chosen)
 
 
 def _of_documents(name: str, title: str, paths: Sequence[Path], root: Path) -> Side:
@@ -157,35 +182,74 @@ def _of_documents(name: str, title: str, paths: Sequence[Path], root: Path) -> S
 
 def _of_killed(name: str, killed: Killed) -> Side:
     """Return what a killed session left: documents, and no results of checks."""
-    checks: dict[str, list[Check]] = {}
+    checks = _Checks()
     for entry in killed.entries():
         if entry.case is not None:
-            checks.setdefault(entry.case.where, []).append(Check(entry.case.name, None, entry))
+            checks.add(entry.case, entry.case.name, None, entry)
     title = f"what session {killed.name} of {killed.results} left, which was killed or still runs"
-    return Side(name, title, tuple(Part(where, tuple(some)) for where, some in checks.items()))
+    return Side(name, title, checks.parts)
 
 
-def _of_session(name: str, folder: ResultsFolder, session: Session) -> Side:
-    entries = {id(entry.case): entry for entry in folder.entries(session)}
+def _of_job(name: str, job: Job) -> Side:
+    """Return the latest session of each node of a job."""
+    sides = [
+        _of_session(name, share.folder, share.session)
+        for share in job.shares
+        if share.folder is not None and share.session is not None and share.session.cases
+    ]
+    if not sides:
+        raise NotFoundError(f"There is no session of any node in {job.path}.")
+    says = dict.fromkeys(sentence for side in sides for sentence in side.says)
+    title = f"job {job.name} over {len(job.asked.nodes)} nodes, {len(sides)} of them with a session"
+    return Side(name, title, tuple(part for side in sides for part in side.parts), tuple(says))
+
+
+def _of_session(
+    name: str, folder: ResultsFolder, session: Session, chosen: str | None = None
+) -> Side:
+    if not session.cases:
+        raise NotFoundError(f"Session {session.id} of {folder.path} ran no check.")
+    wanted = [chosen] if chosen is not None and chosen in session.nodes else []
+    read = nodes.before_reading(session, wanted)
+    entries = {id(entry.case): entry for entry in folder.entries(read)}
     environs: dict[str, set[str]] = {}
     for case in session.cases:
         environs.setdefault(case.where, set()).add(case.environ)
-    checks: dict[str, list[Check]] = {}
-    for case in session.cases:
+    checks = _Checks()
+    for case in read.cases:
         label = REPETITION.sub("", case.name)
         if len(environs[case.where]) > 1:
             label += f" +{case.environ}"
-        checks.setdefault(case.where, []).append(Check(label, case, entries.get(id(case))))
-    if not checks:
-        raise NotFoundError(f"Session {session.id} of {folder.path} ran no check.")
+        checks.add(case, label, case, entries.get(id(case)))
+    on = folded(session.nodes)
     title = (
         f"session {session.id} of {folder.path}, {session.date:%Y-%m-%d %H:%M:%S}, on "
-        f"{session.hostname}: {len(session.cases)} checks, {session.passed} passed, "
+        f"{on or session.hostname}: {len(session.cases)} checks, {session.passed} passed, "
         f"{session.failed} failed, {session.skipped} skipped"
     )
     says = record.sentences(session.outputs, session.start, session.end)
-    parts = tuple(Part(where, tuple(found)) for where, found in checks.items())
-    return Side(name, title, parts, tuple(says))
+    return Side(name, title, checks.parts, tuple(says))
+
+
+class _Checks:
+    """Checks by partition and node, in their order."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[tuple[Check, str | None]]] = {}
+
+    def add(self, of: Case, label: str, case: Case | None, entry: Entry | None) -> None:
+        """Take one more; its document may tell the node where the case does not."""
+        node = of.node if entry is None else entry.node
+        self._found.setdefault(of.where, []).append((Check(label, case, entry), node))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Each node of each partition by itself."""
+        return tuple(
+            Part(where, tuple(checks), node)
+            for where, found in self._found.items()
+            for node, checks in by_node(found).items()
+        )
 
 
 def pair_up(a: Side, b: Side) -> list[tuple[Part, Part]]:
@@ -202,21 +266,41 @@ def pair_up(a: Side, b: Side) -> list[tuple[Part, Part]]:
         return [(mine, theirs)]
     if a.chosen or b.chosen:
         one, other = (a, b) if a.chosen else (b, a)
-        found = other.part(one.parts[0].where)
-        if found is None:
+        found = list(_matches(one, other))
+        if not found:
             raise UsageError(
-                f"{other.name} has no partition {one.parts[0].where} but {other.names}: name the "
-                f"one to compare with, as {other.name}@{other.parts[0].where}."
+                f"{other.name} has no partition {one.parts[0].name} but {other.names}: name the "
+                f"one to compare with, as {_as_named(other)}."
             )
-        return [(one.parts[0], found) if one is a else (found, one.parts[0])]
-    if not any(b.part(part.where) for part in a.parts):
+        return found if one is a else [(theirs, mine) for mine, theirs in found]
+    pairs = list(_matches(a, b))
+    if not pairs:
         several = a if len(a.parts) > 1 else b
         raise UsageError(
             f"{a.name} has {a.names or 'no partition'} and {b.name} has {b.names or 'none'}: name "
-            f"one of each to compare, as {several.name}@{several.parts[0].where}."
+            f"one of each to compare, as {_as_named(several)}."
         )
-    names = dict.fromkeys(part.where for part in (*a.parts, *b.parts))
-    return [(a.part(one) or Part(one, ()), b.part(one) or Part(one, ())) for one in names]
+    lacking = {id(part) for part in (*a.parts, *b.parts)} - {
+        id(part) for pair in pairs for part in pair
+    }
+    pairs += [(part, Part(part.where, (), part.node)) for part in a.parts if id(part) in lacking]
+    pairs += [(Part(part.where, (), part.node), part) for part in b.parts if id(part) in lacking]
+    order = list(dict.fromkeys(part.where for part in (*a.parts, *b.parts)))
+    return sorted(pairs, key=lambda pair: order.index(pair[0].where))
+
+
+def _matches(a: Side, b: Side) -> Iterator[tuple[Part, Part]]:
+    """Yield the same node of the same partition; of one node each, whatever their names."""
+    for mine in a.parts:
+        there = b.of(mine.where)
+        alone = len(there) == len(a.of(mine.where)) == 1
+        yield from ((mine, one) for one in there if alone or one.node == mine.node)
+
+
+def _as_named(side: Side) -> str:
+    first = side.parts[0]
+    several = len({part.where for part in side.parts}) < len(side.parts)
+    return f"{side.name}@{first.node if several and first.node else first.where}"
 
 
 def _alone(part: Part) -> bool:

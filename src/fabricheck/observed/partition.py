@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from fabricheck import partitions
 from fabricheck.errors import FabricheckError
@@ -19,15 +19,18 @@ from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
 
+Item = TypeVar("Item")
+
 #: How a part of a node is named in a document: "h200 (2 of 8 devices)".
 _PART = re.compile(r"(?P<name>\S+) \((?P<count>\d+) of \d+ devices\)")
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What a session has of one partition: all measured, or all simulated.
+    """What a session has of one partition on one node: all measured, or all simulated.
 
     where: ``system:partition``; empty for documents outside of any session.
+    on: the scheduler's name of the node; None where nobody tells one.
     cases: its cases, those without a document too. entries: their documents, or what is wrong.
     node: the healthy node model of the partition; None where it has none, or it can not be read.
     apart: what tells it from others of the same ``where``, in words; empty where it is alone.
@@ -38,6 +41,7 @@ class Observed:
     entries: tuple[Entry, ...]
     node: NodeModel | None
     apart: str = ""
+    on: str | None = None
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:
@@ -107,35 +111,69 @@ class Observed:
 def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]:
     """Return the partitions of a session in the order of its cases, then other documents.
 
-    What was measured never stands together with what was simulated; documents outside of a session
-    stand together only where their runtime, node and overlay are the same, too.
+    Each node of a partition stands by itself. What was measured never stands together with what was
+    simulated; documents outside of a session stand together only where their runtime, node model
+    and overlay are the same, too.
 
     :param session: None for documents outside of one.
     :param entries: its documents, as `ResultsFolder.entries` gives them.
     """
     cases = list(session.cases) if session else [entry.case for entry in entries if entry.case]
-    names = dict.fromkeys(case.where for case in cases)
-    if any(entry.case is None for entry in entries):
-        names[""] = None
-    found = []
-    for where in names:
-        here = [case for case in cases if case.where == where]
-        own = [one for one in entries if (one.case.where if one.case else "") == where]
-        groups = _alike(own)
-        # Cases without a document are with the first.
-        elsewhere = {id(one.case) for group in groups[1:] for one in group}
-        for index, group in enumerate(groups):
-            theirs = {id(one.case) for one in group}
-            held = (
-                case
-                for case in here
-                if id(case) in theirs or (not index and id(case) not in elsewhere)
-            )
-            documents = [one.document for one in group if one.document is not None]
-            node = node_of(where, documents)
-            apart = _words(documents[0], not where) if len(groups) > 1 else ""
-            found.append(Observed(where, tuple(held), tuple(group), node, apart))
+    of_case = {id(entry.case): entry for entry in entries if entry.case is not None}
+    here: dict[str, list[Case]] = {}
+    for case in cases:
+        here.setdefault(case.where, []).append(case)
+    found: list[Observed] = []
+    for where, held in here.items():
+        on_nodes = by_node((case, _node_name(case, of_case.get(id(case)))) for case in held)
+        for on, own in on_nodes.items():
+            theirs = [of_case[id(case)] for case in own if id(case) in of_case]
+            found += _parts(where, on, own, theirs, len(on_nodes) > 1)
+    loose = by_node((entry, entry.node) for entry in entries if entry.case is None)
+    for on, documents in loose.items():
+        found += _parts("", on, [], documents, len(loose) > 1)
     return found
+
+
+def _node_name(case: Case, entry: Entry | None) -> str | None:
+    return case.node if entry is None else entry.node
+
+
+def by_node(items: Iterable[tuple[Item, str | None]]) -> dict[str | None, list[Item]]:
+    """Return the items of each node; those of none are with the only one, where there is one."""
+    found: dict[str | None, list[Item]] = {}
+    every = list(items)
+    for item, node in every:
+        found.setdefault(node, []).append(item)
+    if len(found) == 2 and None in found:
+        (on,) = (node for node in found if node is not None)
+        return {on: [item for item, _ in every]}
+    return found
+
+
+def _parts(
+    where: str, on: str | None, cases: Sequence[Case], entries: Sequence[Entry], several: bool
+) -> Iterator[Observed]:
+    """Yield what one node has of a partition, by what its documents are of.
+
+    :param several: whether others of the partition stand beside it.
+    """
+    groups = _alike(entries)
+    # Cases without a document are with the first.
+    elsewhere = {id(one.case) for group in groups[1:] for one in group}
+    for index, group in enumerate(groups):
+        theirs = {id(one.case) for one in group}
+        held = (
+            case
+            for case in cases
+            if id(case) in theirs or (not index and id(case) not in elsewhere)
+        )
+        documents = [one.document for one in group if one.document is not None]
+        apart = [(on or "no node known")] if several else []
+        if len(groups) > 1:
+            apart.append(_words(documents[0], not where))
+        node = node_of(where, documents)
+        yield Observed(where, tuple(held), tuple(group), node, ", ".join(apart), on)
 
 
 def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:

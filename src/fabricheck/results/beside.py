@@ -22,7 +22,7 @@ Key = tuple[str, str, int, str, tuple[int, ...], bool]
 class Beside:
     """One operation that both measured.
 
-    where: the partition and environment; empty for documents outside a session.
+    where: the partition, and the node where one is known; empty for documents outside a session.
     members: the devices of the ranks, in order, or the ranks where they have no devices.
     engines: whether copy engines move the data (ROCm).
     mpi, osu: the medians, in GB/s (1e9 bytes per second) or us.
@@ -46,11 +46,7 @@ class Beside:
 
 def compare(entries: Iterable[Entry]) -> list[Beside]:
     """Return what ``mpi`` and OSU both measured, in the order of ``mpi``'s documents."""
-    documents = [
-        (entry.case.where if entry.case else "", entry.document)
-        for entry in entries
-        if entry.document is not None
-    ]
+    documents = [(_where(entry), entry.document) for entry in entries if entry.document is not None]
     osu = {
         key: series
         for where, document in documents
@@ -64,6 +60,11 @@ def compare(entries: Iterable[Entry]) -> list[Beside]:
         for key, one in _keyed(where, document)
         if key in osu
     ]
+
+
+def _where(entry: Entry) -> str:
+    where = entry.case.where if entry.case else ""
+    return f"{where} on {entry.node}".strip() if entry.node else where
 
 
 def _keyed(where: str, document: ResultDocument) -> Iterator[tuple[Key, Series]]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from fabricheck import nodes_asked
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import killed
 from fabricheck.results.document import read_head
@@ -34,7 +35,7 @@ class ResultsFolder:
     """The results of one place, as `make run` and ReFrame's settings lay them out.
 
     ``sessions`` are the readable ones, latest first; ``problems`` has one sentence for each report
-    that is not readable.
+    that is not readable. ``node`` is the node that all of it is of, in a job over many nodes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,12 +49,13 @@ class ResultsFolder:
                 f"in {FOLDER_VARIABLE}."
             )
         self.path = path
+        self.node = _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
         self._newest_unreadable: tuple[float, InvalidInputError] | None = None
         for report in sorted(path.glob("reports/run-*.json")):
             try:
-                self.sessions.append(read_report(report, path))
+                self.sessions.append(read_report(report, path, self.node))
             except InvalidInputError as problem:
                 self.problems.append(problem)
                 written = report.lstat().st_mtime
@@ -190,11 +192,15 @@ class ResultsFolder:
     def unreported(self) -> list[Entry]:
         """Return the documents that belong to no report, as a killed session leaves them."""
         return [
-            read_entry(path, killed.case_of(path, self.path)) for path in self.unreported_paths()
+            read_entry(path, killed.case_of(path, self.path, self.node))
+            for path in self.unreported_paths()
         ]
 
     def unreported_paths(self) -> list[Path]:
-        """Return where the documents lie that belong to no report; they may be invalid."""
+        """Return where the documents lie that belong to no report; they may be invalid.
+
+        Those of jobs over many nodes have reports of their own.
+        """
         claims: dict[_Identity, list[Session]] = {}
         for session in self.sessions:
             for case in session.cases:
@@ -203,6 +209,8 @@ class ResultsFolder:
                         claims.setdefault(file, []).append(session)
         result = []
         for path in find_documents(self.path):
+            if path.relative_to(self.path).parts[0] == nodes_asked.FOLDER:
+                continue
             identity = _identity(path)
             owners = claims.get(identity, []) if identity else []
             if not (owners and _belongs_to_one(path, owners)):
@@ -214,11 +222,22 @@ class ResultsFolder:
 
         They were killed, or still run.
         """
-        return killed.by_session(self.unreported_paths(), self.path)
+        return killed.by_session(self.unreported_paths(), self.path, self.node)
 
     def newer_than(self, session: Session) -> list[Path]:
         """Return the documents of no report that were written after the end of a session."""
         return [path for path in self.unreported_paths() if path.lstat().st_mtime > session.end]
+
+
+def _node_of(path: Path) -> str | None:
+    """Return the node that a results folder is of, as the file beside it says."""
+    beside = path.resolve().parent / nodes_asked.NAME
+    if not beside.is_file():
+        return None
+    for node, asked in nodes_asked.read(beside).nodes.items():
+        if asked.results is not None and Path(asked.results) == Path(path.resolve().name):
+            return node
+    return None
 
 
 def find_documents(folder: Path) -> list[Path]:

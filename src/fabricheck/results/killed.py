@@ -38,12 +38,14 @@ class Killed:
 
     name: its folder in ``output`` and ``stage``, which is its start and the number of its process;
         ``unreported`` for all documents together that do not lie in the folder of a session.
-    results: the results folder. paths: its documents.
+    results: the results folder. paths: its documents. node: the node that the results folder is of,
+    where it is of one.
     """
 
     name: str
     results: Path
     paths: tuple[Path, ...]
+    node: str | None = None
 
     def entries(self) -> list[Entry]:
         """Return its documents, and a problem for each check that started and left none.
@@ -51,7 +53,7 @@ class Killed:
         Case and result are what the folders say: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``.
         The node is the one that the job's script asks for, as it does where ReFrame distributes.
         """
-        found = [read_entry(path, case_of(path, self.results)) for path in self.paths]
+        found = [read_entry(path, case_of(path, self.results, self.node)) for path in self.paths]
         return [*found, *self._without_document()]
 
     def _without_document(self) -> Iterator[Entry]:
@@ -61,7 +63,7 @@ class Killed:
         stage = self.results / "stage" / self.name
         for folder in sorted(stage.glob("/".join("*" * len(_OF_A_CASE)))):
             if folder.is_dir() and folder not in known:
-                case = _case(folder)
+                case = _case(folder, self.node)
                 problem = NotFoundError(
                     f"{case.name} @{case.place} ({case.result}) left no result document in "
                     f"{printable(str(folder))}: its session was killed there, or still runs."
@@ -69,22 +71,22 @@ class Killed:
                 yield Entry(case, None, None, problem)
 
 
-def by_session(paths: Iterable[Path], results: Path) -> list[Killed]:
+def by_session(paths: Iterable[Path], results: Path, node: str | None = None) -> list[Killed]:
     """Group documents by the folder of their session, the last one by name first."""
     groups: dict[str, list[Path]] = {}
     for path in paths:
         groups.setdefault(_session_folder(path, results) or UNREPORTED, []).append(path)
     # Names begin with the time of the start.
     names = sorted(groups, key=lambda name: (name != UNREPORTED, name), reverse=True)
-    return [Killed(name, results, tuple(groups[name])) for name in names]
+    return [Killed(name, results, tuple(groups[name]), node) for name in names]
 
 
-def case_of(path: Path, results: Path) -> Case | None:
+def case_of(path: Path, results: Path, node: str | None = None) -> Case | None:
     """Return the case that the folders of a document name; None where they are not a case's."""
     parts = path.relative_to(results).parts
     with_session = _session_folder(path, results) is not None
     is_case = parts[0] in _KINDS and len(parts) == 2 + with_session + len(_OF_A_CASE)
-    return _case(path.parent) if is_case else None
+    return _case(path.parent, node) if is_case else None
 
 
 def _session_folder(path: Path, results: Path) -> str | None:
@@ -94,7 +96,7 @@ def _session_folder(path: Path, results: Path) -> str | None:
     return None
 
 
-def _case(folder: Path) -> Case:
+def _case(folder: Path, of: str | None = None) -> Case:
     system, partition, environ, check = map(printable, folder.parts[-len(_OF_A_CASE) :])
     node = _node_asked_for(folder)
     # Two checks of one name on two nodes are told apart by the node.
@@ -107,7 +109,7 @@ def _case(folder: Path) -> Case:
         reason=None,
         tags=frozenset(),
         folders=(folder,),
-        node=node,
+        node=node or of,
     )
 
 

@@ -5,11 +5,10 @@ What is read of a report, and in which form, is in `run_report`.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -143,6 +142,15 @@ class Session:
         return datetime.fromtimestamp(self.start).astimezone()
 
     @property
+    def nodes(self) -> tuple[str | None, ...]:
+        """The nodes of its cases, in their order; None for cases that no node is known of."""
+        return tuple(dict.fromkeys(case.node for case in self.cases))
+
+    def only(self, cases: Iterable[Case]) -> Session:
+        """Return the session with some of its cases alone."""
+        return replace(self, cases=tuple(cases))
+
+    @property
     def choice(self) -> sets.Choice:
         """What chose its checks, and the set that they are."""
         return sets.chosen(self.command)
@@ -168,16 +176,20 @@ class Session:
         return len(self.cases) - self.passed - self.skipped
 
 
-def read_report(path: Path, results: Path) -> Session:
+def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     """Read one run report of ReFrame.
 
     :param path: the report.
     :param results: the results folder; when it was moved since, documents are looked for under
         its present place.
+    :param node: the node that the results folder is of, where it is of one.
     :raises InvalidInputError: when the report can not be read or has another form.
     """
     report = run_report.read(path)
     info = report.session_info
+    cases = _cases(report, results)
+    if node is not None:
+        cases = (replace(case, node=case.node or node) for case in cases)
     return Session(
         id=path.stem,
         uuid=info.uuid,
@@ -185,7 +197,7 @@ def read_report(path: Path, results: Path) -> Session:
         hostname=printable(info.hostname),
         start=info.time_start_unix,
         end=info.time_end_unix,
-        cases=tuple(_cases(report, results)),
+        cases=tuple(cases),
         data_version=info.data_version,
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
         reframe=printable(info.version),
@@ -206,7 +218,7 @@ def _cases(report: RunReport, results: Path) -> Iterator[Case]:
             attempts.setdefault((*who, in_this_run[who]), []).append(case)
     for tried in attempts.values():
         for *earlier, last in _by_node(tried):
-            yield dataclasses.replace(last, earlier=tuple(earlier)) if earlier else last
+            yield replace(last, earlier=tuple(earlier)) if earlier else last
 
 
 def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:

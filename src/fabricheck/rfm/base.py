@@ -231,6 +231,8 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     def _keep_to_one_node(self) -> None:
         self.num_tasks_per_node = self.num_tasks
+        if slurm.submits(self.current_partition):
+            self.job.options = [*self.job.options, slurm.ONCE]
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
             launcher.options = [*steps.options(self.job, self.num_tasks), *launcher.options]
@@ -282,7 +284,12 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             except FabricheckError:
                 document = None
             said = plausible.exit_sentence(
-                self.program, self.job.exitcode, document, self.job.state
+                self.program,
+                self.job.exitcode,
+                document,
+                self.job.state,
+                self.job.nodelist or (),
+                self.job.pin_nodes,
             )
             by_scheduler = self.job.state in plausible.ENDED_BY_SCHEDULER
             raise failing.EndedBySchedulerError(said) if by_scheduler else SanityError(said)

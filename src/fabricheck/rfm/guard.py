@@ -21,11 +21,11 @@ from reframe.core import exceptions, runtime
 from reframe.core.exceptions import ConfigError, ReframeError, RunSessionTimeout
 from reframe.core.logging import getlogger, getperflogger
 from reframe.core.schedulers import slurm as slurm_schedulers
-from reframe.frontend import ci, cli, executors, filters, loader
+from reframe.frontend import ci, cli, executors, filters, loader, reporting
 from reframe.frontend.executors import policies
 
 from fabricheck.errors import FabricheckError
-from fabricheck.rfm import slurm, steps, turns
+from fabricheck.rfm import alone, distributed, gitlab, slurm, steps, turns
 from fabricheck.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -43,6 +43,15 @@ SELECTING: dict[str, tuple[Any, ...]] = {
     "restore_session": (None,),
 }
 
+#: Those of them that choose checks, as they are typed.
+CHOOSING = {
+    "names": "-n",
+    "exclude_names": "-x",
+    "tags": "-t",
+    "exclude_tags": "-T",
+    "filter_expr": "-E",
+}
+
 #: The options of these that ask for a check by what it is; one that is restored was asked for.
 ASKING = ("names", "tags", "failed", "restore_session")
 
@@ -56,8 +65,11 @@ def install() -> None:
     """
     _wrap(executors.Runner, "runall", _guard_run)
     _wrap(ci, "emit_pipeline", _guard_pipeline)
+    _wrap(reporting.RunReport, "generate_xml_report", _guard_junit)
     for name in ("list_checks", "list_tags", "describe_checks"):
         _wrap(cli, name, _guard_list)
+    _wrap(cli, "getallnodes", distributed.nodes)
+    _wrap(policies.AsynchronousExecutionPolicy, "_advance_ready_run", _guard_start)
     _wrap(exceptions, "is_warning", _guard_ending)
     _wrap(loader.RegressionCheckLoader, "load_from_file", _guard_check_file)
     _wrap(slurm_schedulers.SqueueJobScheduler, "poll", _guard_poll)
@@ -89,22 +101,25 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     else:
         _require_judgement(session)
         _record_software(testcases)
-    _one_at_a_time(runner, testcases)
+    alone.one_check_at_a_time(runner, testcases)
     # How ranks are placed decides what everything after it measures.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
     # Elsewhere Slurm gives a check its node alone: each job (exclusive_access), or the allocation
     # around the session, in which a step has it while it runs.
-    stepping = _local(testcases, launched_by={slurm.STEP_LAUNCHER})
-    here = _local(testcases).keys() - stepping.keys()
+    used = {case.partition.fullname: case.partition for case in testcases}
+    stepping = slurm.of_the_allocation(used.values())
+    here = alone.local_partitions(testcases).keys() - set(stepping)
     if not session.option("dry_run"):
-        used = {case.partition.fullname: case.partition for case in testcases}
         slurm.require_nodes_of_one_kind(used.values())
-        slurm.require_allocation(sorted(stepping))
+        slurm.require_own_nodes(used.values())
+        slurm.require_allocation(stepping)
         if stepping:
             steps.forget_own_step(os.environ)
-    alone = here and not session.option("dry_run")
-    with turns.of_this_node(getlogger().info) if alone else contextlib.nullcontext():
+        if session.nodes is not None:
+            distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
+    measures = here and not session.option("dry_run")
+    with turns.of_this_node(getlogger().info) if measures else contextlib.nullcontext():
         try:
             result = original(runner, testcases, *args, **kwargs)
         except RunSessionTimeout as end:
@@ -127,12 +142,18 @@ def _guard_poll(original: Any, scheduler: Any, *jobs: Any) -> None:
             slurm.complete(job)
 
 
+def _guard_start(original: Any, policy: Any, task: Any) -> int:
+    return 0 if distributed.waits_for_its_node(policy, task) else int(original(policy, task))
+
+
 def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
     try:
         return original(self, filename, *args, **kwargs)
     except SyntaxError as error:
         raise ReframeError(
-            f"Check file {filename} is no Python: line {error.lineno}: {error.msg}."
+            # Of what it imports where that is no Python.
+            f"Check file {error.filename or filename} is no Python: line {error.lineno}: "
+            f"{error.msg}."
         ) from None
     except UnicodeDecodeError as error:
         raise ReframeError(f"Check file {filename} is no text: {error.reason}.") from None
@@ -163,38 +184,17 @@ def _record_software(testcases: Iterable[Any]) -> None:
         getlogger().info(sentence)
 
 
-def _one_at_a_time(runner: Any, testcases: Any) -> None:
-    # max_jobs holds within one partition; local partitions share the node they measure.
-    local = _local(testcases)
-    parallel = runner.policy
-    together = sum(partition.max_jobs for partition in local.values())
-    if together < 2 or isinstance(parallel, policies.SerialExecutionPolicy):
-        return
-    serial = policies.SerialExecutionPolicy()
-    own = ("task_listeners", "local_scheduler")
-    for name in [name for name in vars(serial) if name not in own and hasattr(parallel, name)]:
-        setattr(serial, name, getattr(parallel, name))
-    # The runner has handed it these two, which a policy does not have of its own.
-    serial.max_failures = parallel.max_failures
-    runner._policy = serial
-    getlogger().info(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
-
-
-def _local(testcases: Iterable[Any], launched_by: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the partitions of the local scheduler by name, or those with one of some launchers."""
-    return {
-        case.partition.fullname: case.partition
-        for case in testcases
-        if case.partition.scheduler.registered_name == "local"
-        and (launched_by is None or case.partition.launcher_type.registered_name in launched_by)
-    }
-
-
-def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
+def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:
     session = _Session()
     testcases = session.asked_for(testcases)
     session.require(testcases)
-    return original(file, testcases, *args, **kwargs)
+    gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
+
+
+def _guard_junit(original: Any, report: Any) -> Any:
+    xml = original(report)
+    gitlab.name_files(xml)
+    return xml
 
 
 def _leave_no_result() -> None:
@@ -224,6 +224,8 @@ class _Session:
             raise ReframeError(_unknown_reframe("its front end keeps the options elsewhere"))
         self._options = frame.f_locals["options"]
         self._loader = frame.f_locals["loader"]
+        #: Those of --distribute; ``None`` without it.
+        self.nodes: distributed.NodeMap | None = frame.f_locals.get("node_map")
         # As generated from the files, before any selection, --repeat or --distribute.
         self._found = frame.f_locals["checks_found"]
         self._generated = [
@@ -300,6 +302,11 @@ class _Session:
     def _selecting(self) -> dict[str, Any]:
         given = {name: self.option(name) for name in SELECTING}
         return {name: value for name, value in given.items() if value not in SELECTING[name]}
+
+    def chosen(self) -> list[str]:
+        """Return the options that choose checks, as they may be typed."""
+        given = {name: self.option(name) or () for name in CHOOSING}
+        return [part for name in given for one in given[name] for part in (CHOOSING[name], one)]
 
     def _require_names(self) -> None:
         for pattern in self.option("names") or []:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -57,14 +57,26 @@ class Bound:
 
 
 def exit_sentence(
-    program: str, exit_code: int | None, document: ResultDocument | None, state: str | None = None
+    program: str,
+    exit_code: int | None,
+    document: ResultDocument | None,
+    state: str | None = None,
+    nodes: Sequence[str] = (),
+    awaited: Sequence[str] = (),
 ) -> str:
     """Say what an exit code other than 0 means, with the document's own message when it has one.
 
     :param state: that of the job, as the scheduler says it; it may know more than the exit code.
+    :param nodes: those on which the job ran.
+    :param awaited: those that it was to run on.
     """
+    if state == "CANCELLED" and awaited and not nodes:
+        return (
+            f"{program} was never started: its job waited for {_nodes(awaited)}, and was cancelled."
+        )
     if state in ENDED_FROM_OUTSIDE:
-        meaning = ENDED_FROM_OUTSIDE[state]
+        on = f"on {_nodes(nodes)} " if nodes else ""
+        meaning = f"{on}{ENDED_FROM_OUTSIDE[state]}"
     elif exit_code is None:
         meaning = "was ended from outside, without an exit code"
     elif exit_code > 128:
@@ -74,6 +86,10 @@ def exit_sentence(
         meaning = f"ended with exit code {exit_code} ({known})"
     message = document["outcome"]["message"] if document else None
     return f"{program} {meaning}: {message}" if message else f"{program} {meaning}."
+
+
+def _nodes(names: Sequence[str]) -> str:
+    return f"node{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def document_faults(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:

@@ -15,15 +15,39 @@ from typing import Any
 
 from reframe.core.exceptions import JobError, ReframeError
 
+from fabricheck.nodes_asked import AskedNode
+
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
+
+#: What ReFrame calls the schedulers that submit a job for each check.
+SCHEDULERS = ("slurm", "squeue")
 
 #: What lets one process use all cores of its step: sites bind it to one core unless told otherwise
 #: (Frontier user guide, "Common srun options": --cpu-bind=threads), and it serves every device.
 ALL_CORES = "--cpu-bind=none"
 
+#: A job whose node is lost ends. Slurm would put it back into the queue, where it waits for a node
+#: that may never return, or starts again in a folder that holds what it left.
+ONCE = "--no-requeue"
+
 #: Seconds after which the controller of a busy cluster is not waited for.
 PATIENCE_S = 120
+
+
+def submits(partition: Any) -> bool:
+    """Return whether the checks of a partition are jobs of Slurm."""
+    return partition.scheduler.registered_name in SCHEDULERS
+
+
+def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
+    """Return the names of those whose checks are steps of the allocation around the session."""
+    return sorted(
+        one.fullname
+        for one in partitions
+        if one.scheduler.registered_name == "local"
+        and one.launcher_type.registered_name == STEP_LAUNCHER
+    )
 
 
 def record(job: str) -> Mapping[str, str]:
@@ -31,9 +55,24 @@ def record(job: str) -> Mapping[str, str]:
 
     :raises LookupError: when it can not be asked or no longer knows the job, with its first line.
     """
+    return _words(_shown("job", job))
+
+
+def asked_node(description: str) -> AskedNode:
+    """Return a node with its state and the reason that is given for it.
+
+    :param description: one line of ``scontrol show nodes --oneliner``.
+    """
+    reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]| \w+=|$)", description)
+    return AskedNode(
+        state=_words(description).get("State"), because=reason[1].strip() if reason else None
+    )
+
+
+def _shown(what: str, name: str) -> str:
     try:
         asked = subprocess.run(
-            ["scontrol", "show", "job", "--oneliner", job],
+            ["scontrol", "show", what, "--oneliner", name],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -45,7 +84,11 @@ def record(job: str) -> Mapping[str, str]:
         # The first line is the reason, and what follows advice for who gave the option.
         said = asked.stderr.strip().splitlines() or [f"scontrol ended with {asked.returncode}"]
         raise LookupError(said[0].strip())
-    pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", asked.stdout)
+    return asked.stdout
+
+
+def _words(line: str) -> dict[str, str]:
+    pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", line)
     # The first of each: a path or a comment further on may hold anything.
     return dict(reversed(pairs))
 
@@ -99,6 +142,35 @@ def require_allocation(partitions: Sequence[str]) -> None:
         )
 
 
+def require_own_nodes(partitions: Iterable[Any]) -> None:
+    """Raise a sentence when a queue gives no job its node alone, whatever it asks for.
+
+    With ``OverSubscribe=FORCE`` Slurm takes ``--exclusive`` and starts others' jobs all the same.
+
+    :param partitions: those of ReFrame that a session runs on.
+    :raises ReframeError: naming the queue; where Slurm does not say it, a job will.
+    """
+    for one in filter(submits, partitions):
+        queue = _queue(one)
+        if queue is None:
+            continue
+        try:
+            shared = _words(_shown("partition", queue)).get("OverSubscribe", "")
+        except LookupError:
+            continue
+        if shared.startswith("FORCE"):
+            raise ReframeError(
+                f"Slurm's partition {queue} gives no job its node alone (OverSubscribe={shared}), "
+                f"and {one.fullname} measures it: another partition is needed."
+            )
+
+
+def _queue(partition: Any) -> str | None:
+    """Return Slurm's partition in the access options of ReFrame's."""
+    queues = [one.partition("=")[2] for one in partition.access if one.startswith("--partition=")]
+    return queues[-1] if queues else None
+
+
 def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     """Raise a sentence when partitions of different node models would have the same nodes.
 
@@ -112,8 +184,8 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
             continue
         where = "the allocation around this session"
         if one.scheduler.registered_name != "local":
-            queues = [option for option in one.access if option.startswith("--partition=")]
-            where = f"the nodes of {queues[-1]}" if queues else f"the nodes of {one.fullname}"
+            queue = _queue(one)
+            where = f"the nodes of {f'--partition={queue}' if queue else one.fullname}"
         found.setdefault(where, {})[one.fullname] = node
     for where, nodes in found.items():
         if len(set(nodes.values())) > 1:

@@ -1,0 +1,94 @@
+"""Jobs over many nodes (`fabricheck every-node`): a results folder a node, and who was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fabricheck import nodes_asked
+from fabricheck.errors import FabricheckError, NotFoundError
+from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.entry import Entry
+from fabricheck.results.folder import UNREPORTED, ResultsFolder
+from fabricheck.results.killed import Killed
+from fabricheck.results.session import Session
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a job has of one node.
+
+    folder: its results folder; None where it has none. session: its latest one, None where there is
+    none; killed: what a session without a report left there, the last one. problem: why its reports
+    can not be read.
+    """
+
+    node: str
+    asked: AskedNode
+    folder: ResultsFolder | None = None
+    session: Session | None = None
+    killed: Killed | None = None
+    problem: FabricheckError | None = None
+
+    def entries(self) -> list[Entry]:
+        """Return its documents; they are read now."""
+        found = self.folder.entries(self.session) if self.folder and self.session else []
+        return found + (self.killed.entries() if self.killed else [])
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job. path: its folder, named by the scheduler's number of the job."""
+
+    path: Path
+    asked: AskedNodes
+
+    @property
+    def name(self) -> str:
+        """The scheduler's number of the job, as its folder is called."""
+        return self.path.resolve().name
+
+    @cached_property
+    def shares(self) -> tuple[Share, ...]:
+        """The nodes in the order in which they were asked, those without any result too."""
+        return tuple(_share(self.path, node, asked) for node, asked in self.asked.nodes.items())
+
+
+def is_job(path: Path) -> bool:
+    """Whether a folder is that of a job over many nodes."""
+    return (path / nodes_asked.NAME).is_file() and not (path / "reports").is_dir()
+
+
+def read(path: Path) -> Job:
+    """Return the job in a folder.
+
+    :raises FabricheckError: when its ``nodes.json`` can not be read.
+    """
+    return Job(path, nodes_asked.read(path / nodes_asked.NAME))
+
+
+def under(results: Path) -> Iterator[Path]:
+    """Yield the folders of the jobs in a results folder, by name."""
+    yield from sorted(filter(is_job, results.glob(f"{nodes_asked.FOLDER}/*")))
+
+
+def named(results: Path, name: str) -> Job | None:
+    """Return the job of a name (``17``, ``every-node/17``) in a results folder, if there is one."""
+    path = results / nodes_asked.FOLDER / name.removeprefix(f"{nodes_asked.FOLDER}/")
+    return read(path) if name and path.parent.name == nodes_asked.FOLDER and is_job(path) else None
+
+
+def _share(path: Path, node: str, asked: AskedNode) -> Share:
+    if asked.results is None or not (path / asked.results).is_dir():
+        return Share(node, asked)
+    folder = ResultsFolder(path / asked.results)
+    left = [one for one in folder.killed() if one.name != UNREPORTED]
+    killed = left[0] if left else None
+    try:
+        return Share(node, asked, folder, folder.latest(), killed)
+    except NotFoundError:
+        return Share(node, asked, folder, None, killed)
+    except FabricheckError as problem:
+        return Share(node, asked, folder, None, killed, problem)

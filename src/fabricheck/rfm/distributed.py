@@ -1,0 +1,152 @@
+"""Sessions of every node (``--distribute``): who is asked, and one job a node at a time.
+
+ReFrame makes each check once per node, each case a job that asks for its node. A node that is down
+or lost leaves cases that failed, or none where ``--distribute=STATE`` leaves it out: the file of
+the nodes that were asked for names it all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ClusterShell.NodeSet import NodeSet
+from reframe.core import runtime
+from reframe.core.exceptions import ReframeError
+from reframe.core.logging import getlogger
+from reframe.frontend.executors import policies
+
+from fabricheck import nodes_asked
+from fabricheck.errors import FabricheckError
+from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.rfm import slurm
+from fabricheck.rfm.host import whole_number
+
+#: How many jobs a session of every node has in the queue at most, where the site limits them.
+LIMIT = "FABRICHECK_MAX_JOBS"
+
+#: That where the variable does not say it. Sites refuse jobs past a number for each user.
+MOST_JOBS = 100
+
+#: The parameter that ReFrame gives a distributed check: its node, in a list.
+NODE = ".nid"
+
+
+class NodeMap(dict[str, list[str]]):
+    """The nodes to measure by partition, as ReFrame wants them; and all that were asked for.
+
+    asked: by partition, also those that the STATE of ``--distribute`` leaves out.
+    """
+
+    def __init__(self, chosen: Mapping[str, list[str]], asked: Mapping[str, dict[str, AskedNode]]):
+        """Keep both."""
+        super().__init__(chosen)
+        self.asked = asked
+
+
+def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
+    """Return the nodes of this system's partitions that are in a state, and all of them.
+
+    Both are those that the access options of the partition and the job options of the session
+    reach, so one that they leave out is not asked for.
+
+    :param find: ReFrame's own function.
+    :param state: that of ``--distribute``.
+    :param options: the job options of the command line.
+    :raises ReframeError: where it is several partitions, inside an allocation, or no node.
+    """
+    partitions = {one.fullname: one for one in runtime.runtime().system.partitions}
+    inside = slurm.of_the_allocation(partitions.values())
+    if inside:
+        raise ReframeError(
+            f"--distribute submits jobs to all nodes of {', '.join(inside)}, and this session is "
+            "inside an allocation: call it on a login node, or measure the nodes of the allocation "
+            "by fabricheck every-node."
+        )
+    reached = find("all", options)
+    if len(reached) > 1:
+        raise ReframeError(
+            f"--distribute measures the nodes of one partition, and there are "
+            f"{', '.join(reached)}: choose one, as by --system={next(iter(reached))}."
+        )
+    ((name, names),) = reached.items()
+    partition = partitions[name]
+    asked = {one: AskedNode() for one in sorted(names)}
+    if slurm.submits(partition):
+        asked = {
+            one.name: slurm.asked_node(one.descr)
+            for one in sorted(partition.scheduler.allnodes(), key=lambda one: one.name)
+            if one.name in asked
+        }
+    if not asked:
+        raise ReframeError(
+            f"--distribute finds no node of {name}: Slurm knows none that "
+            f"{' '.join([*partition.access, *(options or ())])} reaches."
+        )
+    chosen = find(state, options)
+    if not chosen[name]:
+        raise ReframeError(f"--distribute={state} leaves no node of {name}: {_described(asked)}.")
+    return NodeMap({name: sorted(chosen[name])}, {name: asked})
+
+
+def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
+    """Write which nodes are asked for, and let each have one job at a time.
+
+    :param chosen: the options that chose the checks.
+    :param state: that of ``--distribute``.
+    :raises ReframeError: when the file can not be written.
+    :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
+    """
+    ((name, asked),) = node_map.asked.items()
+    limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
+    path = Path(runtime.runtime().output_prefix) / nodes_asked.NAME
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nodes_asked.write(
+            path,
+            AskedNodes(
+                partition=name, chosen=tuple(chosen), started=nodes_asked.now(), nodes=asked
+            ),
+        )
+    except (FabricheckError, OSError) as error:
+        raise ReframeError(f"The nodes that are asked for are not recorded: {error}") from None
+    (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
+    say = getlogger().info
+    if slurm.submits(partition):
+        jobs = min(len(node_map[name]), limit)
+        partition._max_jobs = jobs
+        say(
+            f"{_counted(asked)} of {name}, each alone and with one job at a time, at most "
+            f"{jobs} in the queue ({LIMIT})."
+        )
+    out = {one: asked[one] for one in asked if one not in node_map[name]}
+    if out:
+        say(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
+
+
+def waits_for_its_node(policy: Any, task: Any) -> bool:
+    """Return whether another job of this session holds the node of a case that could run.
+
+    It would be submitted and wait, and take the place of a job of another node.
+    """
+    node = getattr(task.check, NODE, None)
+    running = policy._partition_tasks[policies._get_partition_name(task)]
+    return node is not None and any(getattr(one.check, NODE, None) == node for one in running)
+
+
+def _counted(asked: Mapping[str, AskedNode]) -> str:
+    return f"{len(asked)} node{'s' if len(asked) > 1 else ''}"
+
+
+def _described(asked: Mapping[str, AskedNode]) -> str:
+    """Return nodes with their state and reason: those of one in one place."""
+    alike: dict[str, list[str]] = {}
+    for name, node in asked.items():
+        because = f" ({node.because})" if node.because else ""
+        alike.setdefault(f"{node.state}{because}", []).append(name)
+    return ", ".join(f"{_folded(names)} {state}" for state, names in alike.items())
+
+
+def _folded(names: Iterable[str]) -> str:
+    return str(NodeSet.fromlist(list(names)))

@@ -1,0 +1,152 @@
+"""Sessions and jobs of several nodes on the command line: each node stands for itself."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import distributed_sessions
+import factories
+from fabricheck.cli import app
+from fabricheck.observed import observe
+from fabricheck.results.folder import ResultsFolder
+
+THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture
+def three(results_folder):
+    distributed_sessions.session(results_folder, THREE)
+    return results_folder
+
+
+def test_each_node_of_a_partition_is_observed_by_itself(three):
+    folder = ResultsFolder(three)
+    found = observe(folder.latest(), folder.entries(folder.latest()))
+    assert [(one.where, one.on, one.apart) for one in found] == [
+        ("cluster:queue", node, node) for node in THREE
+    ]
+    assert [[point.median for point in one.points] for one in found] == [[10.0], [7.0], [10.1]]
+    assert [[case.node for case in one.cases] for one in found] == [[node] for node in THREE]
+
+
+def test_documents_outside_of_a_session_are_told_apart_by_their_node(three):
+    folder = ResultsFolder(three)
+    entries = folder.entries(folder.latest())
+    loose = [type(one)(None, one.path, one.document, None) for one in entries]
+    assert [(one.where, one.on, len(one.points)) for one in observe(None, loose)] == [
+        ("", node, 1) for node in THREE
+    ]
+
+
+def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
+    """A job per check on one node: a skipped check, or one without a job, is no other node's."""
+    on = {"scheduler": "squeue"}
+    lost = factories.case("p2p", result="fail", job_nodelist=[], **on)
+    factories.session(results_folder, [factories.case(job_nodelist=["node1"], **on), lost])
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    folder = ResultsFolder(results_folder)
+    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    assert (found.on, found.apart, len(found.cases)) == ("node1", "", 2)
+
+
+def test_results_of_chosen_nodes(three):
+    shown = json.loads(run("results", "show", "--json", "--node", "node[2-3]").stdout)
+    assert [entry["node"] for entry in shown] == ["node2", "node3"]
+    assert "stream_local @cluster:queue on node2 (fail)" in run("results", "show").stdout
+    said = run("results", "show", "--node", "node[1,7-8]", code=3).stderr
+    assert "There is no result of node[7-8] in latest." in said
+    assert "is no list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
+
+
+def test_the_list_names_the_nodes_and_the_jobs(three):
+    distributed_sessions.job(three, THREE)
+    listed = run("results", "list").stdout
+    assert "node[1-3]" in listed and "fabricheck results show 17" in listed
+    # Documents of a job have reports of their own.
+    assert "unreported" not in listed
+    assert json.loads(run("results", "list", "--json").stdout)["jobs"] == ["17"]
+
+
+def test_claims_and_coverage_of_each_node(three):
+    claims = json.loads(run("claims", "--json").stdout)["claims"]
+    assert {one["scheduler_node"] for one in claims} == set(THREE)
+    only = json.loads(run("claims", "--json", "--node", "node2").stdout)["claims"]
+    assert {one["scheduler_node"] for one in only} == {"node2"}
+    (first, *_) = json.loads(run("coverage", "--json").stdout)["experiments"]
+    ran = {one["node"]: (one["passed"], one["failed"], one["series"]) for one in first["ran"]}
+    assert ran == {"node1": (1, 0, 1), "node2": (0, 1, 1), "node3": (1, 0, 1)}
+    text = " ".join(run("coverage").stdout.split())
+    assert "cluster:queue on node[1,3] by the host runtime: each 1 series" in text
+    assert "cluster:queue on node2 by the host runtime: 1 series" in text
+
+
+def test_a_job_has_each_node_and_names_the_one_without_results(results_folder):
+    distributed_sessions.job(results_folder, THREE | {"node4": None})
+    shown = run("results", "show", "17", "--json", code=3)
+    assert [entry["node"] for entry in json.loads(shown.stdout)] == [*THREE, None]
+    assert "There is no result of node node4 in" in shown.stderr
+    # The results folder of a node knows whose it is.
+    folder = ResultsFolder(results_folder / "every-node" / "17" / "node2")
+    assert (folder.node, [case.node for case in folder.latest().cases]) == ("node2", ["node2"])
+    assert not ResultsFolder(results_folder).unreported_paths()
+
+
+def test_a_document_of_another_node_in_a_job_is_a_problem(results_folder):
+    job = distributed_sessions.job(results_folder, THREE)
+    path = factories.case_folder(job / "node1", "stream_local") / "result.json"
+    factories.write(path, distributed_sessions.document("node3"))
+    said = run("results", "show", str(job), "--node", "node1", code=4).stderr
+    assert f"on node1: {path} was measured on node node3." in " ".join(said.split())
+
+
+def pairs(a, b, code=0):
+    found = json.loads(run("compare", str(a), str(b), "--json", code=code).stdout)["partitions"]
+    return [
+        (
+            one["a"]["node"],
+            one["b"]["node"],
+            [outcome["after"] for outcome in one["outcomes"]],
+            one["checks_missing_in_b"],
+        )
+        for one in found
+    ]
+
+
+def test_the_same_nodes_are_compared_and_one_that_is_gone_is_missing(three, tmp_path):
+    distributed_sessions.session(tmp_path / "b", {"node3": 7.0, "node1": 10.0})
+    assert pairs(three, tmp_path / "b", code=10) == [
+        ("node1", "node1", [], []),
+        ("node3", "node3", ["fail"], []),
+        ("node2", "node2", [], ["stream_local"]),
+    ]
+
+
+def test_one_node_against_another_of_the_same_session(three):
+    assert pairs("latest@node1", "latest@node2", code=10) == [("node1", "node2", ["fail"], [])]
+    said = run("compare", "latest@node1", "latest@node9", code=3).stderr
+    assert "no partition or node 'node9'; it has cluster:queue on node[1-3]." in said
+
+
+def test_jobs_are_compared_node_by_node(results_folder):
+    distributed_sessions.job(results_folder, THREE)
+    distributed_sessions.job(results_folder, THREE | {"node2": 10.0}, name="18")
+    assert pairs("17", "18") == [
+        (node, node, ["pass"] if node == "node2" else [], []) for node in THREE
+    ]
+    assert pairs("17@node2", "18@node3") == [("node2", "node3", ["pass"], [])]
+
+
+def test_of_many_nodes_those_without_a_change_are_one_line(results_folder, tmp_path):
+    values = {f"node{number}": 10.0 for number in range(1, 8)}
+    distributed_sessions.session(results_folder, values)
+    distributed_sessions.session(tmp_path / "b", values | {"node5": 7.0})
+    shown = " ".join(run("compare", "latest", str(tmp_path / "b"), code=10).stdout.split())
+    assert "Unchanged, and shown by --all: node[1-4,6-7]." in shown
+    assert "cluster:queue on node5" in shown and "cluster:queue on node4" not in shown
