@@ -18,8 +18,9 @@ EVERYTHING = "full"
 
 _FLAGS = ("--failed", "--cpu-only", "--gpu-only")
 
-#: ReFrame's other options that leave checks out, each by its names.
-OTHERS = (
+#: ReFrame's other options that leave checks of a set out, each by its names.
+NARROWING = (
+    ("-n", "--name"),
     ("-x", "--exclude"),
     ("-T", "--exclude-tag"),
     ("-E", "--filter-expr"),
@@ -56,31 +57,6 @@ class Choice:
     set: str | None
 
 
-@dataclass(frozen=True)
-class Given:
-    """The options of ReFrame that chose the checks of a session, in the form of their values.
-
-    others: what else left checks out, each with its option (``-x rccl``).
-    """
-
-    tags: tuple[str, ...]
-    mode: str | None
-    names: tuple[str, ...]
-    others: tuple[str, ...]
-
-    @property
-    def in_part(self) -> bool:
-        """Whether checks of the tags or of the mode were left out on purpose."""
-        return bool(self.names or self.others)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """All of them, as they can be given."""
-        mode = () if self.mode is None else (f"--mode={self.mode}",)
-        tags = (f"-t {tag}" for tag in self.tags)
-        return (*mode, *tags, *(f"-n {name}" for name in self.names), *self.others)
-
-
 @functools.cache
 def known() -> dict[str, CheckSet]:
     """Return the sets by name, from the shortest to the longest."""
@@ -93,39 +69,30 @@ def modes() -> list[dict[str, Any]]:
     return [{"name": name, "options": [f"--tag=^{name}$"]} for name in known()]
 
 
-def given(command: str) -> Given | None:
-    """Return the options that chose the checks of a session; None where they can not be read.
+def chosen(command: str) -> Choice:
+    """Return what chose the checks of a session.
 
-    :param command: how ReFrame was called, as its run report has it.
+    :param command: how ReFrame was called, as its run report has it; of one that can not be taken
+        apart no set is known.
     """
     try:
         _, *arguments = shlex.split(command)
-        found, _ = _parser().parse_known_args(arguments)
+        given, _ = _parser().parse_known_args(arguments)
     except ValueError:
-        return None
-    return Given(
-        tags=tuple(found.tag),
-        mode=found.mode,
-        names=tuple(found.name),
-        others=tuple(
-            f"{names[0]} {value}".rstrip() for names in OTHERS for value in getattr(found, names[0])
-        ),
-    )
-
-
-def chosen(command: str) -> Choice:
-    """Return what chose the checks of a session: of a command that can not be read, no set."""
-    options = given(command)
-    if options is None:
         return Choice((), None)
-    named = {tag.removeprefix("^").removesuffix("$") for tag in options.tags}
-    if options.mode is not None:
-        named.add(options.mode)
-    # A check must have all of several tags, so the shortest set is what remains.
+    modes = [given.mode] if given.mode else []
+    named = {*modes, *(tag.removeprefix("^").removesuffix("$") for tag in given.tag)}
+    words = [*(f"--mode={mode}" for mode in modes), *(f"-t {tag}" for tag in given.tag)]
+    narrowed = [
+        f"{names[0]} {value}".rstrip()
+        for names in NARROWING
+        for value in getattr(given, names[0]) or []
+    ]
+    # A check must have all of several, so the shortest set is what remains.
     whole = next((name for name in known() if name in named), None) if named else EVERYTHING
-    if options.in_part or not named <= known().keys():
+    if narrowed or not named <= known().keys():
         whole = None
-    return Choice(options.words, whole)
+    return Choice((*words, *narrowed), whole)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -141,12 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--mode")
     parser.add_argument("-t", "--tag", action="append", default=[])
-    parser.add_argument("-n", "--name", action="append", default=[])
-    for names in OTHERS:
+    for names in NARROWING:
         how: dict[str, Any] = {"action": "append"}
         if names[0] in _FLAGS:
             how = {"action": "append_const", "const": ""}
         elif names[0] == "--restore-session":
             how |= {"nargs": "?", "const": ""}
-        parser.add_argument(*names, dest=names[0], default=[], **how)
+        parser.add_argument(*names, dest=names[0], **how)
     return parser

@@ -16,6 +16,7 @@ from fabricheck.cli import (
     claims,
     compare,
     coverage,
+    every_node,
     export,
     fidelity,
     node,
@@ -101,6 +102,7 @@ export.register(app)
 references.register(app)
 sets.register(app)
 site_check.register(app)
+every_node.register(app)
 verdict.register(app)
 
 
