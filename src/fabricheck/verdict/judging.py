@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabricheck import partitions
+from fabricheck import partitions, set_times
 from fabricheck.nodes_asked import AskedNode
 from fabricheck.sets import Choice
 from fabricheck.verdict import checks, expected, facts, model, reservations
@@ -167,6 +167,10 @@ class _Node:
         if self.choice.set is None and self.tried and not missing:
             label = _label(self.choice)
             yield f"No set is known to be chosen ({label}): nothing says what is missing."
+        for source in self.results.sources:
+            for time in set_times.took(source.session) if source.session else ():
+                if time.over and time.where in self.results.partitions:
+                    yield time.sentence
         for one in self.tried.values():
             yield from one.notes
 
