@@ -27,6 +27,7 @@ ONE_DEVICE_CHECKS = [
     "stream_local",
     "stream_scan",
     "memcpy_near",
+    "memcpy_near_pageable",
     "memcpy_scan",
     "managed_migration",
     "managed_scan_migration",

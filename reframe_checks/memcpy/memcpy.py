@@ -36,6 +36,15 @@ def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **wh
     return Metric(name, fields, (*who, f"{host}.numa_domain"), reduce, among=among)
 
 
+def near(memory):
+    """Return the worst and the median device of each operation, with memory next to it."""
+    return tuple(
+        copies(operation, memory, "near", reduce, experiment="E2")
+        for operation in OPERATIONS
+        for reduce in ("worst", "median")
+    )
+
+
 class CopyCheck(MeasuringCheck):
     """All cases in one launch, one device after the other.
 
@@ -74,16 +83,22 @@ class CopyCheck(MeasuringCheck):
 
 @rfm.simple_test
 class memcpy_near(CopyCheck):
-    """Every device with pinned and pageable memory of the NUMA domain that it is attached to."""
+    """Pinned memory, which shows the host link of each device."""
 
-    descr = "hipMemcpy between each device and the host memory next to it (E2)"
+    descr = "hipMemcpy between each device and pinned memory next to it (E2)"
+    tags = {"E2", "smoke", "node", "full"}
+    memory = ("pinned",)
+    metrics = near("pinned")
+
+
+@rfm.simple_test
+class memcpy_near_pageable(CopyCheck):
+    """Pageable memory, which the processor copies in part."""
+
+    descr = "hipMemcpy between each device and pageable memory next to it (E2)"
     tags = {"E2", "node", "full"}
-    metrics = tuple(
-        copies(operation, memory, "near", reduce, experiment="E2")
-        for operation in OPERATIONS
-        for memory in MEMORY
-        for reduce in ("worst", "median")
-    )
+    memory = ("pageable",)
+    metrics = near("pageable")
 
 
 @rfm.simple_test

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fabricheck.coverage import Coverage, Ran
-from fabricheck.results.nodes import together
+from fabricheck.nodelists import folded
 
 
 def sentence(row: Coverage) -> str:
@@ -43,7 +43,7 @@ def _by_outcome(every: Iterable[Ran]) -> list[str]:
         alike.setdefault((ran.where, *_ran(ran)), []).append(ran.node)
     found = []
     for (where, what, counts), on in alike.items():
-        names = together(on)
+        names = folded(on)
         place = f"{where} on {names}" if names else where
         each = "each " if len(on) > 1 else ""
         found.append(f"{what.format(place)}: {each}{counts}")

@@ -96,8 +96,8 @@ def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_w
 def test_published_is_told_apart_by_the_machine_that_was_measured(partition, kind):
     """A site without measurements of its own has none by using LUMI's set."""
     entry = (25.2833, -0.05 if partition == GPU else -0.1, None, "GB/s")
-    found = told("memcpy_near", {"h2d_pageable_near_worst": {"unit": "GB/s", "entry": entry}},
-                 partition)  # fmt: skip
+    metrics = {"h2d_pageable_near_worst": {"unit": "GB/s", "entry": entry}}
+    found = told("memcpy_near_pageable", metrics, partition)
     sets = {"lumi:gpu": "lumi", "frontier:gpu": "frontier", "north:gpu": "frontier"}
     (row,) = listing.rows([found], References(OWN_FOLDER), sets)
     assert (row.kind, row.sources[0].system) == (kind, "lumi-g")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 CHECKS = (
-    "memcpy_near",
+    "memcpy_near$",
+    "memcpy_near_pageable",
     "memcpy_numa$",
     "memcpy_numa_pageable",
     "memcpy_scan",
@@ -32,7 +33,7 @@ def session(suite, *checks, fault=""):
 def test_a_healthy_node_passes(simulated):
     outcome = session(simulated, *CHECKS)
     assert outcome.status == 0, outcome
-    assert "Ran 6/6 test case(s)" in outcome
+    assert "Ran 7/7 test case(s)" in outcome
     assert "P: h2d_pinned_far_worst: 28.3 GB/s" in outcome
     assert "P: h2d_pageable_near_median: 25.28 GB/s" in outcome
     said = "managed_migration: report only, without a limit on local:sim-mi250x: write_worst"
@@ -81,7 +82,7 @@ def test_a_slow_domain_is_named(simulated):
         ),
         (
             "other-label",
-            ["memcpy_near", "memcpy_numa$"],
+            ["memcpy_near$", "memcpy_numa$"],
             ["h2d_pinned_near_worst has no series for", "experiment E2,", "experiment E4,"],
         ),
         (

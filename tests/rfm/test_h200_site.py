@@ -15,8 +15,9 @@ from fabricheck.tools.plan import NCCL_OPERATIONS
 
 pytestmark = pytest.mark.slow
 
-ONE_DEVICE = {"stream_local", "stream_scan", "memcpy_near", "memcpy_scan", "managed_migration",
-              "managed_scan_migration", "node_topology"}  # fmt: skip
+ONE_DEVICE = {"stream_local", "stream_scan", "memcpy_near", "memcpy_near_pageable",
+              "memcpy_scan", "managed_migration", "managed_scan_migration",
+              "node_topology"}  # fmt: skip
 DEVICES = {"stream_concurrent", "p2p_engine", "p2p_kernel", "p2p_scan"}
 RANKS = {"affinity", "pingpong_right", "pingpong_scan", "pingpong_shared_device",
          "mpi_pairs", "mpi_collectives", "mpi_data"}  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 from text_edit import edit
 
 from fabricheck.rfm import host
+from fabricheck.verdict import judging, sources
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +58,9 @@ FAULTS = {
     "killed": "stream was ended by signal 9 (exit code 137).",
 }
 
+#: What these make of the node; all others prove nothing against it, nor for it.
+WORDS = {"other-arch": "HW-FAIL", "exit-5": "DATA-FAIL"}
+
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
@@ -67,6 +71,8 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
     # The document, where there is one, is not lost.
     kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
     assert len(kept) == (fault != "no-document")
+    (found,) = judging.judge(sources.gather([str(suite.results)]))
+    assert (found.word, found.checks.failed) == (WORDS.get(fault, "INCOMPLETE"), 1)
 
 
 def test_a_result_that_was_there_before_the_program(suite):
@@ -183,7 +189,7 @@ def test_a_name_that_does_not_exist(suite, action):
     assert outcome.status == 1
     sentence = (
         "-n stream_lokal names no check of system local: there are build, memcpy_near, "
-        "memcpy_scan, stream_concurrent, stream_local, stream_scan."
+        "memcpy_near_pageable, memcpy_scan, stream_concurrent, stream_local, stream_scan."
     )
     assert sentence in outcome
 
@@ -193,7 +199,7 @@ def test_a_choice_that_does_not_exist(suite, action):
     for choice, sentence in (
         (("-n", "typo"), "-n typo names no check of system local: there are"),
         (("-p", "nosuch"), "-p nosuch names no environment of system local: there are host."),
-        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 6, and chosen"),
+        (("-t", "smok_"), "Nothing to run: no test case is there; system local has 7, and chosen"),
     ):
         outcome = suite(action, *choice)
         assert outcome.status == 1
@@ -214,7 +220,7 @@ def test_a_name_that_does_not_exist_beside_one_that_does(suite):
 def test_a_tag_that_does_not_exist(suite):
     outcome = suite("-r", "-t", "smok_")
     assert outcome.status == 1
-    assert "Nothing to run: no test case is there; system local has 6, and chosen were" in outcome
+    assert "Nothing to run: no test case is there; system local has 7, and chosen were" in outcome
     assert "tags=['smok_']" in outcome
 
 
@@ -255,7 +261,7 @@ def test_an_expected_check_skipped(suite):
     assert outcome.status == 1
     assert "expects stream_scan, and no such check is left after those that were skipped" in outcome
     # What was measured is not lost.
-    assert suite.report()["session_info"]["num_cases"] == 5
+    assert suite.report()["session_info"]["num_cases"] == 6
 
 
 SKIP = """

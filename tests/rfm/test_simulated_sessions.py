@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -14,12 +15,18 @@ from fabricheck.rfm.physics import node_bound
 PARTITION = "local:sim-mi250x"
 NODE = load("mi250x")
 
+#: Where checks are.
+TOPIC = {check: "p2p/p2p" for check in ("p2p_kernel", "p2p_engine", "p2p_scan")} | {
+    "stream_local": "stream/stream"
+}
+
 
 def session(suite, *checks, overlay=None, **variables):
     suite.variables.update(variables)
     chosen = [part for check in checks for part in ("-n", check)]
     changed = ["-S", f"overlay={node_directory() / 'overlays' / overlay}.yaml"] if overlay else []
-    return suite(f"--system={PARTITION}", "-r", *chosen, *changed)
+    junit = f"--report-junit={suite.folder / 'junit.xml'}"
+    return suite(f"--system={PARTITION}", "-r", *chosen, *changed, junit)
 
 
 @pytest.mark.slow
@@ -87,6 +94,11 @@ def test_an_overlay_fails_and_is_named(suite, overlay, check, sentence):
     outcome = session(suite, check, overlay=overlay)
     assert outcome.status == 1
     assert re.search(sentence, " ".join(outcome.text.split())), outcome.text
+    # What a CI system shows is JUnit: check, link class and pair are in it.
+    junit = ElementTree.parse(suite.folder / "junit.xml").getroot()
+    case = junit.find(f".//testcase[@name='{check} @{PARTITION}+sim']")
+    assert case.get("file") == case.get("classname") == f"reframe_checks/{TOPIC[check]}.py"
+    assert re.search(sentence, " ".join(case.findtext("failure").split()))
     # The overlay is in the result, so that nobody takes it for the healthy node's.
     (file,) = (suite.results / "stage").rglob("result.json")
     said = load_document(file)["node"]["overlay"]

@@ -21,7 +21,8 @@ INDEPENDENT = {
     "stream_local": r"(copy|scale|add|triad)_(worst|median)",
     "stream_scan": r"(copy|scale|add|triad)_(best|worst)_block",
     "stream_concurrent": r"copy_one",
-    "memcpy_near": r"(h2d|d2h|both)_(pinned|pageable)_near_(worst|median)",
+    "memcpy_near": r"(h2d|d2h|both)_pinned_near_(worst|median)",
+    "memcpy_near_pageable": r"(h2d|d2h|both)_pageable_near_(worst|median)",
     "memcpy_scan": r"(h2d|d2h|both)_(pinned|pageable)_near",
     "memcpy_numa": r"(h2d|d2h|both)_pinned_(near|far)_(worst|median)",
     "memcpy_numa_pageable": r"(h2d|d2h)_pageable_(near|far)_(worst|median)",
@@ -54,12 +55,16 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
     :param like: the partition that was measured.
     :param partition: the one that was not; its metrics are those that the files list for it.
     :raises NotFoundError: when there is no record, or the files list nothing for the partition.
-    :raises InvalidInputError: when the partition has values of its own, or the record is none, or
-        another partition's.
+    :raises InvalidInputError: when the partition has values of its own, or the record is none,
+        simulated, or another partition's.
     """
     if like == partition:
         raise UsageError(f"{like} can not be taken for itself.")
     record = read_of(folder, like)
+    if record.clock == "simulated":
+        raise InvalidInputError(
+            f"{file_of(folder, like)}: is simulated, and no ground for another partition."
+        )
     files = read_folder(folder)
     changes, notes = [], []
     for check, file in files.items():

@@ -14,7 +14,7 @@ from fabricheck.comparison.compare import Compared, Comparison, What
 from fabricheck.comparison.grouping import Group, group
 from fabricheck.comparison.sides import Side
 from fabricheck.comparison.subjects import Subject
-from fabricheck.results.nodes import together
+from fabricheck.nodelists import folded
 
 #: Nodes of which each is shown, whatever came out.
 MOST_NODES = 4
@@ -169,7 +169,7 @@ def split(found: Sequence[Comparison], show_all: bool = False) -> tuple[list[Com
         return list(found), ""
     shown = [one for one in found if one.changed]
     quiet = [one for one in found if not one.changed]
-    return shown, together(dict.fromkeys(one.a.node or one.a.where for one in quiet))
+    return shown, folded(dict.fromkeys(one.a.node or one.a.where for one in quiet))
 
 
 def as_markdown(a: Side, b: Side, found: Sequence[Comparison]) -> str:

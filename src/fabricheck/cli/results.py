@@ -13,7 +13,8 @@ import typer
 from fabricheck import amounts
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.results import beside, jobs, nodes
+from fabricheck.nodelists import folded, unfolded
+from fabricheck.results import beside, jobs, joined, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -71,7 +72,7 @@ def list_sessions(
             right=tuple(name.capitalize() for name in right),
         )
         for row in rows:
-            shown = row | {"nodes": nodes.together(row["nodes"]) or "-"}
+            shown = row | {"nodes": folded(row["nodes"]) or "-"}
             table.add_row(
                 *(
                     ", ".join(shown[name]) if isinstance(shown[name], list) else str(shown[name])
@@ -93,7 +94,7 @@ def list_sessions(
             job = jobs.read(path)
             output.console().print(
                 f"Job {job.name} of {job.asked.started.astimezone():%Y-%m-%d %H:%M:%S}, each node "
-                f"a session: {nodes.together(job.asked.nodes)}; fabricheck results show {job.name}"
+                f"a session: {folded(job.asked.nodes)}; fabricheck results show {job.name}"
             )
     _warn_about(folder, left)
     if folder.problems:
@@ -145,7 +146,7 @@ def choose(name: str, on: Sequence[str] | None = None) -> tuple[str, list[Entry]
     :param on: the nodes that are meant, all where none are named.
     :raises FabricheckError: when there is none of that name or node, or none that can be read.
     """
-    wanted = nodes.named(on or ())
+    wanted = unfolded(",".join(on)) if on else []
     heading, entries = _chosen(name, wanted)
     return heading, nodes.after_reading(entries, wanted, name)
 
@@ -371,3 +372,23 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     if document["complete"]:
         return GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
+
+
+@app.command("join")
+def join_results(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER...", help="Results folders; the latest session of each."),
+    ],
+    target: Annotated[Path, typer.Option("--output", metavar="DIR", help="A new results folder.")],
+) -> None:
+    """Make one session of those in several results folders, as the jobs of a pipeline leave them.
+
+    Ends with 4 when the session was written, and a folder has none to take.
+    """
+    found = joined.join(folders, target)
+    for sentence in found.lacking:
+        _warn(sentence)
+    typer.echo(f"Joined: {found.report}")
+    if found.lacking:
+        raise typer.Exit(InvalidInputError.exit_code)

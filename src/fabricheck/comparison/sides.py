@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.nodelists import folded
 from fabricheck.observed.partition import by_node
 from fabricheck.results import jobs, nodes
 from fabricheck.results.folder import (
@@ -100,8 +101,7 @@ class Side:
         for part in self.parts:
             found.setdefault(part.where, []).append(part.node)
         return ", ".join(
-            f"{where} on {names}" if (names := nodes.together(on)) else where
-            for where, on in found.items()
+            f"{where} on {names}" if (names := folded(on)) else where for where, on in found.items()
         )
 
 
@@ -221,7 +221,7 @@ def _of_session(
         if len(environs[case.where]) > 1:
             label += f" +{case.environ}"
         checks.add(case, label, case, entries.get(id(case)))
-    on = nodes.together(session.nodes)
+    on = folded(session.nodes)
     title = (
         f"session {session.id} of {folder.path}, {session.date:%Y-%m-%d %H:%M:%S}, on "
         f"{on or session.hostname}: {len(session.cases)} checks, {session.passed} passed, "

@@ -31,6 +31,7 @@ CHECKS = (
     "stream_scan",
     "stream_concurrent",
     "memcpy_near",
+    "memcpy_near_pageable",
     "memcpy_scan",
     "managed_migration",
     "managed_scan_migration",

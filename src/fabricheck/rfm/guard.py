@@ -21,11 +21,11 @@ from reframe.core import exceptions, runtime
 from reframe.core.exceptions import ConfigError, ReframeError, RunSessionTimeout
 from reframe.core.logging import getlogger, getperflogger
 from reframe.core.schedulers import slurm as slurm_schedulers
-from reframe.frontend import ci, cli, executors, filters, loader
+from reframe.frontend import ci, cli, executors, filters, loader, reporting
 from reframe.frontend.executors import policies
 
 from fabricheck.errors import FabricheckError
-from fabricheck.rfm import alone, distributed, slurm, steps, turns
+from fabricheck.rfm import alone, distributed, gitlab, slurm, steps, turns
 from fabricheck.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -65,6 +65,7 @@ def install() -> None:
     """
     _wrap(executors.Runner, "runall", _guard_run)
     _wrap(ci, "emit_pipeline", _guard_pipeline)
+    _wrap(reporting.RunReport, "generate_xml_report", _guard_junit)
     for name in ("list_checks", "list_tags", "describe_checks"):
         _wrap(cli, name, _guard_list)
     _wrap(cli, "getallnodes", distributed.nodes)
@@ -184,11 +185,17 @@ def _record_software(testcases: Iterable[Any]) -> None:
         getlogger().info(sentence)
 
 
-def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
+def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:
     session = _Session()
     testcases = session.asked_for(testcases)
     session.require(testcases)
-    return original(file, testcases, *args, **kwargs)
+    gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
+
+
+def _guard_junit(original: Any, report: Any) -> Any:
+    xml = original(report)
+    gitlab.name_files(xml)
+    return xml
 
 
 def _leave_no_result() -> None:

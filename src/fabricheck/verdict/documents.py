@@ -13,9 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 
 import fabricheck
 from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.nodelists import natural
 from fabricheck.nodes_asked import now
 from fabricheck.results.text import read_text
-from fabricheck.verdict import names
 from fabricheck.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.verdict.rules import FAILED, WORDS
 from fabricheck.whole_files import write_all
@@ -43,7 +43,7 @@ def schema() -> dict[str, Any]:
 
 def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -> Verdict:
     """Return the verdict on all nodes, the worst first."""
-    ordered = sorted(verdicts, key=lambda one: (WORDS.index(one.word), names.natural(one.node)))
+    ordered = sorted(verdicts, key=lambda one: (WORDS.index(one.word), natural(one.node)))
     words = {one.word for one in ordered}
     good: bool = words <= {"PASS"}
     code = NODE_FAILED if words & FAILED else GOOD if good else NODE_OPEN
@@ -84,7 +84,9 @@ def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
     for one in verdicts:
         where = f".simulated.{one.simulated.split()[0]}" if one.simulated else ""
         plain = f"{one.node}{where}"
-        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-")
+        safe = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-_") or "node"
+        )
         if safe != plain.replace(":", "-") or f"{safe}.json" in (*found, WHOLE):
             safe += f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
         found.append(f"{safe}.json")

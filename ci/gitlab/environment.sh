@@ -1,0 +1,45 @@
+# Sourced by the scripts beside it: checks the variables, and prepares what runs ReFrame.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# Where verdicts stay from one job to the next, which artifacts of a child pipeline do not.
+kept=${FABRICHECK_KEPT:-$PWD/pipeline/kept}
+site=${FABRICHECK_SITE:-local}
+set=${FABRICHECK_SET:-smoke}
+read -ra options <<< "${FABRICHECK_OPTIONS:-}"
+
+fail() { # CODE SENTENCE
+  echo "${0##*/}: $2" >&2
+  exit "$1"
+}
+
+# form VARIABLE PATTERN WHAT: refuses a value of another form before anything waits for it.
+form() {
+  [[ ${!1:-} =~ ^($2)?$ ]] || fail 2 "$1='${!1}' is no $3"
+}
+form FABRICHECK_SITE '[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?' 'system or system:partition'
+form FABRICHECK_SET 'smoke|node|full' 'set of checks: smoke, node and full are'
+form FABRICHECK_NODES '[1-9][0-9]*|[A-Za-z][A-Za-z0-9_.,-]*(\[[0-9,-]+\][A-Za-z0-9_.,-]*)*' \
+  'number of nodes, list of their names, idle, avail or all'
+for name in RESERVATION ACCOUNT QUEUE QOS; do
+  form "FABRICHECK_$name" '[A-Za-z0-9_.,@+-]+' 'name that Slurm takes'
+done
+form FABRICHECK_TIME '[1-9][0-9]*' 'number of minutes'
+form FABRICHECK_KEPT '/[A-Za-z0-9_./+-]*' 'absolute path that needs no quotes'
+
+if [ -n "${FABRICHECK_SETUP_FILE:-}" ]; then
+  [ -f "$FABRICHECK_SETUP_FILE" ] \
+    || fail 3 "there is no file $FABRICHECK_SETUP_FILE, which FABRICHECK_SETUP_FILE names"
+  set +eu # it is the site's own
+  # shellcheck disable=SC1090
+  source "$FABRICHECK_SETUP_FILE"
+  set -eu
+fi
+
+# What the file above has put on the PATH is taken as it is, such as a bundle.
+if ! command -v fabricheck > /dev/null; then
+  ci/setup.sh
+  source env.sh
+fi
+# The code is that of this checkout, wherever fabricheck was installed from.
+export RFM_CONFIG_FILES=$PWD/config/settings.py PYTHONPATH=$PWD/src${PYTHONPATH:+:$PYTHONPATH}

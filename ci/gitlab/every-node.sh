@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Measures several nodes of FABRICHECK_SITE, each for itself: every-node.sh
+# FABRICHECK_NODES is a number or a list of names: one job over all of them, of FABRICHECK_TIME
+# minutes (fabricheck every-node); or idle, avail or all: a job of each check for each such node
+# (ReFrame's --distribute).
+source "$(dirname "$0")/environment.sh"
+[ -n "${FABRICHECK_NODES:-}" ] || fail 2 "FABRICHECK_NODES does not say which nodes"
+folder=pipeline/results/every-node
+rm -rf $folder
+mkdir -p $folder
+export FABRICHECK_RESULTS=$PWD/$folder
+
+# What reaches a node, one option a line; variables such as FABRICHECK_RESERVATION are in it.
+mapfile -t reached < <(reframe --system="$site" --show-config=systems/0/partitions | python -c '
+import json, sys
+found = json.load(sys.stdin)
+wanted = sys.argv[1].partition(":")[2]
+found = [one for one in found if wanted in ("", one["name"])]
+for one in found if len(found) == 1 else ():
+    print(one["name"], one["scheduler"], *one.get("access", ()), sep="\n")
+' "$site")
+[ ${#reached[@]} -gt 1 ] || fail 2 "$site is not one partition: name one, as $site:PARTITION"
+partition=${site%%:*}:${reached[0]}
+[ "${reached[1]}" != local ] \
+  || fail 2 "$partition has no scheduler, so there are no other nodes than the runner's own"
+checks=(--system="$partition" -c reframe_checks --tag "$set\$" "${options[@]}")
+
+status=0
+case $FABRICHECK_NODES in
+  idle | avail | all)
+    reframe -r "${checks[@]}" --distribute="$FABRICHECK_NODES" || status=$?
+    judged=$folder
+    ;;
+  *)
+    which=--nodelist
+    [[ $FABRICHECK_NODES =~ [^0-9] ]] || which=--nodes
+    salloc --exclusive "$which=$FABRICHECK_NODES" "${reached[@]:2}" \
+      --time="${FABRICHECK_TIME:-60}" fabricheck every-node -- "${checks[@]}" || status=$?
+    judged=$(find "$folder/every-node" -mindepth 1 -maxdepth 1 -type d 2> /dev/null | tail -n 1)
+    [ -n "$judged" ] || fail 13 "no node was measured: salloc or every-node says why"
+    ;;
+esac
+ci/gitlab/verdict.sh every-node "$judged" || status=$?
+exit "$status"

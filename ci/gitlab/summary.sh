@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Takes the verdicts of a pipeline together: summary.sh [NAME...]
+# NAME is that of a verdict (verdict.sh); by default those of the child pipelines that generate.sh
+# wrote, or every-node where FABRICHECK_NODES is set. Writes pipeline/summary: index.html, and the
+# page and the verdict of each. Ends with the worst of their ends, 13 where there is none.
+source "$(dirname "$0")/environment.sh"
+rm -rf pipeline/summary
+mkdir -p pipeline/summary
+
+names=("$@")
+if [ $# -eq 0 ] && [ -n "${FABRICHECK_NODES:-}" ]; then
+  names=(every-node)
+elif [ $# -eq 0 ]; then
+  for file in pipeline/children/*.yml; do
+    [ -e "$file" ] && names+=("$(basename "$file" .yml)")
+  done
+fi
+[ ${#names[@]} -gt 0 ] || fail 13 "no child pipeline was generated"
+
+worst=0 rows=''
+for name in "${names[@]}"; do
+  ended=13 said="no verdict of this pipeline in $kept/$name"
+  if [ -f "$kept/$name/ended" ]; then
+    { read -r pipeline; read -r code; } < "$kept/$name/ended"
+    if [ "$pipeline" = "${CI_PIPELINE_ID:-}" ]; then
+      ended=$code
+      said=$(head -n 1 "$kept/$name/verdict.txt")
+      cp -r "$kept/$name" pipeline/summary
+    fi
+  fi
+  printf '%-24s %3s  %s\n' "$name" "$ended" "$said"
+  rows+="<tr><td><a href=\"$name/report/index.html\">$name</a><td>$said</tr>"
+  # A node that failed (12) outweighs one of which little is known (13).
+  if [ "$ended" -eq 12 ] || [ "$worst" -eq 0 ]; then worst=$ended; fi
+done
+cat > pipeline/summary/index.html << END
+<!doctype html><html lang="en"><meta charset="utf-8"><title>fabricheck</title>
+<h1>fabricheck, $(date -u +'%Y-%m-%d %H:%M') UTC</h1>
+<table>$rows</table></html>
+END
+exit "$worst"

@@ -1,0 +1,157 @@
+"""Several sessions as one: a pipeline runs each check in a session and a results folder of its own.
+
+What reads a session (the report, claims, a comparison) then needs to know of no pipeline.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.results import jobs, run_report
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.session import Session
+from fabricheck.results.text import read_text
+from fabricheck.software import record
+from fabricheck.whole_files import write_whole
+
+#: What of a case names a folder, and the part of the results folder that it lies in.
+_FOLDERS = {"outputdir": "output", "stagedir": "stage"}
+
+#: What ReFrame counts of each run.
+_COUNTED = ("num_cases", "num_failures", "num_aborted", "num_skipped")
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The report of all sessions, and in sentences what of them is not there."""
+
+    report: Path
+    lacking: tuple[str, ...]
+
+
+def join(folders: Sequence[Path], target: Path) -> Joined:
+    """Write a results folder whose only session is the latest one of each results folder.
+
+    A folder that is not there or has no readable session is told; what it should have held is
+    missing in the joined session.
+
+    :param folders: results folders, and folders of jobs over many nodes, of which those of all
+        nodes are taken; they stay as they are.
+    :param target: a folder that is not there yet, or is empty.
+    :raises NotFoundError: when none of the folders has a session, or the target can not be written.
+    :raises InvalidInputError: when the target has something in it, or the sessions were run with
+        different software, so that no record is that of all.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InvalidInputError(f"{target} is there already: name a folder that is not.")
+    sessions: list[tuple[Path, Session]] = []
+    lacking = []
+    for one in (one for folder in folders for one in _results(folder)):
+        try:
+            sessions.append((one, ResultsFolder(one).latest()))
+        except (NotFoundError, InvalidInputError) as error:
+            lacking.append(f"{one} has no session to take: {error}")
+    if not sessions:
+        raise NotFoundError("\n".join(["No session is there to be joined.", *lacking]))
+    _require_same_software(sessions)
+    try:
+        for folder, _ in sessions:
+            for part in _FOLDERS.values():
+                if (folder / part).is_dir():
+                    shutil.copytree(folder / part, target / part, dirs_exist_ok=True)
+        for outputs in (one for _, session in sessions for one in session.outputs):
+            if (outputs / record.FOLDER).is_dir():
+                shutil.copytree(outputs / record.FOLDER, target / "output" / record.FOLDER)
+                break
+        (target / "reports").mkdir(parents=True)
+    except (OSError, shutil.Error) as error:
+        raise NotFoundError(f"{target} can not be written: {error}") from None
+    path = target / "reports" / "run-0.json"
+    reports = [json.loads(read_text(session.report)) for _, session in sessions]
+    write_whole(path, json.dumps(_one(reports, target.resolve()), indent=1) + "\n")
+    run_report.read(path)
+    return Joined(path, tuple(lacking))
+
+
+def _results(folder: Path) -> list[Path]:
+    if not jobs.is_job(folder):
+        return [folder]
+    return [
+        share.folder.path if share.folder else folder / share.node
+        for share in jobs.read(folder).shares
+    ]
+
+
+def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
+    first, infos = reports[0], [one["session_info"] for one in reports]
+    start = min(one["time_start_unix"] for one in infos)
+    end = max(one["time_end_unix"] for one in infos)
+    rounds = max(len(one["runs"]) for one in reports)
+    hosts = dict.fromkeys(one["hostname"] for one in infos)
+    return {
+        **first,
+        "session_info": {
+            **first["session_info"],
+            "uuid": str(uuid.uuid4()),
+            "joined": [one["uuid"] for one in infos],
+            "hostname": ", ".join(hosts),
+            "time_start_unix": start,
+            "time_end_unix": end,
+            "time_elapsed": end - start,
+            **{f"prefix_{part}": str(target / part) for part in _FOLDERS.values()},
+        },
+        "runs": [_round(reports, number, target) for number in range(rounds)],
+    }
+
+
+def _round(reports: Sequence[Mapping[str, Any]], number: int, target: Path) -> dict[str, Any]:
+    # What ReFrame ran again is the same attempt of each session.
+    those = [one for one in reports if len(one["runs"]) > number]
+    runs = [one["runs"][number] for one in those]
+    return {
+        **runs[0],
+        **{name: sum(one.get(name) or 0 for one in runs) for name in _COUNTED},
+        "testcases": [
+            _moved(case, one["session_info"], target)
+            for one, run in zip(those, runs, strict=True)
+            for case in run["testcases"]
+        ],
+    }
+
+
+def _moved(case: Mapping[str, Any], info: Mapping[str, Any], target: Path) -> dict[str, Any]:
+    """Return a case whose folders are those of the joined session."""
+    return {**case, **dict(_places(case, info, target))}
+
+
+def _places(
+    case: Mapping[str, Any], info: Mapping[str, Any], target: Path
+) -> Iterator[tuple[str, str]]:
+    for key, part in _FOLDERS.items():
+        base, recorded = info.get(f"prefix_{part}") or "", case.get(key)
+        if base and recorded and Path(recorded).is_relative_to(base):
+            # The last part of a prefix is the session's own folder, unless sessions have none.
+            own = "" if Path(base).name == part else Path(base).name
+            yield key, str(target / part / own / Path(recorded).relative_to(base))
+
+
+def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:
+    told: dict[tuple[str, ...], Path] = {}
+    for folder, session in sessions:
+        told.setdefault(
+            tuple(record.sentences(session.outputs, session.start, session.end)), folder
+        )
+    if len(told) > 1:
+        (says, one), (other_says, other), *_ = told.items()
+        raise InvalidInputError(
+            f"{one} and {other} are of different software, so they are no one session: "
+            f"{' '.join(says) or 'nothing is recorded'} | "
+            f"{' '.join(other_says) or 'nothing is recorded'}"
+        )

@@ -1,0 +1,239 @@
+"""Child pipelines of GitLab: what the jobs that ``reframe --ci-generate`` writes lack here.
+
+ReFrame makes a job of each check, with the absolute paths of the machine that generated, without
+JUnit among its artifacts and without the system that was asked for. Here each job gets a results
+folder of its own and keeps it however it ends, and a last job takes all of them together
+(``ci/gitlab/verdict.sh``). docs/gitlab.md has what that looks like.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from reframe.core import runtime
+from reframe.core.exceptions import ReframeError
+
+from fabricheck.rfm.clusters import ROOT
+
+#: Where a pipeline's jobs write, in the checkout.
+FOLDER = Path("pipeline")
+
+#: The stages of a child pipeline.
+MEASURE, VERDICT = "measure", "verdict"
+
+#: What a job on a node of its own may take at most, and one that waits in a scheduler's queue;
+#: a runner or a project may allow less.
+TIMEOUT_HERE, TIMEOUT_QUEUED = "1 hour", "12 hours"
+
+#: How long GitLab keeps what jobs leave.
+KEPT = "4 weeks"
+
+#: What every job shares; a check's own ``ci_extras`` come before it.
+DEFAULT = {
+    "tags": ["$FABRICHECK_RUNNER_TAG"],
+    # A check that failed is not run again until it passes.
+    "retry": {"max": 1, "when": ["runner_system_failure", "scheduler_failure"]},
+    # A measurement that is cut off is of no use, and the next one finds its node busy.
+    "interruptible": False,
+}
+
+#: Variables that a child pipeline has as they were when it was generated: those of
+#: ``.gitlab-ci.yml`` do not reach it. What the project sets, or a pipeline is started with, comes
+#: before them.
+VARIABLES = (
+    "FABRICHECK_ACCOUNT",
+    "FABRICHECK_KEPT",
+    "FABRICHECK_QOS",
+    "FABRICHECK_QUEUE",
+    "FABRICHECK_RESERVATION",
+    "FABRICHECK_RUNNER_TAG",
+    "FABRICHECK_SETUP_FILE",
+    "GIT_CLEAN_FLAGS",
+)
+
+#: What ReFrame's command has that holds on one machine alone, or for one results folder.
+_REPLACED = ("--prefix", "--report-file", "--report-junit")
+
+
+def emit(
+    original: Callable[..., object],
+    file: Any,
+    cases: Sequence[Any],
+    option: Callable[[str], Any],
+    *rest: Any,
+    **more: Any,
+) -> None:
+    """Write the pipeline of a session's test cases.
+
+    :param original: ReFrame's function that does so.
+    :param file: what to write to.
+    :param cases: the test cases.
+    :param option: returns an option of the command line by its name in ReFrame.
+    :raises ReframeError: for what the jobs could not do.
+    """
+    for name in ("distribute", "repeat"):
+        if option(name):
+            raise ReframeError(
+                f"--{name} is refused with --ci-generate: a job finds its check by its hash, and "
+                "the clones that the option makes are in this session alone."
+            )
+    written = io.StringIO()
+    original(written, cases, *rest, **more)
+    # What decides how a check runs; which one runs, its job says by the hash.
+    options = [
+        *(f"-S{one}" for one in option("vars") or ()),
+        *(f"-J{one}" for one in option("job_options") or ()),
+        *(f"-p{one}" for one in option("prgenv") or () if one != ".*"),
+    ]
+    system = runtime.runtime().system
+    partitions = [one.fullname for one in system.partitions]
+    chosen = partitions[0] if len(partitions) == 1 else system.name
+    pipeline = child_pipeline(yaml.safe_load(written.getvalue()), cases, chosen, options)
+    yaml.safe_dump(pipeline, file, sort_keys=False, width=sys.maxsize)
+
+
+def child_pipeline(
+    document: Mapping[str, Any], cases: Sequence[Any], system: str, options: Sequence[str]
+) -> dict[str, Any]:
+    """Return the pipeline of some test cases, made of what ReFrame wrote of them.
+
+    :param document: ReFrame's pipeline: by check a job, beside ``stages``, ``cache`` and ``image``.
+    :param cases: the test cases.
+    :param system: ``system`` or ``system:partition``, as ``--system`` takes it.
+    :param options: what of the command line every job needs besides.
+    :raises ReframeError: when a check needs another one, or a path is outside of this repository.
+    """
+    dependent = sorted({case.check.unique_name for case in cases if case.deps})
+    if dependent:
+        raise ReframeError(
+            f"A child pipeline runs each check by itself, and {', '.join(dependent)} depends on "
+            "another one."
+        )
+    local = {
+        case.check.unique_name
+        for case in cases
+        if case.partition.scheduler.registered_name == "local"
+    }
+    names = list(dict.fromkeys(case.check.unique_name for case in cases))
+    return {
+        # Whatever started the parent: a child of a merge request has no job without it.
+        "workflow": {"rules": [{"when": "always"}]},
+        "variables": dict(_variables(os.environ)),
+        "stages": [MEASURE, VERDICT],
+        "default": DEFAULT,
+        **{key: document[key] for key in ("image",) if key in document},
+        **{
+            f"{name} {system}": _job(document[name], name, system, options, name in local)
+            for name in names
+        },
+        f"verdict {system}": _verdict(names, system),
+    }
+
+
+def results(system: str, check: str) -> Path:
+    """Return the results folder of a check's job, in the checkout."""
+    return FOLDER / "results" / system.replace(":", "-") / check
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    # The child has a number of its own, and whoever takes all children together asks for this one.
+    yield "FABRICHECK_PIPELINE", environment.get("CI_PIPELINE_ID", "")
+    for name in VARIABLES:
+        if environment.get(name):
+            yield name, environment[name]
+
+
+def _job(
+    written: Mapping[str, Any], name: str, system: str, options: Sequence[str], local: bool
+) -> dict[str, Any]:
+    folder = results(system, name)
+    (line,) = written["script"]
+    command = [*_kept(shlex.split(line)), f"--system={system}", *options]
+    junit = str(folder / "junit.xml")
+    command.append(f"--report-junit={junit}")
+    own = {
+        key: value for key, value in written.items() if key not in ("script", "needs", "artifacts")
+    }
+    stated = written["artifacts"]
+    report = f"{name}-report.json"
+    return {
+        # Nothing else measures the node of the runner meanwhile, whatever pipeline it is of.
+        **({"resource_group": "fabricheck-node-$FABRICHECK_RUNNER_TAG"} if local else {}),
+        "timeout": TIMEOUT_HERE if local else TIMEOUT_QUEUED,
+        **own,
+        "stage": MEASURE,
+        "script": [" ".join(["ci/gitlab/run.sh", str(folder), *map(_quoted, command)])],
+        "artifacts": {
+            "expire_in": KEPT,
+            **stated,
+            "when": "always",
+            "paths": [str(folder), *(one for one in stated["paths"] if one != report)],
+            "reports": {**stated.get("reports", {}), "junit": junit},
+        },
+    }
+
+
+def _verdict(names: Iterable[str], system: str) -> dict[str, Any]:
+    folder = FOLDER / "verdict" / system.replace(":", "-")
+    folders = [results(system, name) for name in names]
+    return {
+        "stage": VERDICT,
+        # Also of what failed, and of what never began: then it is incomplete.
+        "when": "always",
+        "script": [" ".join(["ci/gitlab/verdict.sh", system, *map(str, folders)])],
+        "artifacts": {
+            "when": "always",
+            "expire_in": KEPT,
+            "paths": [str(folder)],
+            "reports": {"metrics": str(folder / "metrics.txt")},
+        },
+    }
+
+
+def _kept(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of ReFrame's command that hold on any machine."""
+    rest = iter(words)
+    for word in rest:
+        if word == "-C":
+            next(rest)  # env.sh names the settings
+        elif word.split("=")[0] not in _REPLACED:
+            yield word
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell takes it, with paths of this checkout as those of the job's.
+
+    :raises ReframeError: for a path outside of the checkout, which a job does not have.
+    """
+    path = word.rpartition("=")[2]
+    # A check's hash begins with a slash too, and is no path.
+    if path.startswith("/") and Path(path).exists() and not Path(path).is_relative_to(ROOT):
+        raise ReframeError(
+            f"The path {path} is outside of {ROOT}, and the jobs of a pipeline have this "
+            "repository alone: name one inside."
+        )
+    parts = word.split(str(ROOT))
+    return '"$CI_PROJECT_DIR"'.join(shlex.quote(one) if one else "" for one in parts)
+
+
+def name_files(report: Any) -> None:
+    """Name the files of checks in a JUnit report as they lie in the checkout.
+
+    GitLab tells by them whether a failure is new, and each of a runner's checkouts has another
+    path.
+
+    :param report: the XML as ReFrame makes it, changed in place.
+    """
+    for case in report.iter("testcase"):
+        file = Path(case.get("classname"))
+        if file.is_relative_to(ROOT):
+            name = str(file.relative_to(ROOT))
+            case.set("classname", name)
+            case.set("file", name)

@@ -1,0 +1,224 @@
+"""The pipeline of GitLab: valid by its schema, and each job keeps what tells of its result.
+
+`ci/gitlab/try.sh` runs it, where gitlab-ci-local is installed.
+"""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = sorted((ROOT / "ci/gitlab").glob("*.sh"))
+PIPELINE = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())
+TRIGGERS = {
+    name: job
+    for name, job in yaml.safe_load((ROOT / "ci/gitlab/partitions.yml").read_text()).items()
+    if not name.startswith(".")
+}
+GUIDE = (ROOT / "docs/gitlab.md").read_text()
+
+VARIABLE = re.compile(r"\bFABRICHECK_[A-Z_]*")
+
+#: Keys of a pipeline that are no jobs.
+GLOBAL = {"workflow", "variables", "stages", "default", "include", "image", "cache"}
+
+
+def jobs(pipeline):
+    return {
+        name: job
+        for name, job in pipeline.items()
+        if name not in GLOBAL and not name.startswith(".")
+    }
+
+
+def schema_faults(*files):
+    command = ["check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", *map(str, files)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def children(tmp_path_factory):
+    """Child pipelines of the set smoke, as ReFrame generates them for both local partitions."""
+    folder = tmp_path_factory.mktemp("children")
+    environment = {
+        "FABRICHECK_RESULTS": str(folder / "results"),
+        "CI_PIPELINE_ID": "71",
+        "FABRICHECK_ACCOUNT": "project_1",
+    }
+    made = {}
+    for partition in ("local:host", "local:sim-mi250x"):
+        file = folder / f"{partition.replace(':', '-')}.yml"
+        reframe(environment, f"--system={partition}", "-t", "smoke$", f"--ci-generate={file}")
+        made[partition] = file
+    return made
+
+
+def reframe(environment, *arguments, status=0):
+    outcome = subprocess.run(
+        ["reframe", "-c", "reframe_checks", *arguments],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "RFM_CONFIG_FILES": str(ROOT / "config/settings.py"),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome.returncode == status, outcome.stdout + outcome.stderr
+    return " ".join((outcome.stdout + outcome.stderr).split())
+
+
+def test_all_files_are_valid_by_gitlabs_schema():
+    checked = schema_faults(ROOT / ".gitlab-ci.yml", *sorted((ROOT / "ci/gitlab").glob("*.yml")))
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_schema_tells_a_wrong_keyword(tmp_path):
+    file = tmp_path / ".gitlab-ci.yml"
+    file.write_text("job: {script: [true], artifacts: {wen: always}}\n")
+    assert schema_faults(file).returncode == 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_are_bash_that_ends_at_the_first_failure(script):
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+    text = script.read_text()
+    assert "set -euo pipefail" in text or 'source "$(dirname "$0")/environment.sh"' in text
+
+
+def test_scripts_that_jobs_call_are_there():
+    for job in jobs(PIPELINE).values():
+        for script in re.findall(r"ci/gitlab/\S+\.sh", str(job["script"])):
+            assert (ROOT / script).stat().st_mode & 0o100
+
+
+def test_every_partition_of_every_site_has_a_job_that_starts_its_pipeline():
+    sites = [
+        runpy.run_path(str(file))["site_configuration"]
+        for file in sorted((ROOT / "config/sites").glob("*.py"))
+    ]
+    partitions = {
+        f"{system['name']}:{partition['name']}"
+        for site in sites
+        for system in site["systems"]
+        for partition in system["partitions"]
+    }
+    assert set(TRIGGERS) == partitions
+    for name, job in TRIGGERS.items():
+        (include,) = job["trigger"]["include"]
+        assert include["artifact"] == f"pipeline/children/{name.replace(':', '-')}.yml"
+        system, _, partition = name.partition(":")
+        assert f"=~ /^{system}(:{partition})?$/" in job["rules"][0]["if"]
+    # What may be chosen in the page of a manual run starts one of them.
+    for site in PIPELINE["variables"]["FABRICHECK_SITE"]["options"]:
+        assert site in partitions or site in {one.partition(":")[0] for one in partitions}
+
+
+def test_the_guide_has_the_variables_that_are_used_and_no_other():
+    files = [ROOT / ".gitlab-ci.yml", *(ROOT / "ci/gitlab").iterdir()]
+    used = {name for file in files for name in VARIABLE.findall(file.read_text())}
+    # Folders of programs are the site files'.
+    used -= {"FABRICHECK_HOST_PROGRAMS", "FABRICHECK_SIM_PROGRAMS", "FABRICHECK_"}
+    assert used == set(VARIABLE.findall(GUIDE))
+    assert set(PIPELINE["variables"]) - {"GIT_CLEAN_FLAGS"} <= used
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("FABRICHECK_SET", "smoky", "is no set of checks: smoke, node and full are"),
+        ("FABRICHECK_NODES", "0", "is no number of nodes, list of their names, idle, avail or all"),
+        ("FABRICHECK_NODES", "node1; reboot", "is no number of nodes"),
+        ("FABRICHECK_RESERVATION", "a b", "is no name that Slurm takes"),
+        ("FABRICHECK_TIME", "1h", "is no number of minutes"),
+        ("FABRICHECK_SITE", "$(reboot)", "is no system or system:partition"),
+    ],
+)
+def test_a_value_that_can_not_be_is_a_sentence_before_anything_runs(name, value, sentence):
+    ended = subprocess.run(
+        [ROOT / "ci/gitlab/run.sh", "folder", "true"],
+        env={"PATH": os.environ["PATH"], name: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"run.sh: {name}='{value}' {sentence}")
+
+
+def test_jobs_that_measure_keep_their_results_however_they_end():
+    for name in ("smoke", "every-node", "verdict"):
+        assert PIPELINE[name]["artifacts"]["when"] == "always"
+        assert PIPELINE[name]["extends"] == ".machine"
+    assert PIPELINE["smoke"]["artifacts"]["reports"].keys() == {"junit", "metrics"}
+    # Nothing that measures is run again because it failed.
+    assert PIPELINE[".machine"]["retry"]["when"] == ["runner_system_failure", "scheduler_failure"]
+
+
+def test_children_are_valid_and_name_no_place_of_this_machine(children):
+    checked = schema_faults(*children.values())
+    assert checked.returncode == 0, checked.stdout
+    for file in children.values():
+        text = file.read_text()
+        assert str(ROOT) not in text
+        assert not re.search(r"(?<![\w}\"])/(?:tmp|home|work|usr|builds)/", text)
+
+
+def test_each_job_of_a_child_keeps_junit_and_results(children):
+    for partition, file in children.items():
+        made = yaml.safe_load(file.read_text())
+        found = jobs(made)
+        verdict = found.pop(f"verdict {partition}")
+        assert found
+        folders = []
+        for name, job in found.items():
+            check = name.removesuffix(f" {partition}")
+            (folder,) = job["artifacts"]["paths"]
+            assert folder == f"pipeline/results/{partition.replace(':', '-')}/{check}"
+            assert job["artifacts"]["when"] == "always"
+            assert job["artifacts"]["reports"] == {"junit": f"{folder}/junit.xml"}
+            (line,) = job["script"]
+            assert line.startswith(f"ci/gitlab/run.sh {folder} reframe ")
+            assert f"--system={partition}" in line
+            assert f"--report-junit={folder}/junit.xml" in line
+            # Both are of this machine: one measuring job at a time has it.
+            assert job["resource_group"] == "fabricheck-node-$FABRICHECK_RUNNER_TAG"
+            folders.append(folder)
+        assert verdict["script"] == [f"ci/gitlab/verdict.sh {partition} {' '.join(folders)}"]
+        assert verdict["when"] == "always"
+        assert "allow_failure" not in verdict
+        assert set(verdict["artifacts"]["reports"]) == {"metrics"}
+
+
+def test_a_child_has_what_its_parent_was_started_with(children):
+    made = yaml.safe_load(children["local:host"].read_text())
+    assert made["variables"]["FABRICHECK_PIPELINE"] == "71"
+    assert made["variables"]["FABRICHECK_ACCOUNT"] == "project_1"
+    assert made["default"]["tags"] == ["$FABRICHECK_RUNNER_TAG"]
+    # A merge request's child would have no job without it.
+    assert made["workflow"] == {"rules": [{"when": "always"}]}
+
+
+def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
+    file = tmp_path / "child.yml"
+    overlay = ROOT / "config/nodes/overlays/link-0-6-gone.yaml"
+    own = {"FABRICHECK_RESULTS": str(tmp_path / "results")}
+    chosen = ("--system=local:sim-mi250x", "-n", "p2p_engine$", f"--ci-generate={file}")
+    reframe(own, *chosen, "-S", f"overlay={overlay}")
+    job = yaml.safe_load(file.read_text())["p2p_engine local:sim-mi250x"]
+    relative = overlay.relative_to(ROOT)
+    assert f'-Soverlay="$CI_PROJECT_DIR"/{relative}' in job["script"][0]
+
+    elsewhere = tmp_path / "overlay.yaml"
+    shutil.copy(overlay, elsewhere)
+    said = reframe(own, *chosen, "-S", f"overlay={elsewhere}", status=1)
+    assert f"The path {elsewhere} is outside of {ROOT}" in said
+    assert "--repeat is refused with --ci-generate" in reframe(own, *chosen, "--repeat=2", status=1)
