@@ -246,6 +246,9 @@ def test_each_job_of_a_child_keeps_junit_and_results(children):
             assert line.startswith(f"ci/gitlab/run.sh {folder} reframe ")
             assert f"--system={partition}" in line
             assert f"--report-junit={folder}/junit.xml" in line
+            # Nothing of it lies elsewhere than in the folder.
+            assert line.count("--report-junit") == 1
+            assert not re.search(r"--prefix|--report-file|-C ", line)
             # Both are of this machine: one measuring job at a time has it.
             assert job["resource_group"] == "fabricheck-node-$FABRICHECK_RUNNER_TAG"
             folders.append(folder)
