@@ -43,6 +43,7 @@ REFERENCE_KINDS: Mapping[str, str] = {
     "published elsewhere": "published",
     "derived": "derived",
     "calibration": "calibrated",
+    "simulated": "simulated",
 }
 
 

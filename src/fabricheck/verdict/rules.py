@@ -125,8 +125,13 @@ _TABLE = (
     Rule(
         "placement",
         "INCOMPLETE",
-        "Ranks do not sit where they were put (`affinity`), or not every message was verified "
-        "(`mpi_data`): a matter of launcher and MPI first.",
+        "Ranks do not sit where they were put (`affinity`): a matter of the launcher first, and "
+        "what ranks measured is not of this placement.",
+    ),
+    Rule(
+        "unverified",
+        "INCOMPLETE",
+        "`mpi_data` did not verify every message: no data was found wrong, and not all is right.",
     ),
     Rule(
         "no-value",
@@ -136,7 +141,7 @@ _TABLE = (
     Rule(
         "no-document",
         "INCOMPLETE",
-        "A check has no result document, or one that is cut, damaged, or of another run.",
+        "A check has no result document, or one that is cut, damaged, or of another run or node.",
     ),
     Rule("not-judged", "INCOMPLETE", "No run report says whether the check passed.", None),
     Rule("failed", "INCOMPLETE", "A check failed in another way, as one that only builds does."),
@@ -155,11 +160,6 @@ _TABLE = (
     ),
     Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
     Rule("report", "INCOMPLETE", "The run report of the node's session can not be read."),
-    Rule(
-        "other-node",
-        "INCOMPLETE",
-        "A document says that it was measured on another node than the one it lies with.",
-    ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
 )  # fmt: skip
 
@@ -178,6 +178,11 @@ class Finding:
     sentence: str
     check: str | None = None
     metric: str | None = None
+
+    @property
+    def told(self) -> str:
+        """The sentence with its check before it."""
+        return f"{self.check}: {self.sentence}" if self.check else self.sentence
 
 
 def finding(
