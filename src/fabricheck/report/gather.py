@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.nodes_asked import AskedNodes
 from fabricheck.observed import Observed, observe
+from fabricheck.results import jobs
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -20,6 +23,7 @@ from fabricheck.results.folder import (
 )
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
+from fabricheck.verdict import sources
 
 #: Where pages are written in a results folder: a folder for each session.
 PAGES = "reports-html"
@@ -30,8 +34,10 @@ class Gathered:
     """What was asked for.
 
     name: of the folder that its page is written to. title: what it is, in a heading. session: None
-    for documents outside of one. home: the results folder. warnings: why this is not all, or not
-    what was asked for, in sentences. notes: what else there is to know; nothing is missing for it.
+    for documents outside of one, and for jobs of several. home: the results folder. warnings: why
+    this is not all, or not what was asked for, in sentences. notes: what else there is to know;
+    nothing is missing for it. judged: what the verdict on its nodes is of: the sessions, and the
+    nodes that were asked for; None for documents outside of any.
     """
 
     name: str
@@ -41,11 +47,20 @@ class Gathered:
     home: Path
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    judged: sources.Gathered | None = None
 
     @cached_property
     def parts(self) -> tuple[Observed, ...]:
-        """The partitions, in the order of the cases."""
-        return tuple(observe(self.session, self.entries))
+        """The partitions, of each node by itself, in the order of the cases."""
+        if self.session is not None or self.judged is None:
+            return tuple(observe(self.session, self.entries))
+        return tuple(_of_sessions(self.judged.sources))
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """The sessions by their UUID."""
+        found = [one.session for one in self.judged.sources] if self.judged else [self.session]
+        return {one.uuid: one for one in found if one is not None}
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -79,6 +94,8 @@ def gather(what: str) -> Gathered:
     :raises InvalidInputError: when the session's report can not be read and it left no documents.
     """
     path = Path(what)
+    if jobs.is_job(path):
+        return _job(path)
     if path.is_dir() and (path / "reports").is_dir():
         return _latest(ResultsFolder(path))
     if path.is_dir():
@@ -101,6 +118,9 @@ def gather(what: str) -> Gathered:
         for one in folder.killed():
             if one.name == what:
                 return _killed(folder, [one], f"session {one.name}")
+        job = jobs.named(folder.path, what)
+        if job is not None:
+            return _job(job.path)
         raise
 
 
@@ -140,7 +160,46 @@ def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
 
 def _session(folder: ResultsFolder, session: Session) -> Gathered:
     entries = tuple(folder.entries(session))
-    return Gathered(session.id, f"session {session.id}", session, entries, folder.path)
+    source = sources.source_of(folder.path, session.id, session, entries, folder.node)
+    asked = (sources.asked_in(path) for path in session.outputs)
+    judged = _judged(session.id, folder.path, source, next((one for one in asked if one), None))
+    title = f"session {session.id}"
+    return Gathered(session.id, title, session, entries, folder.path, judged=judged)
+
+
+def _judged(
+    name: str, home: Path, source: sources.Source, asked: AskedNodes | None
+) -> sources.Gathered:
+    nodes = dict(asked.nodes) if asked else {}
+    partition = asked.partition if asked else None
+    return sources.Gathered(name, home, (source,), nodes, partition=partition)
+
+
+def _job(path: Path) -> Gathered:
+    """Return the sessions of all nodes of a job."""
+    judged = sources.gather([str(path)])
+    entries = [
+        entry for source in judged.sources for entry in (*source.entries.values(), *source.loose)
+    ]
+    title = f"job {judged.name} over {len(judged.asked)} nodes"
+    warnings = tuple(problem.sentence for problem in judged.problems)
+    return Gathered(judged.name, title, None, tuple(entries), path, warnings, judged=judged)
+
+
+def _of_sessions(every: Sequence[sources.Source]) -> Iterator[Observed]:
+    """Yield what several sessions have; partitions of the same name are told apart by the node."""
+    found = [
+        one
+        for source in every
+        for one in observe(source.session, (*source.entries.values(), *source.loose))
+    ]
+    names = Counter((one.where, one.apart) for one in found)
+    for one in found:
+        if names[one.where, one.apart] > 1:
+            words = filter(None, (one.on or "no node known", one.apart))
+            yield dataclasses.replace(one, apart=", ".join(words))
+        else:
+            yield one
 
 
 def _unreported(folder: ResultsFolder, why: str | None = None) -> Gathered:
@@ -163,7 +222,12 @@ def _killed(
     entries = tuple(entry for one in found for entry in one.entries())
     name = found[0].name if len(found) == 1 else UNREPORTED
     warnings = (said,) if why is None else (why, said)
-    return Gathered(name, title, None, entries, folder.path, warnings)
+    judged = None
+    if len(found) == 1 and name != UNREPORTED:
+        source = sources.source_of(folder.path, name, None, entries, folder.node)
+        asked = sources.asked_in(folder.path / "output" / name)
+        judged = _judged(name, folder.path, source, asked)
+    return Gathered(name, title, None, entries, folder.path, warnings, judged=judged)
 
 
 def _slug(path: Path) -> str:

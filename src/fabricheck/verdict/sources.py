@@ -11,13 +11,14 @@ from pathlib import Path
 from fabricheck import nodes_asked
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import jobs
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Case, Session
 
-#: The folder of jobs over many nodes in a results folder, and that of verdicts.
-EVERY_NODE, VERDICTS = "every-node", "verdicts"
+#: The folder of verdicts in a results folder.
+VERDICTS = "verdicts"
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _several(what: Sequence[str]) -> Gathered:
 def _latest(folder: ResultsFolder) -> Gathered:
     """Return what began last: a session, one without a report, or a job over many nodes."""
     makers: list[tuple[float, Callable[[], Gathered]]] = []
-    for path in _jobs(folder.path):
+    for path in jobs.under(folder.path):
         began = nodes_asked.read(path / nodes_asked.NAME).started.timestamp()
         makers.append((began, functools.partial(_job, path)))
     for one in _without_report(folder):
@@ -123,10 +124,6 @@ def _latest(folder: ResultsFolder) -> Gathered:
         session = folder.latest()
         makers.append((session.start, functools.partial(_session, folder, session)))
     return max(makers, key=lambda made: made[0])[1]()
-
-
-def _jobs(results: Path) -> list[Path]:
-    return sorted(path.parent for path in results.glob(f"{EVERY_NODE}/*/{nodes_asked.NAME}"))
 
 
 def _without_report(folder: ResultsFolder) -> list[Killed]:
@@ -152,7 +149,7 @@ def _named(folder: ResultsFolder, name: str) -> Gathered:
     try:
         return _session(folder, folder.session(name))
     except NotFoundError:
-        for job in _jobs(folder.path):
+        for job in jobs.under(folder.path):
             if job.name == name:
                 return _job(job)
         for one in _without_report(folder):
@@ -162,26 +159,32 @@ def _named(folder: ResultsFolder, name: str) -> Gathered:
 
 
 def _session(folder: ResultsFolder, session: Session, node: str | None = None) -> Gathered:
-    source = _source(folder.path, session.id, session, folder.entries(session), node)
-    asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
+    source = source_of(folder.path, session.id, session, folder.entries(session), node)
+    asked = next((found for path in session.outputs if (found := asked_in(path)) is not None), None)
     return _of(session.id, folder.path, source, asked)
 
 
 def _killed(folder: ResultsFolder, one: Killed, node: str | None = None) -> Gathered:
-    source = _source(folder.path, one.name, None, one.entries(), node)
-    return _of(one.name, folder.path, source, _asked(folder.path / "output" / one.name))
+    source = source_of(folder.path, one.name, None, one.entries(), node)
+    return _of(one.name, folder.path, source, asked_in(folder.path / "output" / one.name))
 
 
-def _source(
-    results: Path, name: str, session: Session | None, entries: Sequence[Entry], node: str | None
+def source_of(
+    results: Path,
+    name: str,
+    session: Session | None,
+    entries: Sequence[Entry],
+    node: str | None = None,
 ) -> Source:
+    """Return a session, or what a killed one left, with the documents that were read of it."""
     cases = session.cases if session else tuple(one.case for one in entries if one.case is not None)
     by_case = {id(one.case): one for one in entries if one.case is not None}
     loose = tuple(one for one in entries if one.case is None)
     return Source(results, name, session, tuple(cases), by_case, loose, node)
 
 
-def _asked(folder: Path) -> AskedNodes | None:
+def asked_in(folder: Path) -> AskedNodes | None:
+    """Return which nodes were asked for, as a folder of outputs says; None where it does not."""
     path = folder / nodes_asked.NAME
     return nodes_asked.read(path) if path.is_file() else None
 
