@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Takes results folders of jobs together: verdict.sh NAME FOLDER...
+# Takes results folders of jobs together, or that of a job over many nodes: verdict.sh NAME FOLDER...
 # Writes pipeline/verdict/NAME with one session of all, its verdicts, its page (report) and its
 # values (metrics.txt). Ends as `fabricheck verdict` does, and with 13 where a folder is not there.
 source "$(dirname "$0")/environment.sh"
@@ -21,10 +21,15 @@ for folder in "$@"; do
 done
 [ ${#there[@]} -gt 0 ] || fail 13 "no job of $name left results"
 
-fabricheck results join --output "$target" "${there[@]}" || status=13
-export FABRICHECK_RESULTS=$PWD/$target
-fabricheck report --output "$target/report" || status=13
-fabricheck export --openmetrics "$target/metrics.txt" || status=13
+# One page needs one session. A job over many nodes has one a node.
+page=${there[0]}
+if [ ${#there[@]} -gt 1 ] || [ -f "$page/nodes.json" ]; then
+  fabricheck results join --output "$target" "${there[@]}" || status=13
+  page=$target
+fi
+mkdir -p "$target"
+fabricheck report "$page" --output "$target/report" || status=13
+fabricheck export "${there[@]}" --openmetrics "$target/metrics.txt" || status=13
 judged=0
 fabricheck verdict --set "$set" --output "$target" "${there[@]}" | tee "$target/verdict.txt" \
   || judged=$?

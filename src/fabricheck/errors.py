@@ -83,7 +83,3 @@ class InvalidDocument(InvalidInputError):
         self.reason = reason
         self.place = place
         super().__init__(f"{path}: {f'{place}: ' if place else ''}{reason}.")
-
-
-class OtherNodeError(InvalidInputError):
-    """A document was measured on another node than the one that it is filed under."""

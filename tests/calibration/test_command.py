@@ -2,10 +2,9 @@
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from calibrate_command import run, words
 
 import factories
-from fabricheck.cli import app
 from full_disk import files_of_at_most
 from repeated_sessions import PARTITION, measured, several
 
@@ -27,21 +26,6 @@ def folder(tmp_path):
 
 
 LIKE = ("--like", "a:b", "--for", "a:c")
-
-
-def run(folder, sessions, *options, code=0, system=PARTITION):
-    """Call the command; every error and remark is one sentence."""
-    named = ["--system", system] if system else []
-    arguments = ["calibrate", *sessions, *named, "--output", folder, *options]
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    assert all(line.startswith(("fabricheck: ", "wrote ")) for line in result.stderr.splitlines())
-    return result
-
-
-def words(text):
-    return " ".join(text.split())
 
 
 def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
@@ -111,7 +95,10 @@ def test_two_modes_and_an_impossible_value_are_named(folder):
     assert ("report only: stream_local copy_worst: two modes: 3 sessions about 90 and 3 sessions "
             "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
-    assert "copy_worst: impossible: a session has 0 GB/s." in run(folder, zero).stderr
+    refused = run(folder, zero, "--report-only", code=4).stderr
+    assert "1 value(s) can not be true" in refused
+    assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
+    assert ") on node1 has 0 GB/s, which is no measurement." in refused
 
 
 def test_an_infinite_value_of_a_report(folder):
@@ -122,7 +109,7 @@ def test_an_infinite_value_of_a_report(folder):
     assert old in text
     before, after = text.split(old)
     report.write_text(before + old + after.replace("100.0", "1e999", 1))
-    assert "copy_worst: impossible: a session has inf GB/s." in run(folder, sessions).stderr
+    assert "on node1 has inf GB/s, which is no measurement." in run(folder, sessions, code=4).stderr
 
 
 def test_other_devices_are_shown_side_by_side(folder):
@@ -132,7 +119,7 @@ def test_other_devices_are_shown_side_by_side(folder):
         for number in range(6)
     ]  # fmt: skip
     said = words(run(folder, sessions).stdout)
-    assert "Medians by set of devices:" in said
+    assert "Medians by node (devices):" in said
     assert "stream_local copy_worst GB/s 100 90" in said
 
 

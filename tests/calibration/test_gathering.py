@@ -5,7 +5,8 @@ import json
 import pytest
 
 import factories
-from fabricheck.calibration.gathering import gather, missing
+from fabricheck.calibration.gathering import gather
+from fabricheck.calibration.runs import missing
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from repeated_sessions import PARTITION, measured, several
 
@@ -133,7 +134,7 @@ def test_a_simulated_session_is_no_measurement(tmp_path):
     results = measured(tmp_path, 0, COPY, 0, document=factories.simulated_document())
     # The same times as the document that the simulated one replaced.
     change_report(results, time_start_unix=0, time_end_unix=4e9)
-    with pytest.raises(InvalidInputError, match="is simulated, and a calibration is of what was"):
+    with pytest.raises(InvalidInputError, match="is simulated, and local:host is no simulated"):
         gather([results], PARTITION)
 
 

@@ -182,7 +182,9 @@ def test_sessions_of_other_devices_are_side_by_side(folder):
         "A": (2, 100.0),
         "B": (4, 90.0),
     }
-    assert one.why.startswith("two modes: 4 sessions about 90 and 2 sessions about 100")
+    assert one.why == (
+        "two modes: 4 sessions about 90 (node B) and 2 sessions about 100 (node A) GB/s"
+    )
 
 
 @pytest.mark.parametrize(

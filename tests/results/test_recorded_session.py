@@ -263,8 +263,8 @@ def test_one_session_is_too_few_to_calibrate(said, tmp_path):
     asked = ("calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
     text = said(*asked, code=4)
     assert (
-        f"{PARTITION} has 1 session(s) on 1 occasion(s), and references need 5 on 2: measure "
-        "again, or record them with --report-only, which requires nothing."
+        f"{PARTITION} has 1 session(s) on 1 occasion(s), and references need 5 on 2 (1 of at least "
+        "5 sessions): measure again, or record them with --report-only, which requires nothing."
     ) in text
     for name in SKIPPED:
         assert f"not used: run-0: {name} @{PARTITION} was skipped." in text

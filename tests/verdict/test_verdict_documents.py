@@ -9,8 +9,8 @@ import pytest
 import verdict_sessions as made
 
 import factories
+from fabricheck import nodelists
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.nodelists import folded, unfolded
 from fabricheck.verdict import documents, names
 from full_disk import files_of_at_most
 
@@ -126,11 +126,12 @@ def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
 
 
 def test_host_lists():
-    assert folded(["node10", "node2", "node3", "(no node)"]) == "node[2-3,10],(no node)"
-    assert unfolded("node[1-3],login") == ["login", "node1", "node2", "node3"]
+    odd = ["node10", "node2", "node3", "(no node)"]
+    assert nodelists.folded(odd) == "node[2-3,10],(no node)"
+    assert nodelists.unfolded("node[1-3],login") == ["login", "node1", "node2", "node3"]
     for text in ("node[1-", "", "node[3-1]"):
         with pytest.raises(UsageError):
-            unfolded(text)
+            nodelists.unfolded(text)
 
 
 def two_nodes(tmp_path):

@@ -152,9 +152,8 @@ def test_the_recorded_session_has_its_node_devices_and_versions(tmp_path):
     results = shutil.copytree(H200 / "session-x2", tmp_path / "results")
     (found,) = judging.judge(sources.gather([str(results)]))
     assert (found.node, found.set, found.kind, found.scheduled) == ("vm", "full", "measured", False)
-    # The site has had two more checks since.
-    assert found.word == "INCOMPLETE"
-    assert found.checks.missing == ["managed_scan_migration", "p2p_scan"]
+    # The site has had more checks since.
+    assert found.word == "INCOMPLETE" and "p2p_scan" in found.checks.missing
     assert (found.checks.passed, found.checks.failed, len(found.checks.skipped)) == (21, 0, 6)
     assert all("report does not say" not in one.why for one in found.checks.skipped)
     assert [one.pci_address for one in found.devices] == ["0000:00:06.0", "0000:00:07.0"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fabricheck.calibration.files import ReferenceFile, read_folder
-from fabricheck.calibration.record import FOLDER, Record, file_of, read_of, text
-from fabricheck.calibration.rule import COUNT_ENTRY, Entry, entry_of, report_only
+from fabricheck.calibration.record import FOLDER, MetricRecord, Record, file_of, read_of, text
+from fabricheck.calibration.rule import CEILINGS, COUNT_ENTRY, Entry, entry_of, report_only
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.rfm.references import SMALLER_IS_BETTER
 from fabricheck.whole_files import write_all
 
 #: The effects of a change that let pass what fails at present.
@@ -101,7 +102,8 @@ def said(entry: Entry | None) -> str:
 class Proposal:
     """The changes of one partition in the reference files, and what to know of them.
 
-    origin: what x-provenance is to say. record: the record to be written, None where it is there.
+    origin: what x-provenance is to say. slow: a sentence for each new value that is far from what
+    was published of the same node model. record: the record to be written, None where it is there.
     named: the set of references that the partition names; it is read and never changed.
     """
 
@@ -113,6 +115,7 @@ class Proposal:
     origin: Mapping[str, str]
     record: Record | None = None
     named: str | None = None
+    slow: list[str] = field(default_factory=list)
 
     def of_file(self, file: ReferenceFile) -> list[Change]:
         """Return the changes that belong in a file."""
@@ -135,6 +138,9 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
     if file_of(folder, partition).exists():
         read_of(folder, partition)
     origin = {"kind": "calibration", "record": f"{FOLDER}/{file_of(folder, partition).name}"}
+    if record.clock == "simulated":
+        origin["clock"] = record.clock
+    slow: list[str] = []
     changes: list[Change] = []
     notes: list[str] = []
     for check, metrics in record.checks.items():
@@ -147,11 +153,12 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
         for metric, one in metrics.items():
             entry = entry_of(one.entry)
             assert entry is not None
+            slow += _far_from_published(check, metric, one)
             if metric in stays and not one.required and one.unit != "count":
                 notes.append(f"{check} {metric}: {said(stays[metric])} stays ({one.why}).")
                 continue
             wanted[metric] = (entry, one.why)
-        for metric in present.keys() - metrics.keys() - stays.keys():
+        for metric in sorted(present.keys() - metrics.keys() - stays.keys()):
             unit = _unit(present[metric])
             if unit is not None and unit != "count":
                 wanted[metric] = (report_only(unit), "no session has it")
@@ -164,7 +171,8 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
                     f"{file.path.name}: {other} rests on this record: run fabricheck calibrate "
                     f"--like {partition} --for {other} afterwards."
                 )
-    return Proposal(folder, partition, files, changes, sorted(notes), origin, record, named)
+    notes = sorted(notes)
+    return Proposal(folder, partition, files, changes, notes, origin, record, named, slow)
 
 
 def _of_the_set(
@@ -209,6 +217,20 @@ def _unit(raw: Any) -> str | None:
     return None if entry is None else entry[3]
 
 
+def _far_from_published(check: str, metric: str, one: MetricRecord) -> Iterator[str]:
+    """Say that a value is farther from a published one than any tolerance may be."""
+    if not one.required or one.published is None:
+        return
+    value, published = float(one.entry[0] or 0), one.published
+    part = value / published.value - 1
+    if (part if one.unit in SMALLER_IS_BETTER else -part) > CEILINGS[one.unit]:
+        of_peak = "" if one.peak is None else f", and {value / one.peak:.0%} of the peak"
+        yield (
+            f"{check} {metric}: {value:g} {one.unit} is {part:+.0%} from the {published.kind} "
+            f"{published.value:g} {one.unit} of the same node model ({published.key}){of_peak}."
+        )
+
+
 def _refuse_lost(record: Record, files: Mapping[str, ReferenceFile], name: str) -> None:
     """Refuse to replace a record on which checks rest that the new one does not have."""
     lost = [
@@ -225,21 +247,25 @@ def _refuse_lost(record: Record, files: Mapping[str, ReferenceFile], name: str) 
         )
 
 
-def write(proposal: Proposal, accept_looser: bool) -> list[Path]:
+def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> list[Path]:
     """Write the record and the reference files, all or none.
 
     :raises NotFoundError: when one can not be written.
-    :raises UsageError: when something is loosened and that is not accepted.
+    :raises UsageError: when something is loosened, or far from what was published, and that is not
+        accepted.
     """
-    looser = [one for one in proposal.changes if one.effect in LOOSER]
-    if looser and not accept_looser:
-        more = len(looser) - MOST_SENTENCES
-        sentences = [one.sentence for one in looser[:MOST_SENTENCES]]
-        raise UsageError(
-            f"{len(looser)} reference(s) of {proposal.partition} would be looser, and nothing was "
-            f"written: --accept-looser accepts it. {' '.join(sentences)}"
-            + (f" And {more} more." if more > 0 else "")
-        )
+    looser = [one.sentence for one in proposal.changes if one.effect in LOOSER]
+    for sentences, what, option, accepted in (
+        (looser, "would be looser", "--accept-looser", accept_looser),
+        (proposal.slow, "would be far from published values", "--accept-slow", accept_slow),
+    ):
+        if sentences and not accepted:
+            more = len(sentences) - MOST_SENTENCES
+            raise UsageError(
+                f"{len(sentences)} reference(s) of {proposal.partition} {what}, and nothing was "
+                f"written: {option} accepts it. {' '.join(sentences[:MOST_SENTENCES])}"
+                + (f" And {more} more." if more > 0 else "")
+            )
     texts: dict[Path, str] = {}
     if proposal.record is not None:
         texts[file_of(proposal.folder, proposal.partition)] = text(proposal.record)

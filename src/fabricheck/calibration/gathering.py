@@ -1,18 +1,28 @@
-"""What several sessions measured in one partition: values by check and metric, and occasions.
-
-An occasion is a stretch of sessions on the same devices without a longer pause. Documents do not
-tell when the machine was started, so a restart is seen as its pause, or as other devices.
-"""
+"""Reading what several sessions measured in one partition, by session and node."""
 
 from __future__ import annotations
 
+import dataclasses
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from fabricheck.calibration.rule import FLOORS
+from fabricheck import nodes_asked, partitions
+from fabricheck.calibration import physics
+from fabricheck.calibration.groups import FLOORS
+from fabricheck.calibration.runs import (
+    Run,
+    Unused,
+    Value,
+    leave_out,
+    name,
+    number,
+    refuse_impossible,
+)
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.node import NodeModel
+from fabricheck.observed.partition import node_of
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
@@ -26,69 +36,49 @@ DATA_VERSION = "4.2"
 UNITS = frozenset({*FLOORS, "count"})
 
 
-@dataclass(frozen=True)
-class Value:
-    """What one session says of a metric.
-
-    half_width: half of the 95 % interval over the median, of the series whose median the value is;
-        None where it is of no single series.
-    """
-
-    value: float
-    unit: str
-    half_width: float | None
+#: The feature of partitions whose node is simulated.
+SIMULATED = "simulated"
 
 
-@dataclass(frozen=True)
-class Unused:
-    """A case that gives no values; `sentence` may name files and nodes, `reason` does not."""
+def gather(
+    paths: Sequence[Path],
+    partition: str,
+    pause: float = PAUSE_MINUTES,
+    without: AbstractSet[str] = frozenset(),
+) -> list[Run]:
+    """Return what sessions measured in a partition, by session and node, in the order of time.
 
-    check: str
-    reason: str
-    sentence: str
-
-
-@dataclass
-class Run:
-    """One session's part in one partition.
-
-    number: from 1, in the order of time. devices: the unique ids. values: by check and metric.
-    """
-
-    session: Session
-    number: int = 0
-    occasion: int = 0
-    devices: frozenset[str] = frozenset()
-    values: dict[str, dict[str, Value]] = field(default_factory=dict)
-    unused: list[Unused] = field(default_factory=list)
-    documents: list[ResultDocument] = field(default_factory=list)
-
-
-def gather(paths: Sequence[Path], partition: str, pause: float = PAUSE_MINUTES) -> list[Run]:
-    """Return the sessions that ran something in a partition, in the order of time.
-
-    :param paths: results folders, all of whose sessions count, or run reports in one.
+    :param paths: results folders, all of whose sessions count, those of jobs over many nodes too;
+        folders of such jobs (``every-node/NAME``); or run reports in a results folder.
     :param partition: ``system:partition``.
     :param pause: in minutes; see `PAUSE_MINUTES`.
+    :param without: nodes of which nothing is used, by the scheduler's name.
     :raises NotFoundError: when there is no such folder, report, or session in the partition.
     :raises InvalidInputError: when a report is not readable or of another form, a unit is unknown
-        or differs between sessions, or the values are simulated.
-    :raises UsageError: when a check ran in several environments.
+        or differs between sessions, a value is outside physics, or values are simulated and the
+        partition is not, or the reverse.
+    :raises UsageError: when a check ran in several environments, or a node in `without` is in none.
     """
-    runs: dict[str, Run] = {}
-    for folder, session in _sessions(paths):
+    simulated = SIMULATED in partitions.known(partition).get("features", [])
+    runs: dict[tuple[str, str], Run] = {}
+    for results, session, node in _sessions(paths):
         if any(case.where == partition for case in session.cases):
-            runs.setdefault(session.uuid, _run(folder, session, partition))
+            for run in _runs(results, session, partition, node, simulated):
+                runs.setdefault((session.uuid, run.named), run)
     if not runs:
         raise NotFoundError(f"There is no session of {partition} in {', '.join(map(str, paths))}.")
-    ordered = sorted(runs.values(), key=lambda run: run.session.start)
+    ordered = sorted(runs.values(), key=lambda run: (run.session.start, run.named))
+    leave_out(ordered, without)
     _check_units(ordered)
-    _number(ordered, pause)
+    name(ordered)
+    number(ordered, pause)
+    refuse_impossible(ordered)
     return ordered
 
 
-def _sessions(paths: Sequence[Path]) -> Iterator[tuple[ResultsFolder, Session]]:
-    for path in paths:
+def _sessions(paths: Sequence[Path]) -> Iterator[tuple[ResultsFolder, Session, str | None]]:
+    """Yield sessions, and the node in whose own folder one lies."""
+    for path, node in _folders(paths):
         if path.is_file():
             folder = ResultsFolder(path.resolve().parent.parent)
             found = [one for one in folder.sessions if one.report.samefile(path)]
@@ -109,14 +99,36 @@ def _sessions(paths: Sequence[Path]) -> Iterator[tuple[ResultsFolder, Session]]:
                     f"{session.report}: is of version {session.data_version} of ReFrame's run "
                     f"reports, and recorded values are read from version {DATA_VERSION}."
                 )
-            yield folder, session
+            yield folder, session, node
 
 
-def _run(folder: ResultsFolder, session: Session, partition: str) -> Run:
-    run = Run(session)
+def _folders(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
+    """Yield results folders and reports; of a job over many nodes the folder of each node."""
+    for path in paths:
+        jobs = [path / nodes_asked.NAME, *sorted(path.glob(f"every-node/*/{nodes_asked.NAME}"))]
+        if not jobs[0].is_file():
+            yield path, None
+        for job in jobs:
+            if job.is_file():
+                for name, asked in nodes_asked.read(job).nodes.items():
+                    own = job.parent / (asked.results or name)
+                    if own.is_dir():
+                        yield own, name
+
+
+def _runs(
+    folder: ResultsFolder, session: Session, partition: str, place: str | None, simulated: bool
+) -> list[Run]:
+    """Return a session's part in a partition by node.
+
+    :param place: the node in whose own folder the session lies.
+    :param simulated: whether the partition is.
+    """
+    runs: dict[tuple[str | None, str | None], Run] = {}
     entries = {id(entry.case): entry for entry in folder.entries(session)}
     environments: dict[str, str] = {}
-    several: dict[str, dict[str, list[Value]]] = {}
+    several: dict[int, dict[str, dict[str, list[Value]]]] = {}
+    nowhere: list[Unused] = []
     for case in session.cases:
         if case.where != partition or not (case.experiments or case.values):
             continue
@@ -128,31 +140,59 @@ def _run(folder: ResultsFolder, session: Session, partition: str) -> Run:
                 f"{partition}, and a reference is of one: calibrate sessions of one environment."
             )
         entry = entries.get(id(case))
-        unused = _why_not(case, entry)
+        document = entry.document if entry is not None else None
+        node, overlay = _place(case, document, place)
+        run = None
+        if node is not None:
+            run = runs.setdefault((node, overlay), Run(session, node, overlay))
+        unused = _why_not(case, entry, partition, simulated)
         if unused is not None:
-            run.unused.append(Unused(check, unused[0], f"{session.id}: {unused[1]}"))
+            said = Unused(check, unused[0], f"{session.id}: {unused[1]}")
+            (nowhere if run is None else run.unused).append(said)
             continue
-        assert entry is not None and entry.document is not None
-        run.documents.append(entry.document)
-        for metric, value in _values(case, entry.document):
-            several.setdefault(check, {}).setdefault(metric, []).append(value)
-    run.devices = frozenset(
-        device["unique_id"]
-        for document in run.documents
-        for device in document["devices"]
-        if device["unique_id"] is not None
-    )
-    # A check that ReFrame repeated in a session has several values there, and a session one.
-    run.values = {
-        check: {metric: _middle(values) for metric, values in metrics.items()}
-        for check, metrics in several.items()
-    }
-    return run
+        assert run is not None and document is not None
+        run.documents.append(document)
+        model = node_of(partition, [document])
+        for metric, value in _values(case, document, model):
+            of_run = several.setdefault(id(run), {})
+            of_run.setdefault(check, {}).setdefault(metric, []).append(value)
+    if not runs:
+        name = place or session.hostname
+        runs[name, None] = Run(session, name)
+    next(iter(runs.values())).unused[:0] = nowhere
+    for run in runs.values():
+        run.devices = frozenset(
+            device["unique_id"]
+            for document in run.documents
+            for device in document["devices"]
+            if device["unique_id"] is not None
+        )
+        # A check that ReFrame repeated in a session has several values there, and a session one.
+        run.values = {
+            check: {metric: _middle(values) for metric, values in metrics.items()}
+            for check, metrics in several.get(id(run), {}).items()
+        }
+    return list(runs.values())
 
 
-def _why_not(case: Case, entry: Entry | None) -> tuple[str, str] | None:
+def _place(
+    case: Case, document: ResultDocument | None, folder: str | None
+) -> tuple[str | None, str | None]:
+    """Return the node of a case, by the scheduler's name if there is one, and its overlay."""
+    if document is None:
+        return case.node or folder, None
+    host = document["host"]
+    node = case.node or host.get("scheduler_node") or folder or host["hostname"]
+    simulated = document.get("node")
+    overlay = simulated["overlay"] if simulated else None
+    return node, overlay["name"] if overlay else None
+
+
+def _why_not(
+    case: Case, entry: Entry | None, partition: str, simulated: bool
+) -> tuple[str, str] | None:
     """Return why a case gives no values, without and with names, or None where it does."""
-    said = f"{case.name} @{case.where}"
+    said = f"{case.name} @{case.place}"
     if case.skipped:
         return "skipped", f"{said} was skipped."
     if not case.passed:
@@ -165,9 +205,11 @@ def _why_not(case: Case, entry: Entry | None) -> tuple[str, str] | None:
         problem = entry.problem if entry is not None else None
         return "no valid result document", str(problem or f"{said} left no result document.")
     document = entry.document
-    if document["clock"] != "measured":
+    if (document["clock"] == "simulated") != simulated:
+        word = "a" if simulated else "no"
         raise InvalidInputError(
-            f"{entry.path}: is simulated, and a calibration is of what was measured."
+            f"{entry.path}: is {document['clock']}, and {partition} is {word} simulated "
+            "partition: what was measured and what was simulated are calibrated apart."
         )
     if document["faults_injected"]:
         return "faults were injected", f"{said}: faults were injected into {entry.path}."
@@ -176,7 +218,9 @@ def _why_not(case: Case, entry: Entry | None) -> tuple[str, str] | None:
     return None
 
 
-def _values(case: Case, document: ResultDocument) -> Iterator[tuple[str, Value]]:
+def _values(
+    case: Case, document: ResultDocument, model: NodeModel | None
+) -> Iterator[tuple[str, Value]]:
     widths: dict[tuple[str, float], list[float]] = {}
     for series in document["series"]:
         if series["relative_half_width"] is not None:
@@ -184,15 +228,21 @@ def _values(case: Case, document: ResultDocument) -> Iterator[tuple[str, Value]]
             widths.setdefault(key, []).append(series["relative_half_width"])
     for metric, (value, unit) in case.values.items():
         decisive = widths.get((unit, value))
-        yield metric, Value(value, unit, statistics.median(decisive) if decisive else None)
+        width = statistics.median(decisive) if decisive else None
+        about = physics.subject(document, model, metric, value, unit)
+        yield metric, Value(value, unit, width, about.link_class, about.engine, about.bound)
 
 
 def _middle(values: Sequence[Value]) -> Value:
     widths = [one.half_width for one in values if one.half_width is not None]
-    return Value(
-        statistics.median(one.value for one in values),
-        values[0].unit,
-        statistics.median(widths) if widths else None,
+    # One that can not be true stays: no median of repetitions hides it.
+    false = next(
+        (one for one in values if physics.impossible(one.value, one.unit, one.bound)), None
+    )
+    return dataclasses.replace(
+        false or values[0],
+        value=false.value if false else statistics.median(one.value for one in values),
+        half_width=statistics.median(widths) if widths else None,
     )
 
 
@@ -209,34 +259,3 @@ def _check_units(runs: Sequence[Run]) -> None:
                         + (f"in {unit} in an earlier session." if value.unit != unit else
                            f"only {', '.join(sorted(UNITS))} can be calibrated.")
                     )  # fmt: skip
-
-
-def _number(runs: Sequence[Run], pause: float) -> None:
-    """Number sessions and occasions: another occasion after a pause, or on other devices."""
-    before: Run | None = None
-    for number, run in enumerate(runs, start=1):
-        run.number = number
-        run.occasion = 1 if before is None else before.occasion
-        if before is not None and (
-            run.session.start - before.session.end > 60 * pause
-            or not same_devices(before.devices, run.devices)
-        ):
-            run.occasion += 1
-        before = run
-
-
-def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two sessions had the same devices; one may have used some of them only."""
-    return one <= other or other <= one
-
-
-def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
-    """Return by check and metric the numbers of the sessions that lack it, where some do."""
-    every = {
-        (check, metric) for run in runs for check in run.values for metric in run.values[check]
-    }
-    lacking = {
-        (check, metric): [run.number for run in runs if metric not in run.values.get(check, {})]
-        for check, metric in sorted(every)
-    }
-    return {key: numbers for key, numbers in lacking.items() if numbers}

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Iterable
 from pathlib import Path
 
+from fabricheck.calibration.groups import NORMAL
 from fabricheck.calibration.record import MetricRecord, Record
-from fabricheck.calibration.rule import NORMAL
 from fabricheck.errors import InvalidInputError
 from fabricheck.results.text import read_text
 from fabricheck.whole_files import write_whole

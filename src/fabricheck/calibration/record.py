@@ -1,13 +1,13 @@
 """The calibration record of a partition: what its sessions measured, and what follows from it.
 
 It holds every value of every session, so that each entry of a reference file can be followed to it.
-Host names are not in it.
+Host names are not in it: nodes have letters, and the unique ids of their devices.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -18,9 +18,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from fabricheck.calibration import rule
-from fabricheck.calibration.gathering import Run, Value, same_devices
+from fabricheck.calibration.runs import Run, Value
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import statistics
+from fabricheck.results.model import Clock
 from fabricheck.rfm.references import faults
 
 #: Where the records are, in the folder of the reference files.
@@ -31,6 +32,11 @@ _INLINE = frozenset(
     {"sessions", "occasions", "programs", "versions", "unused", "by_devices", "tolerance"}
 )
 
+#: Members of a metric that are written where they say something.
+_OPTIONAL = frozenset(
+    {"by_devices", "tolerance", "link_class", "engine", "peak", "published", "aside", "overlays"}
+)
+
 _K = TypeVar("_K", int, str)
 
 
@@ -39,7 +45,7 @@ class _Model(BaseModel):
 
 
 class SessionRecord(_Model):
-    """One session: its number in the record, the occasion, and the name of its set of devices."""
+    """One session's part on one node: its number in the record, the occasion, the node's letter."""
 
     number: int
     uuid: str
@@ -49,7 +55,7 @@ class SessionRecord(_Model):
 
 
 class Group(_Model):
-    """The values of one occasion, or of one set of devices; mad is not scaled."""
+    """The values of one occasion, or of one node; mad is not scaled."""
 
     n: int
     median: float
@@ -64,16 +70,31 @@ class ToleranceRecord(_Model):
     worst: float
 
 
+class PublishedRecord(_Model):
+    """What the reference files have of the same node model: the value, and under which key."""
+
+    value: float
+    key: str
+    kind: Literal["published", "derived"]
+
+
 class MetricRecord(_Model):
     """One metric.
 
-    values: by the number of the session. between_occasions: the largest difference of two
+    link_class, engine: of the transfers that it is of. peak: what the node model allows, in the
+    unit. published: what documents say of the same node model. values: by the number of the
+    session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
+    entry. between_occasions: the largest difference of two
     occasions' medians over the median of all. within_run: the median over the sessions of half of
     the 95 % interval over the median. tolerance: its candidates, None where there can be none.
     entry: the reference, and why it is so: ``rule``, or why nothing is required.
     """
 
     unit: str
+    link_class: str | None = None
+    engine: str | None = None
+    peak: float | None = None
+    published: PublishedRecord | None = None
     entry: list[int | float | str | None]
     why: str
     n: int
@@ -87,6 +108,7 @@ class MetricRecord(_Model):
     values: dict[int, float]
     tolerance: ToleranceRecord | None = None
     by_devices: dict[str, Group] | None = None
+    aside: list[str] = Field(default_factory=list)
 
     @field_validator("entry")
     @classmethod
@@ -111,15 +133,22 @@ class UnusedRecord(_Model):
 
 
 class Record(_Model):
-    """The record of one partition; device_sets has the unique ids of each set of devices."""
+    """The record of one partition.
+
+    clock: whether the values were measured or simulated. device_sets: by the letter of a node the
+    unique ids of its devices, none where the runtime tells none. overlays: what changed a simulated
+    node.
+    """
 
     kind: Literal["calibration"] = "calibration"
     format: Literal[1] = 1
     partition: str
+    clock: Clock = "measured"
     rule: str
     same_devices: bool
     device_names: list[str]
     device_sets: dict[str, list[str]]
+    overlays: dict[str, str] = Field(default_factory=dict)
     programs: list[dict[str, str]]
     versions: list[dict[str, str]]
     sessions: list[SessionRecord]
@@ -132,12 +161,19 @@ def file_of(references: Path, partition: str) -> Path:
     return references / FOLDER / f"{partition.replace(':', '-')}.yaml"
 
 
-def build(runs: Sequence[Run], partition: str) -> Record:
-    """Make the record of the sessions of a partition, in the order of time."""
-    sets = _device_sets(runs)
-    of_session = {
-        run.number: next(name for name, ids in sets.items() if run.devices <= ids) for run in runs
-    }
+#: Returns what documents say of a check's metric in a unit, or None.
+Expected = Callable[[str, str, str], PublishedRecord | None]
+
+
+def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: None) -> Record:
+    """Make the record of the sessions of a partition, in the order of time.
+
+    :param expected: what was published of the partition's node model.
+    """
+    sets: dict[str, frozenset[str]] = {}
+    for run in runs:
+        sets[run.group] = sets.get(run.group, frozenset()) | run.devices
+    nodes = {run.number: run.group for run in runs}
     documents = [document for run in runs for document in run.documents]
     values: dict[str, dict[str, dict[int, Value]]] = {}
     for run in runs:
@@ -147,10 +183,12 @@ def build(runs: Sequence[Run], partition: str) -> Record:
     occasions = {run.number: run.occasion for run in runs}
     return Record(
         partition=partition,
+        clock=next((run.clock for run in runs if run.documents), "measured"),
         rule=rule.TEXT,
         same_devices=len(sets) == 1,
         device_names=sorted({one["name"] for document in documents for one in document["devices"]}),
         device_sets={name: sorted(ids) for name, ids in sets.items()},
+        overlays={run.group: run.overlay for run in runs if run.overlay is not None},
         programs=_distinct([dict(document["program"]) for document in documents]),
         versions=_distinct([dict(document["versions"]) for document in documents]),
         sessions=[
@@ -159,7 +197,7 @@ def build(runs: Sequence[Run], partition: str) -> Record:
                 uuid=run.session.uuid,
                 date=datetime.fromtimestamp(run.session.start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
                 occasion=run.occasion,
-                devices=of_session[run.number],
+                devices=run.group,
             )
             for run in runs
         ],
@@ -170,7 +208,9 @@ def build(runs: Sequence[Run], partition: str) -> Record:
         ],
         checks={
             check: {
-                metric: _metric(found, occasions, of_session if len(sets) > 1 else None)
+                metric: _metric(
+                    found, occasions, nodes, expected(check, metric, _first(found).unit)
+                )
                 for metric, found in metrics.items()
             }
             for check, metrics in sorted(values.items())
@@ -178,21 +218,8 @@ def build(runs: Sequence[Run], partition: str) -> Record:
     )
 
 
-def _device_sets(runs: Sequence[Run]) -> dict[str, frozenset[str]]:
-    """Name the sets of devices A, B ...; a session that used a part of a set is of that set."""
-    sets: list[frozenset[str]] = []
-    for run in runs:
-        for index, known in enumerate(sets):
-            if same_devices(known, run.devices):
-                sets[index] = known | run.devices
-                break
-        else:
-            sets.append(run.devices)
-    return {_letters(index): ids for index, ids in enumerate(sets)}
-
-
-def _letters(index: int) -> str:
-    return chr(ord("A") + index) if index < 26 else f"A{index}"
+def _first(found: Mapping[int, Value]) -> Value:
+    return next(iter(found.values()))
 
 
 def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
@@ -201,19 +228,30 @@ def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _metric(
-    found: Mapping[int, Value], occasions: Mapping[int, int], sets: Mapping[int, str] | None
+    found: Mapping[int, Value],
+    occasions: Mapping[int, int],
+    nodes: Mapping[int, str],
+    published: PublishedRecord | None,
 ) -> MetricRecord:
     values = {number: one.value for number, one in found.items()}
-    unit = next(iter(found.values())).unit
-    verdict = rule.judge(list(values.values()), [occasions[number] for number in values], unit)
+    unit = _first(found).unit
+    when = [occasions[number] for number in values]
+    verdict = rule.judge(list(values.values()), when, unit, [nodes[number] for number in values])
     by_occasion = _groups(values, occasions)
     medians = [group.median for group in by_occasion.values()]
     middle = statistics.median(list(values.values()))
     widths = [one.half_width for one in found.values() if one.half_width is not None]
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
     tolerance = verdict.tolerance
+    bounds = [one.bound.value for one in found.values() if one.bound is not None]
+    several = len(set(nodes.values())) > 1
     return MetricRecord(
         unit=unit,
+        link_class=_only({one.link_class for one in found.values()}),
+        engine=_only({one.engine for one in found.values()}),
+        # A time is bounded by zero, a count by nothing.
+        peak=max(bounds) if bounds and unit not in ("us", "count") else None,
+        published=published,
         entry=list(verdict.entry),
         why=verdict.reason,
         n=len(values),
@@ -225,9 +263,15 @@ def _metric(
         between_occasions=between,
         within_run=statistics.median(widths) if widths else None,
         tolerance=None if tolerance is None else ToleranceRecord(**vars(tolerance)),
-        by_devices=None if sets is None else _groups(values, sets),
+        by_devices=_groups(values, nodes) if several else None,
+        aside=list(verdict.aside),
         values=values,
     )
+
+
+def _only(words: set[str | None]) -> str | None:
+    """Return what sessions say of a metric, all of it where they differ."""
+    return ", ".join(sorted(word for word in words if word is not None)) or None
 
 
 def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group]:
@@ -296,7 +340,7 @@ def _plain(value: Any, inline: bool = False) -> Any:
         flat = inline or not any(isinstance(one, (dict, list)) for one in value.values())
         made = CommentedMap()
         for key, one in value.items():
-            if one is not None or key not in ("by_devices", "tolerance"):
+            if key not in _OPTIONAL or one:
                 made[key] = _plain(one, inline or (key in _INLINE and isinstance(one, dict)))
         if flat:
             made.fa.set_flow_style()

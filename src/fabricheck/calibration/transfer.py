@@ -55,12 +55,16 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
     :param like: the partition that was measured.
     :param partition: the one that was not; its metrics are those that the files list for it.
     :raises NotFoundError: when there is no record, or the files list nothing for the partition.
-    :raises InvalidInputError: when the partition has values of its own, or the record is none, or
-        another partition's.
+    :raises InvalidInputError: when the partition has values of its own, or the record is none,
+        simulated, or another partition's.
     """
     if like == partition:
         raise UsageError(f"{like} can not be taken for itself.")
     record = read_of(folder, like)
+    if record.clock == "simulated":
+        raise InvalidInputError(
+            f"{file_of(folder, like)}: is simulated, and no ground for another partition."
+        )
     files = read_folder(folder)
     changes, notes = [], []
     for check, file in files.items():

@@ -11,10 +11,14 @@ from typing import Annotated
 import typer
 
 from fabricheck import partitions
-from fabricheck.calibration import changes, noise, record, rule, transfer
-from fabricheck.calibration.gathering import PAUSE_MINUTES, Run, gather, missing
+from fabricheck.calibration import changes, expected, noise, record, rule, transfer
+from fabricheck.calibration.gathering import PAUSE_MINUTES, gather
+from fabricheck.calibration.runs import Run, missing
 from fabricheck.cli.output import console, table
 from fabricheck.errors import InvalidInputError, UsageError
+
+#: More nodes than these are not shown side by side.
+MOST_BESIDE = 8
 
 
 def calibrate(
@@ -32,6 +36,12 @@ def calibrate(
     accept_looser: Annotated[
         bool, typer.Option("--accept-looser", help="Let references become looser.")
     ] = False,
+    accept_slow: Annotated[
+        bool, typer.Option("--accept-slow", help="Let them be far from published values.")
+    ] = False,
+    without: Annotated[
+        str, typer.Option("--without", help="Leave these nodes out, as node[3,7-9].")
+    ] = "",
     report_only: Annotated[
         bool,
         typer.Option("--report-only", help="Go on with too few sessions; nothing is required."),
@@ -62,6 +72,8 @@ def calibrate(
         "sessions": sessions,
         "--report-only": report_only,
         "--pause": pause is not None,
+        "--accept-slow": accept_slow,
+        "--without": without,
     }
     if like or other:
         if not (like and other):
@@ -77,21 +89,35 @@ def calibrate(
         raise UsageError("--page goes with --noise.")
     if show_noise:
         of_writing = {"--write": write, "--accept-looser": accept_looser}
-        _refuse("--noise", of_writing | {"--report-only": report_only})
+        of_writing |= {"--accept-slow": accept_slow, "--report-only": report_only}
+        _refuse("--noise", of_writing)
     if show_noise and not sessions:
         _refuse("--noise without sessions", of_sessions)
         _noise(record.read_of(output, system), page)
         return
     if not sessions:
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
-    runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause)
+    runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause, _nodes(without))
     _say_what_is_lost(runs, system)
-    found = record.build(runs, system)
     if show_noise:
-        _noise(found, page)
+        _noise(record.build(runs, system), page)
         return
     _refuse_few(runs, system, report_only)
-    _end(changes.propose(found, output, _set_of(system)), write, accept_looser)
+    found = record.build(runs, system, expected.of(output, system))
+    _show_sessions(found, runs)
+    proposal = changes.propose(found, output, _set_of(system))
+    _end(proposal, write, accept_looser, accept_slow)
+
+
+def _nodes(names: str) -> frozenset[str]:
+    """Return the nodes of a list as schedulers write it."""
+    # A part of the distribution that not every command needs.
+    from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+    try:
+        return frozenset(NodeSet(names))
+    except NodeSetException as error:
+        raise UsageError(f"--without {names} is no list of nodes ({error}).") from None
 
 
 def _set_of(partition: str) -> str | None:
@@ -118,12 +144,15 @@ def _check_partition(option: str, name: str) -> None:
 
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
-    occasions = len({run.occasion for run in runs})
-    if not allowed and (len(runs) < rule.LEAST_SESSIONS or occasions < rule.LEAST_OCCASIONS):
+    used = [run for run in runs if run.values]
+    nodes, when = [run.group for run in used], [run.occasion for run in used]
+    said = rule.few(nodes, when)
+    if said is not None and not allowed:
+        several = f" of {len(set(nodes))} nodes" if len(set(nodes)) > 1 else ""
         raise InvalidInputError(
-            f"{partition} has {len(runs)} session(s) on {occasions} occasion(s), and references "
-            f"need {rule.LEAST_SESSIONS} on {rule.LEAST_OCCASIONS}: measure again, or record them "
-            "with --report-only, which requires nothing."
+            f"{partition} has {len(used)} session(s) on {len(set(when))} occasion(s){several}, and "
+            f"references need {rule.LEAST_SESSIONS} on {rule.LEAST_OCCASIONS} ({said}): measure "
+            "again, or record them with --report-only, which requires nothing."
         )
 
 
@@ -143,42 +172,86 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         _say(f"{check} {metric} is missing in session(s) {', '.join(map(str, numbers))}.")
 
 
-def _end(proposal: changes.Proposal, write: bool, accept_looser: bool) -> None:
+def _end(
+    proposal: changes.Proposal, write: bool, accept_looser: bool, accept_slow: bool = False
+) -> None:
     _show(proposal)
     for note in proposal.notes:
         _say(note)
+    if proposal.record is not None:
+        _say_slow_nodes(proposal.record)
     for one in proposal.changes:
         if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
             _say(f"report only: {one.check} {one.metric}: {one.why}.")
     if write:
-        for path in changes.write(proposal, accept_looser):
+        for path in changes.write(proposal, accept_looser, accept_slow):
             typer.echo(f"wrote {path}", err=True)
     else:
+        for sentence in proposal.slow:
+            _say(f"far from what was published: {sentence}")
         _say("nothing was written: --write does.")
+
+
+def _say_slow_nodes(found: record.Record) -> None:
+    """Name nodes that are slow in a metric, and therefore in no reference of it."""
+    for check, metrics in found.checks.items():
+        for metric, one in metrics.items():
+            for node in one.aside:
+                own = (one.by_devices or {})[node].median
+                _say(
+                    f"{check} {metric}: node {node} is set aside, with {own:.5g} {one.unit} it is "
+                    f"apart from the others ({one.min:.5g} to {one.max:.5g} of all)."
+                )
+
+
+def _show_sessions(found: record.Record, runs: list[Run]) -> None:
+    """Show sessions with the names of their nodes, which no record has, and what they are of."""
+    names = {run.number: run.named for run in runs}
+    if found.clock == "simulated":
+        typer.echo(f"All values of {found.partition} are simulated: a rehearsal, of no machine.")
+    for session in found.sessions:
+        ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
+        typer.echo(
+            f"session {session.number}: {session.date}, occasion {session.occasion}, "
+            f"devices {session.devices} ({ids}), node {names[session.number]}"
+        )
+    right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")
+    shown = table("Metric", "Link class", "Engine", *right, right=right)
+    for check, metrics in found.checks.items():
+        # What is counted has neither a peak nor an engine.
+        values = {metric: one for metric, one in metrics.items() if one.unit != "count"}
+        if values:
+            shown.add_row(check)
+        for metric, one in values.items():
+            published = None if one.published is None else one.published.value
+            parts = (None if of is None else one.median / of for of in (one.peak, published))
+            nodes = str(len(one.by_devices or "A"))
+            shown.add_row(
+                f"  {metric}",
+                one.link_class or "-",
+                one.engine or "-",
+                *(f"{one.median:.5g}", one.unit, str(one.n), nodes),
+                *("-" if part is None else f"{part:.0%}" for part in parts),
+            )
+    console().print(shown)
+    typer.echo("")
 
 
 def _show(proposal: changes.Proposal) -> None:
     found = proposal.record
-    if found is not None:
-        for session in found.sessions:
-            ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
-            typer.echo(
-                f"session {session.number}: {session.date}, occasion {session.occasion}, "
-                f"devices {session.devices} ({ids})"
-            )
     shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
     for one in proposal.changes:
         entries = (changes.said(one.present), changes.said(one.entry))
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
         shown.add_row(one.check, one.metric, *entries, by, one.effect)
     console().print(shown)
-    if found is not None and not found.same_devices:
+    if found is not None and not found.same_devices and len(found.device_sets) <= MOST_BESIDE:
         _show_devices(found)
 
 
 def _show_devices(found: record.Record) -> None:
     names = list(found.device_sets)
-    typer.echo("\nMedians by set of devices:")
+    typer.echo("\nMedians by node (devices):")
     shown = table("Check", "Metric", "Unit", *names, right=tuple(names))
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():

@@ -17,7 +17,15 @@ from fabricheck.cli.results import AsJson
 from fabricheck.coverage import checks_folders
 from fabricheck.errors import UsageError
 from fabricheck.references import at_hand, dry_run
-from fabricheck.references.listing import ELSEWHERE, MISSING, REPORT_ONLY, Row, Source, rows
+from fabricheck.references.listing import (
+    ELSEWHERE,
+    MISSING,
+    REPORT_ONLY,
+    SIMULATED,
+    Row,
+    Source,
+    rows,
+)
 from fabricheck.references.stated import References, folder
 
 #: The exit code where a check has no reference of a metric, or told nothing of itself.
@@ -186,6 +194,8 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
         ("calibration", "calibrated"),
     ))  # fmt: skip
+    # Of a rehearsal alone: docs/calibration.md.
+    each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
     console.print(
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
         f"only, {kinds[MISSING]} have no reference."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.calibration import rule
+from fabricheck.calibration import groups, rule
 from fabricheck.results import statistics
 from fabricheck.results.model import Clock, Series
 from fabricheck.rfm.references import SMALLER_IS_BETTER
@@ -119,7 +119,7 @@ def floor_of(largest: float, unit: str) -> float:
 
     :param largest: the larger value of a pair over the smaller, minus 1.
     """
-    least = max(rule.FLOORS[unit], rule.WORST_TIMES * largest)
+    least = max(groups.FLOORS[unit], rule.WORST_TIMES * largest)
     # What is a multiple but for its last bits stays one.
     return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
 
@@ -216,9 +216,9 @@ def _two_modes(a: Value, b: Value) -> str | None:
         samples = [sample for run in one.runs for sample in run]
         if one.exact or len(samples) < FEWEST:
             continue
-        groups = rule.modes(samples, one.unit)
-        if groups is not None and min(samples) <= other.median <= max(samples):
-            low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in groups)
+        two = groups.split(samples, one.unit, groups.LEAST_IN_A_MODE)
+        if two is not None and min(samples) <= other.median <= max(samples):
+            low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in two)
             return f"{name} has two modes: {low}, {high}"
     return None
 

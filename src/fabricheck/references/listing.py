@@ -16,6 +16,7 @@ from fabricheck.references.published import ACCEPTANCE
 from fabricheck.references.stated import References, requires
 
 REPORT_ONLY = "report only"
+SIMULATED = "simulated"
 MISSING = "none"
 
 #: Published, and measured on another machine than the partition's.
@@ -43,7 +44,8 @@ class Source:
 class Row:
     """One metric of a check: its reference, of which kind that is, how it came about, and whence.
 
-    kind: published, published elsewhere, derived, calibration, report only, or none.
+    kind: published, published elsewhere, derived, calibration, simulated (of a calibration by
+        simulated sessions), report only, or none.
     """
 
     check: str
@@ -150,12 +152,14 @@ def _of_a_calibration(
     assert origin.record is not None
     record = _read_calibration(found.folder, origin.record)
     one = record.checks.get(check, {}).get(metric)
-    kind = "calibration" if requires(entry) else REPORT_ONLY
+    # Either may say it: what was simulated is nowhere taken for measured.
+    simulated = SIMULATED in (record.clock, origin.clock)
+    kind = (SIMULATED if simulated else "calibration") if requires(entry) else REPORT_ONLY
     if one is None:
         return kind, f"not measured on {record.partition}", []
     dates = sorted(session.date[:10] for session in record.sessions)
     span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    how = f"median of {one.n} sessions" if requires(entry) else one.why
+    how = f"median of {one.n} {'simulated ' * simulated}sessions" if requires(entry) else one.why
     runtimes = sorted({each["runtime"] for each in record.versions} - {"none"})
     word = "cuda" if any(each["runtime"] == "cuda" for each in record.programs) else "rocm"
     versions = tuple((word, version) for version in runtimes)

@@ -50,6 +50,7 @@ class Origin(BaseModel):
     definition: str | None = Field(None, alias="from")
     record: str | None = None
     measured_on: str | None = None
+    clock: Literal["simulated"] | None = None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Origin:

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.nodes_asked import AskedNodes
 from fabricheck.observed import Observed, observe
 from fabricheck.results import jobs
 from fabricheck.results.folder import (
@@ -56,11 +55,28 @@ class Gathered:
             return tuple(observe(self.session, self.entries))
         return tuple(_of_sessions(self.judged.sources))
 
-    @property
-    def sessions(self) -> dict[str, Session]:
-        """The sessions by their UUID."""
+    @cached_property
+    def sessions(self) -> tuple[Session, ...]:
+        """The session, or those of a job, one a node."""
         found = [one.session for one in self.judged.sources] if self.judged else [self.session]
-        return {one.uuid: one for one in found if one is not None}
+        return tuple(one for one in found if one is not None)
+
+    @cached_property
+    def _owners(self) -> dict[int, Session]:
+        return {id(case): session for session in self.sessions for case in session.cases}
+
+    def session_of(self, part: Observed) -> Session | None:
+        """Return the session that a partition is of."""
+        owners = (self._owners.get(id(case)) for case in part.cases)
+        return next((one for one in owners if one is not None), None)
+
+    @property
+    def together(self) -> Session | None:
+        """All sessions as one, for what is counted over all; None without any."""
+        if self.session is not None or not self.sessions:
+            return self.session
+        cases = tuple(case for session in self.sessions for case in session.cases)
+        return dataclasses.replace(self.sessions[0], id=self.name, cases=cases)
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -95,7 +111,7 @@ def gather(what: str) -> Gathered:
     """
     path = Path(what)
     if jobs.is_job(path):
-        return _job(path)
+        return _job(jobs.read(path))
     if path.is_dir() and (path / "reports").is_dir():
         return _latest(ResultsFolder(path))
     if path.is_dir():
@@ -120,7 +136,7 @@ def gather(what: str) -> Gathered:
                 return _killed(folder, [one], f"session {one.name}")
         job = jobs.named(folder.path, what)
         if job is not None:
-            return _job(job.path)
+            return _job(job)
         raise
 
 
@@ -159,40 +175,26 @@ def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
 
 
 def _session(folder: ResultsFolder, session: Session) -> Gathered:
-    entries = tuple(folder.entries(session))
-    source = sources.source_of(folder.path, session.id, session, entries, folder.node)
-    asked = (sources.asked_in(path) for path in session.outputs)
-    judged = _judged(session.id, folder.path, source, next((one for one in asked if one), None))
+    judged = sources.of_session(folder, session)
     title = f"session {session.id}"
-    return Gathered(session.id, title, session, entries, folder.path, judged=judged)
+    return Gathered(session.id, title, session, _entries(judged), folder.path, judged=judged)
 
 
-def _judged(
-    name: str, home: Path, source: sources.Source, asked: AskedNodes | None
-) -> sources.Gathered:
-    nodes = dict(asked.nodes) if asked else {}
-    partition = asked.partition if asked else None
-    return sources.Gathered(name, home, (source,), nodes, partition=partition)
+def _entries(judged: sources.Gathered) -> tuple[Entry, ...]:
+    return tuple(entry for source in judged.sources for entry in source.every)
 
 
-def _job(path: Path) -> Gathered:
+def _job(job: jobs.Job) -> Gathered:
     """Return the sessions of all nodes of a job."""
-    judged = sources.gather([str(path)])
-    entries = [
-        entry for source in judged.sources for entry in (*source.entries.values(), *source.loose)
-    ]
-    title = f"job {judged.name} over {len(judged.asked)} nodes"
+    judged = sources.of_job(job)
+    title = f"job {job.name} over {len(job.asked.nodes)} nodes"
     warnings = tuple(problem.sentence for problem in judged.problems)
-    return Gathered(judged.name, title, None, tuple(entries), path, warnings, judged=judged)
+    return Gathered(job.name, title, None, _entries(judged), job.path, warnings, judged=judged)
 
 
 def _of_sessions(every: Sequence[sources.Source]) -> Iterator[Observed]:
     """Yield what several sessions have; partitions of the same name are told apart by the node."""
-    found = [
-        one
-        for source in every
-        for one in observe(source.session, (*source.entries.values(), *source.loose))
-    ]
+    found = [one for source in every for one in observe(source.session, source.every)]
     names = Counter((one.where, one.apart) for one in found)
     for one in found:
         if names[one.where, one.apart] > 1:
@@ -219,15 +221,13 @@ def _killed(
         "No run report names these documents, as a killed session leaves them, so nobody says "
         "which checks passed."
     )
-    entries = tuple(entry for one in found for entry in one.entries())
     name = found[0].name if len(found) == 1 else UNREPORTED
     warnings = (said,) if why is None else (why, said)
-    judged = None
-    if len(found) == 1 and name != UNREPORTED:
-        source = sources.source_of(folder.path, name, None, entries, folder.node)
-        asked = sources.asked_in(folder.path / "output" / name)
-        judged = _judged(name, folder.path, source, asked)
-    return Gathered(name, title, None, entries, folder.path, warnings, judged=judged)
+    if name == UNREPORTED:
+        entries = tuple(entry for one in found for entry in one.entries())
+        return Gathered(name, title, None, entries, folder.path, warnings)
+    judged = sources.of_killed(folder, found[0])
+    return Gathered(name, title, None, _entries(judged), folder.path, warnings, judged=judged)
 
 
 def _slug(path: Path) -> str:

@@ -10,7 +10,8 @@ from fabricheck.observed import Observed
 from fabricheck.report.gather import problems
 from fabricheck.results import killed
 from fabricheck.results.session import Session
-from fabricheck.verdict import checks, chosen, grouping, reservations
+from fabricheck.sets import EVERYTHING
+from fabricheck.verdict import checks, expected, grouping, reservations
 from fabricheck.verdict.reservations import count
 from fabricheck.verdict.rules import Word, worst
 
@@ -62,12 +63,12 @@ def of(observed: Observed, session: Session | None = None) -> Verdict:
         if entry.case is None
         for attempt in grouping.attempts(None, entry, 0.0)
     ]
-    found = checks.Checks.of(attempts, chosen.of_session(session, observed.cases))
+    found = checks.Checks.of(attempts, expected.choice_of([session]))
     reasons = list(found.reasons())
     if found.absent:
         lacking = checks.missing(found.absent, "here")
         reasons.append((lacking.rule.word, lacking))
-    absent = tuple(found.absent_of(chosen.Chosen()))
+    absent = tuple(found.absent_of(EVERYTHING))
     skipped = tuple(case.name for case in observed.cases if case.skipped)
     missing = tuple(one for entry in observed.entries for one in problems(entry))
     limits = reservations.limits(observed.cases)

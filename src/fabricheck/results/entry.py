@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.errors import FabricheckError, OtherNodeError
+from fabricheck.errors import FabricheckError, InvalidInputError
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
@@ -43,5 +43,5 @@ def read_entry(path: Path, case: Case | None = None) -> Entry:
     node = document["host"].get("scheduler_node")
     if case is not None and case.node is not None and node not in (None, case.node):
         said = f"{case.name} @{case.place}: {path} was measured on node {node}."
-        return Entry(case, path, None, OtherNodeError(said))
+        return Entry(case, path, None, InvalidInputError(said))
     return Entry(case, path, document, None)

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck import nodes_asked
 from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.results import run_report
+from fabricheck.results import jobs, run_report
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
 from fabricheck.results.text import read_text
@@ -82,10 +81,12 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
 
 
 def _results(folder: Path) -> list[Path]:
-    if not (folder / nodes_asked.NAME).is_file():
+    if not jobs.is_job(folder):
         return [folder]
-    asked = nodes_asked.read(folder / nodes_asked.NAME)
-    return [folder / (one.results or name) for name, one in asked.nodes.items()]
+    return [
+        share.folder.path if share.folder else folder / share.node
+        for share in jobs.read(folder).shares
+    ]
 
 
 def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:

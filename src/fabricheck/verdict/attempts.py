@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from fabricheck import partitions
-from fabricheck.errors import OtherNodeError
 from fabricheck.results import killed, missed
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
@@ -99,8 +98,7 @@ class Attempt:
         elif not case.passed:
             yield from self._of_failed(case, bool(by_program))
         elif self._problem() and case.experiments:
-            other = self.entry is not None and isinstance(self.entry.problem, OtherNodeError)
-            yield self._say("other-node" if other else "no-document", self._problem() or "")
+            yield self._say("no-document", self._problem() or "")
 
     @property
     def _cancelled(self) -> bool:

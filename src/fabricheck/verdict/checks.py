@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck import coverage
-from fabricheck.verdict import chosen as choosing
+from fabricheck.sets import Choice
+from fabricheck.verdict import expected
 from fabricheck.verdict.attempts import Attempt, Tried, together
-from fabricheck.verdict.chosen import Chosen
 from fabricheck.verdict.rules import WORDS, Finding, Word, finding
 
 #: A check in a partition and an environment: ``system:partition``, environment, name.
@@ -30,15 +30,15 @@ class Checks:
     """What was tried, each check once, and what had been chosen."""
 
     tried: Mapping[Key, Tried]
-    chosen: Chosen
+    choice: Choice
 
     @classmethod
-    def of(cls, attempts: Iterable[Attempt], chosen: Chosen) -> Checks:
+    def of(cls, attempts: Iterable[Attempt], choice: Choice) -> Checks:
         """Return the checks of some attempts, which are in the order of their start."""
         found: dict[Key, list[Attempt]] = defaultdict(list)
         for attempt in attempts:
             found[key(attempt)].append(attempt)
-        return cls({each: together(each[2], own) for each, own in found.items()}, chosen)
+        return cls({each: together(each[2], own) for each, own in found.items()}, choice)
 
     @property
     def partitions(self) -> list[str]:
@@ -53,16 +53,16 @@ class Checks:
     @property
     def absent(self) -> list[str]:
         """The checks that the site expects of those that were chosen, and that are not there."""
-        return self.absent_of(self.chosen)
+        return self.absent_of(self.choice.set)
 
-    def absent_of(self, chosen: Chosen) -> list[str]:
-        """Return the checks that the site expects of a choice, and that are not there."""
-        here = {(where, name.split()[0]) for where, _, name in self.tried}
+    def absent_of(self, name: str | None) -> list[str]:
+        """Return the checks that the site expects of a set, and that are not there."""
+        here = {(where, check.split()[0]) for where, _, check in self.tried}
         return [
-            name
+            check
             for where in self.partitions
-            for name in choosing.expected(where, chosen)
-            if (where, name) not in here
+            for check in expected.checks(where, name)
+            if (where, check) not in here
         ]
 
     def reasons(self) -> Iterator[Reason]:
@@ -77,7 +77,7 @@ class Checks:
 
     def _skipped_though_expected(self) -> Iterator[Finding]:
         for where in self.partitions:
-            for name in choosing.expected(where, self.chosen):
+            for name in expected.checks(where, self.choice.set):
                 own = [one for each, one in self.tried.items()
                        if (each[0], each[2].split()[0]) == (where, name)]  # fmt: skip
                 if own and all(one.skipped for one in own):

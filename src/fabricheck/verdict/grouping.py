@@ -106,8 +106,6 @@ def _node(
     source: Source, case: Case | None, entry: Entry | None, names: Mapping[str, bool]
 ) -> tuple[str, bool]:
     """Return the node of a case, and whether a scheduler gave it that name."""
-    if source.node is not None:
-        return source.node, True
     named = (case.node if case else None) or (entry.node if entry else None)
     if named is not None:
         return named, True

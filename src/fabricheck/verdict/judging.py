@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.nodes_asked import AskedNode
-from fabricheck.verdict import checks, facts, model, reservations
-from fabricheck.verdict import chosen as choosing
+from fabricheck.sets import Choice
+from fabricheck.verdict import checks, expected, facts, model, reservations
 from fabricheck.verdict.checks import Checks, Key, Reason
-from fabricheck.verdict.chosen import Chosen
 from fabricheck.verdict.grouping import Results, Subject, group
 from fabricheck.verdict.rules import Finding, finding, worst
-from fabricheck.verdict.sources import Gathered, Source
+from fabricheck.verdict.sources import Gathered
 
 
 def judge(
@@ -54,8 +53,9 @@ class _Node:
     ) -> None:
         self.subject, self.results, self.gathered = subject, results, gathered
         self.elsewhere = elsewhere
-        self.chosen = _chosen(results.sources, set_tag)
-        self.checks = Checks.of(results.attempts, self.chosen)
+        choice = expected.choice_of(one.session for one in results.sources)
+        self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
+        self.checks = Checks.of(results.attempts, self.choice)
         self.tried = self.checks.tried
         self.documents = [one.document for one in results.attempts if one.document is not None]
 
@@ -73,7 +73,7 @@ class _Node:
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
-            set=self.chosen.label if self.tried else "",
+            set=_label(self.choice) if self.tried else "",
             start=start,
             duration_s=duration,
             reasons=[
@@ -137,18 +137,8 @@ class _Node:
                     f"No run report tells of session {source.name} on {node}: it was killed, or "
                     "still runs.",
                 )
-        yield from self._on_other_nodes()
         if missing:
             yield checks.missing(missing, f"on {node}")
-
-    def _on_other_nodes(self) -> Iterator[Finding]:
-        for one in self.results.attempts:
-            if one.document is None:
-                continue
-            there = one.document["host"].get("scheduler_node")
-            if there is not None and there != self.subject.node:
-                said = f"its document was measured on node {there}."
-                yield finding("other-node", said, one.check)
 
     def _missing(self) -> Iterator[str]:
         # What the site expects is named by class, what others ran by the name of the check.
@@ -165,24 +155,15 @@ class _Node:
             yield from reservations.of(cases, self.documents, len(self.tried), skipped)
         if self.subject.simulated is not None and not self.documents:
             yield "It is of a simulated node, and says nothing of a machine."
-        if self.chosen.by_name and self.tried and not missing:
-            label = self.chosen.label
-            yield f"A part of the checks was chosen ({label}): nothing says what is missing."
+        if self.choice.set is None and self.tried and not missing:
+            label = _label(self.choice)
+            yield f"No set is known to be chosen ({label}): nothing says what is missing."
         for one in self.tried.values():
             yield from one.notes
 
 
-def _chosen(sources: Sequence[Source], set_tag: str | None) -> Chosen:
-    """Return what chose the checks of all sessions together: what each of them says, if all agree.
-
-    Jobs of a pipeline run one check each, by its name; then nobody says what is missing.
-    """
-    if set_tag is not None:
-        return Chosen((set_tag,))
-    each = dict.fromkeys(choosing.of_session(one.session, one.cases) for one in sources)
-    if len(each) == 1:
-        return next(iter(each))
-    return Chosen(by_name=True)
+def _label(choice: Choice) -> str:
+    return choice.set or " ".join(choice.words) or "unknown"
 
 
 def _as_asked(asked: AskedNode | None) -> str:

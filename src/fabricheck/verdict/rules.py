@@ -141,7 +141,7 @@ _TABLE = (
     Rule(
         "no-document",
         "INCOMPLETE",
-        "A check has no result document, or one that is cut, damaged, or of another run.",
+        "A check has no result document, or one that is cut, damaged, or of another run or node.",
     ),
     Rule("not-judged", "INCOMPLETE", "No run report says whether the check passed.", None),
     Rule("failed", "INCOMPLETE", "A check failed in another way, as one that only builds does."),
@@ -160,11 +160,6 @@ _TABLE = (
     ),
     Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
     Rule("report", "INCOMPLETE", "The run report of the node's session can not be read."),
-    Rule(
-        "other-node",
-        "INCOMPLETE",
-        "A document says that it was measured on another node than the one it lies with.",
-    ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Case, Session
 
-#: The folder of verdicts in a results folder.
+#: The folder of verdicts in a results folder, or in that of a job over many nodes.
 VERDICTS = "verdicts"
 
 
@@ -25,9 +25,8 @@ VERDICTS = "verdicts"
 class Source:
     """One session, or what a killed one left, in one results folder.
 
-    name: its id, or that of its folders. session: None of a killed one. node: the one that all of
-    it is of, where its folder says so. entries: by the identity of the case its document, of cases
-    that have one or should. loose: documents of no case. problems: what can not be read.
+    name: its id, or that of its folders. session: None of a killed one. entries: by the identity
+    of the case its document, of cases that have one or should. loose: documents of no case.
     """
 
     results: Path
@@ -36,14 +35,18 @@ class Source:
     cases: tuple[Case, ...]
     entries: dict[int, Entry]
     loose: tuple[Entry, ...] = ()
-    node: str | None = None
+
+    @property
+    def every(self) -> tuple[Entry, ...]:
+        """All documents, and what is said of those that are not there."""
+        return (*self.entries.values(), *self.loose)
 
     @property
     def start(self) -> float:
         """When it began, in s since 1970; 0 where nobody knows."""
         if self.session is not None:
             return self.session.start
-        times = [_started(entry) for entry in (*self.entries.values(), *self.loose)]
+        times = [_started(entry) for entry in self.every]
         return min((one for one in times if one is not None), default=0.0)
 
 
@@ -85,8 +88,8 @@ def gather(what: Sequence[str]) -> Gathered:
         return _several(what)
     (one,) = what
     path = Path(one)
-    if path.is_dir() and (path / nodes_asked.NAME).is_file():
-        return _job(path)
+    if jobs.is_job(path):
+        return of_job(jobs.read(path))
     if path.is_dir():
         return _latest(ResultsFolder(path))
     folder = ResultsFolder.default()
@@ -115,14 +118,13 @@ def _several(what: Sequence[str]) -> Gathered:
 def _latest(folder: ResultsFolder) -> Gathered:
     """Return what began last: a session, one without a report, or a job over many nodes."""
     makers: list[tuple[float, Callable[[], Gathered]]] = []
-    for path in jobs.under(folder.path):
-        began = nodes_asked.read(path / nodes_asked.NAME).started.timestamp()
-        makers.append((began, functools.partial(_job, path)))
+    for job in map(jobs.read, jobs.under(folder.path)):
+        makers.append((job.asked.started.timestamp(), functools.partial(of_job, job)))
     for one in _without_report(folder):
-        makers.append((_named_start(one.name), functools.partial(_killed, folder, one)))
+        makers.append((_named_start(one.name), functools.partial(of_killed, folder, one)))
     if folder.sessions or folder.problems or not makers:
         session = folder.latest()
-        makers.append((session.start, functools.partial(_session, folder, session)))
+        makers.append((session.start, functools.partial(of_session, folder, session)))
     return max(makers, key=lambda made: made[0])[1]()
 
 
@@ -147,44 +149,38 @@ def _named_start(name: str) -> float:
 
 def _named(folder: ResultsFolder, name: str) -> Gathered:
     try:
-        return _session(folder, folder.session(name))
+        return of_session(folder, folder.session(name))
     except NotFoundError:
-        for job in jobs.under(folder.path):
-            if job.name == name:
-                return _job(job)
+        job = jobs.named(folder.path, name)
+        if job is not None:
+            return of_job(job)
         for one in _without_report(folder):
             if one.name == name:
-                return _killed(folder, one)
+                return of_killed(folder, one)
         raise
 
 
-def _session(folder: ResultsFolder, session: Session, node: str | None = None) -> Gathered:
-    source = source_of(folder.path, session.id, session, folder.entries(session), node)
-    asked = next((found for path in session.outputs if (found := asked_in(path)) is not None), None)
+def of_session(folder: ResultsFolder, session: Session) -> Gathered:
+    """Return one session, with its documents and the nodes that it was to measure."""
+    source = _source(folder.path, session.id, session, folder.entries(session))
+    asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
     return _of(session.id, folder.path, source, asked)
 
 
-def _killed(folder: ResultsFolder, one: Killed, node: str | None = None) -> Gathered:
-    source = source_of(folder.path, one.name, None, one.entries(), node)
-    return _of(one.name, folder.path, source, asked_in(folder.path / "output" / one.name))
+def of_killed(folder: ResultsFolder, one: Killed) -> Gathered:
+    """Return what a killed session left, and the nodes that it was to measure."""
+    source = _source(folder.path, one.name, None, one.entries())
+    return _of(one.name, folder.path, source, _asked(folder.path / "output" / one.name))
 
 
-def source_of(
-    results: Path,
-    name: str,
-    session: Session | None,
-    entries: Sequence[Entry],
-    node: str | None = None,
-) -> Source:
-    """Return a session, or what a killed one left, with the documents that were read of it."""
+def _source(results: Path, name: str, session: Session | None, entries: Sequence[Entry]) -> Source:
     cases = session.cases if session else tuple(one.case for one in entries if one.case is not None)
     by_case = {id(one.case): one for one in entries if one.case is not None}
     loose = tuple(one for one in entries if one.case is None)
-    return Source(results, name, session, tuple(cases), by_case, loose, node)
+    return Source(results, name, session, tuple(cases), by_case, loose)
 
 
-def asked_in(folder: Path) -> AskedNodes | None:
-    """Return which nodes were asked for, as a folder of outputs says; None where it does not."""
+def _asked(folder: Path) -> AskedNodes | None:
     path = folder / nodes_asked.NAME
     return nodes_asked.read(path) if path.is_file() else None
 
@@ -200,28 +196,25 @@ def _of(name: str, results: Path, source: Source, asked: AskedNodes | None) -> G
     )
 
 
-def _job(path: Path) -> Gathered:
+def of_job(job: jobs.Job) -> Gathered:
     """Return the sessions of a job over many nodes, one a node."""
-    asked = nodes_asked.read(path / nodes_asked.NAME)
     sources: list[Source] = []
     problems: list[Problem] = []
-    for node, one in asked.nodes.items():
-        if one.results is None or not (path / one.results).is_dir():
-            continue
-        folder = ResultsFolder(path / one.results)
-        problems += [Problem(node, str(problem)) for problem in folder.problems]
-        for session in folder.sessions:
-            sources += _session(folder, session, node).sources
-        for left in folder.killed():
-            sources += _killed(folder, left, node).sources
+    for share in job.shares:
+        if share.problem is not None:
+            problems.append(Problem(share.node, str(share.problem)))
+        if share.folder is not None and share.session is not None:
+            sources += of_session(share.folder, share.session).sources
+        if share.folder is not None and share.killed is not None:
+            sources += of_killed(share.folder, share.killed).sources
     return Gathered(
-        name=path.name,
-        home=path / VERDICTS,
+        name=job.name,
+        home=job.path / VERDICTS,
         sources=tuple(sources),
-        asked=dict(asked.nodes),
+        asked=dict(job.asked.nodes),
         problems=tuple(problems),
-        partition=asked.partition,
-        started=asked.started,
+        partition=job.asked.partition,
+        started=job.asked.started,
     )
 
 

@@ -1,0 +1,21 @@
+"""The command `fabricheck calibrate`, called by tests."""
+
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from repeated_sessions import PARTITION
+
+
+def run(folder, sessions, *options, code=0, system=PARTITION):
+    """Call the command; every error and remark is one sentence."""
+    named = ["--system", system] if system else []
+    arguments = ["calibrate", *sessions, *named, "--output", folder, *options]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    assert all(line.startswith(("fabricheck: ", "wrote ")) for line in result.stderr.splitlines())
+    return result
+
+
+def words(text):
+    return " ".join(text.split())

@@ -1,0 +1,273 @@
+"""References from sessions of many nodes: what is refused, set aside, and kept.
+
+The sessions are one recorded on two H200, copied with the values times what a test says.
+"""
+
+import json
+import shutil
+
+import pytest
+import yaml
+from calibrate_command import run, words
+from nodes_of_sessions import NIGHT, nights, recorded, times, write
+from test_references_written import REPOSITORY
+
+import distributed_sessions
+import factories
+from fabricheck.calibration import record
+from fabricheck.calibration.gathering import gather
+from fabricheck.errors import UsageError
+
+H200 = "h200:x2"
+CHECK = "p2p_engine"
+METRIC = "engine_switch18_worst"
+
+
+@pytest.fixture(scope="module")
+def one():
+    """The case and the document of the recorded check."""
+    return recorded(CHECK)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What this repository says of peer copies on H200 by documents, and not by its sessions."""
+    references = tmp_path / "references"
+    references.mkdir()
+    content = yaml.safe_load((REPOSITORY / "p2p.yaml").read_text())
+    kept = {
+        "x-provenance": {"nvidia": content["x-provenance"]["nvidia"]},
+        CHECK: {key: content[CHECK][key] for key in ("$index", "nvidia")},
+    }
+    (references / "p2p.yaml").write_text(yaml.safe_dump(kept, sort_keys=False))
+    return references
+
+
+def of(one, *factors):
+    """Return nodes n0, n1 ... of which each has the recorded values times its factor."""
+    return {f"n{index}": times(*one, factor) for index, factor in enumerate(factors)}
+
+
+def entry(folder, metric=METRIC, check=CHECK):
+    return yaml.safe_load((folder / "p2p.yaml").read_text())[check][H200][metric]
+
+
+def test_nodes_that_are_alike(folder, one):
+    """Their entry is that of the nodes' medians; the record tells nodes, and names none."""
+    sessions = nights(folder.parent / "17", of(one, 1, 1.001, 0.999, 1.002, 0.998))
+    said = run(folder, [sessions], "--write", system=H200)
+    assert entry(folder) == [396.06, -0.02, None, "GB/s"]
+    table = words(said.stdout)
+    # Link class and engine, median, sessions, nodes, of the peak, of what was published.
+    assert f"{METRIC} switch18 copy-engine 396.06 GB/s 10 5 88% 100%" in table
+    assert "devices A (GPU-n0-0, GPU-n0-1), node n0" in table
+    file = folder / "calibrations" / "h200-x2.yaml"
+    found = record.read(file)
+    kept = found.checks[CHECK][METRIC]
+    assert (kept.link_class, kept.engine, kept.peak) == ("switch18", "copy-engine", 450)
+    assert (kept.published.value, kept.published.key) == (396.4, "nvidia")
+    assert {name: group.n for name, group in kept.by_devices.items()} == dict.fromkeys("ABCDE", 2)
+    assert found.device_sets["C"] == ["GPU-n2-0", "GPU-n2-1"]
+    assert [(each.devices, each.occasion) for each in found.sessions[:6]] == [
+        ("A", 1), ("B", 2), ("C", 3), ("D", 4), ("E", 5), ("A", 6)]  # fmt: skip
+    assert len({each.uuid for each in found.sessions}) == 10
+    assert [each["name"] for each in found.programs] == ["p2p"]
+    assert found.versions == [{"driver": "580.159.04", "runtime": "13.0"}]
+    text = file.read_text()
+    assert all(name not in text.replace(f"GPU-{name}", "") for name in ("n0", "n1", "n4", "vm"))
+
+
+def test_a_majority_of_slow_nodes(folder, one):
+    """Three of five have 9 % less: that is not made normal, and both groups are named."""
+    sessions = nights(folder.parent / "17", of(one, 0.91, 1, 0.91, 0.911, 1.001))
+    said = run(folder, [sessions], "--write", system=H200)
+    assert (
+        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 360.42 and 2 "
+        "(nodes B, E) about 396.26 GB/s, and the slower one is no minority of at most 25%."
+    ) in said.stderr
+    assert entry(folder) == [0, None, None, "GB/s"]
+    # The fast ones alone are no calibration, but who wants the slow ones has to say it.
+    left = run(folder, [sessions], "--without", "n[1,4]", system=H200)
+    assert "not used: run-3: node n1 was left out." in left.stderr
+    assert "[360.42, -0.02" in left.stdout
+
+
+def test_a_minority_of_slow_nodes_is_set_aside(folder, one):
+    sessions = nights(folder.parent / "17", of(one, 1, 1, 0.91, 1.001, 1))
+    said = run(folder, [sessions], "--write", system=H200)
+    assert f"{CHECK} {METRIC}: node C is set aside, with 360.42 GB/s it is apart" in said.stderr
+    assert entry(folder) == [396.06, -0.02, None, "GB/s"]
+    kept = record.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
+    assert (kept.aside, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
+
+
+def test_all_nodes_slow(folder, one):
+    """Without another node or a present reference only documents show it."""
+    sessions = nights(folder.parent / "17", of(one, *[0.8] * 5))
+    shown = run(folder, [sessions], system=H200)
+    said = (
+        f"{CHECK} {METRIC}: 316.85 GB/s is -20% from the published 396.4 GB/s of the same node "
+        "model (nvidia), and 70% of the peak."
+    )
+    assert f"far from what was published: {said}" in shown.stderr
+    refused = run(folder, [sessions], "--write", code=2, system=H200)
+    assert "4 reference(s) of h200:x2 would be far from published values" in refused.stderr
+    assert said in refused.stderr and not (folder / "calibrations").exists()
+    # What is looser is another question.
+    run(folder, [sessions], "--write", "--accept-looser", code=2, system=H200)
+    run(folder, [sessions], "--write", "--accept-slow", system=H200)
+    assert entry(folder)[0] == 316.85
+    kept = record.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
+    assert kept.published.value == 396.4
+
+
+def test_all_nodes_slower_than_the_present_reference(folder, one):
+    run(folder, [nights(folder.parent / "17", of(one, *[1.0] * 5))], "--write", system=H200)
+    slow = nights(folder.parent / "18", of(one, *[0.95] * 5))
+    refused = run(folder, [slow], "--write", code=2, system=H200)
+    assert (
+        f"{CHECK} {METRIC}: [376.26, -0.02, null, GB/s] lets pass what [396.06," in refused.stderr
+    )
+    assert "and 376.26 GB/s itself misses the present limit." in refused.stderr
+    assert entry(folder)[0] == 396.06
+    assert "-5.0% looser" in words(run(folder, [slow], system=H200).stdout)
+
+
+def test_one_impossible_value(folder, one):
+    """1.2 times the peak of the link, in the report of one of ten sessions."""
+    job = folder.parent / "17"
+    sessions = nights(job, of(one, *[1.0] * 5))
+    report = job / "n3" / "reports" / "run-8.json"
+    content = json.loads(report.read_text())
+    content["runs"][0]["testcases"][0]["perfvalues"][f"{H200}:{METRIC}"][0] = 540.0
+    report.write_text(json.dumps(content))
+    for options in ((), ("--report-only", "--write"), ("--write", "--accept-looser")):
+        refused = run(folder, [sessions], *options, code=4, system=H200)
+        assert refused.stderr == (
+            "fabricheck: 1 value(s) can not be true, so how they were measured is wrong, and "
+            "nothing is made of these sessions until that node (--without) or session (by naming "
+            f"the reports of the others) is left out. {CHECK} {METRIC}: session run-8 "
+            "(00000008-0000-4000-8000-000000000000) on n3 has 540 GB/s, above the derived physical "
+            "bound of 450 GB/s (h200 (2 of 8 devices): 1 x 450 GB/s of the widest path).\n"
+        )
+    assert not (folder / "calibrations").exists()
+    run(folder, [sessions], "--without", "n3", "--write", system=H200)
+    found = record.read(folder / "calibrations" / "h200-x2.yaml")
+    assert found.checks[CHECK][METRIC].n == 8
+    assert [(each.session, each.why) for each in found.unused] == [(4, "left out"), (9, "left out")]
+    # Or the one session.
+    reports = sorted(set(job.glob("n*/reports/*.json")) - {report})
+    assert len(reports) == 9
+    run(folder, reports, "--write", system=H200)
+    assert record.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC].n == 9
+
+
+def test_bytes_counted_twice_in_a_document(folder, one):
+    """Both directions have twice the peak: the sum of a pair may, one direction may not."""
+    sessions = nights(folder.parent / "17", of(one, 1, 1, 1, 1, 2))
+    refused = run(folder, [sessions], code=4, system=H200).stderr
+    assert "engine_switch18_worst: session run-9" in refused
+    assert "has 792.125 GB/s, above the derived physical bound of 450 GB/s" in refused
+    assert "engine_both_switch18_worst: session run-9" in refused
+    assert "has 1563.94 GB/s, above the derived physical bound of 900 GB/s" in refused
+    # Both in both sessions, each as worst and median.
+    assert "8 value(s) can not be true" in refused
+
+
+def test_three_sessions_only(folder, one):
+    """Of one node or of three."""
+    for name, nodes, often in (("a", 1, 3), ("b", 3, 1)):
+        sessions = nights(folder.parent / name, of(one, *[1.0] * nodes), often)
+        refused = run(folder, [sessions], "--write", code=4, system=H200)
+        assert f"{H200} has 3 session(s) on 3 occasion(s)" in refused.stderr
+        assert "(3 of at least 5 sessions): measure again" in refused.stderr
+        assert not (folder / "calibrations").exists()
+        kept = run(folder, [sessions], "--write", "--report-only", system=H200)
+        assert f"report only: {CHECK} {METRIC}: 3 of at least 5 sessions." in kept.stderr
+        assert entry(folder) == [0, None, None, "GB/s"]
+        shutil.rmtree(folder / "calibrations")
+
+
+def test_many_nodes_with_one_session_each(folder, one):
+    sessions = nights(folder.parent / "17", of(one, *[1.0] * 6), often=1)
+    refused = run(folder, [sessions], "--write", code=4, system=H200)
+    assert "has 6 session(s) on 6 occasion(s) of 6 nodes" in refused.stderr
+    assert (
+        "(0 of 6 nodes have two sessions or more, and 50% must: how much a node" in refused.stderr
+    )
+
+
+def test_a_metric_with_two_modes(folder, one):
+    """A node whose sessions switch: by hand, since one job has one factor for a node."""
+    results = [
+        write(folder.parent / f"r{number}", *times(*one, factor), number, number * NIGHT, "n0",
+              ("GPU-a", "GPU-b"))
+        for number, factor in enumerate((1, 0.95, 1.0005, 0.9502, 1, 0.95))
+    ]  # fmt: skip
+    said = run(folder, results, "--write", system=H200)
+    assert (
+        f"report only: {CHECK} {METRIC}: two modes: 3 sessions about 376.26 and 3 sessions about "
+        "396.06 GB/s."
+    ) in said.stderr
+    assert entry(folder) == [0, None, None, "GB/s"]
+    # What does not switch has its reference.
+    assert entry(folder, "latency_switch18_median")[2] is not None
+
+
+# Sessions of ReFrame that are distributed have one report for all nodes.
+
+
+def distributed(folder, *nights, start=factories.SESSION_START):
+    for number, values in enumerate(nights):
+        distributed_sessions.session(
+            folder, values, number=number, start=start + 60 * NIGHT * number
+        )
+    return folder
+
+
+def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
+    """Documents are those of the last night, as the folders are the same: one night counts."""
+    results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1, "n3": None, "n4": 8.0})
+    runs = gather([results], distributed_sessions.PARTITION)
+    found = {run.node: (run.group, run.values and run.values["stream_local"]["copy_worst"].value)
+             for run in runs}  # fmt: skip
+    # n3 never ran, and the report has no place for it; n4 missed its reference.
+    assert {name: found[name] for name in ("n1", "n2", "n4")} == {
+        "n1": ("A", 10.0), "n2": ("B", 10.1), "n4": (found["n4"][0], {})}  # fmt: skip
+    said = [one.sentence for run in runs for one in run.unused]
+    assert any("on n4 missed its reference" in one or "on n4 failed" in one for one in said)
+    assert any("n3" in one and "max_pending_time" in one for one in said)
+
+
+def test_leaving_out_a_node_that_is_not_there(tmp_path):
+    results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1})
+    with pytest.raises(UsageError, match="No session has n7; the nodes are n1, n2"):
+        gather([results], distributed_sessions.PARTITION, without={"n1", "n7"})
+
+
+def test_a_list_of_nodes_that_is_none(folder, one):
+    sessions = nights(folder.parent / "17", of(one, 1.0))
+    refused = run(folder, [sessions], "--without", "n[1-", code=2, system=H200)
+    assert "--without n[1- is no list of nodes" in refused.stderr
+
+
+def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):
+    """The folder of the job, that of all results, and that of a node are told apart."""
+    results = tmp_path / "results"
+    job = nights(results / "every-node" / "17", of(one, 1, 1, 1))
+    write(results, *one, 40, 90 * NIGHT, "login", ("GPU-x", "GPU-y"))
+    count = {path: len(gather([path], H200)) for path in (job, results, job / "n1")}
+    assert count == {job: 6, results: 7, job / "n1": 2}
+    # Named twice, a session counts once.
+    assert len(gather([results, job, job / "n1"], H200)) == 7
+
+
+def test_devices_tell_nodes_apart_before_names_do(tmp_path, one):
+    """The same hostname on other devices is another node; the same devices are the same node."""
+    results = [
+        write(tmp_path / f"r{number}", *one, number, number * NIGHT, name, ids)
+        for number, (name, ids) in enumerate(
+            [("vm", ("a", "b")), ("vm", ("c", "d")), ("renamed", ("a", "b")), ("n9", ("c", "d"))]
+        )
+    ]
+    assert [run.group for run in gather(results, H200)] == ["A", "B", "A", "B"]

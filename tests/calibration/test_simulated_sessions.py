@@ -1,0 +1,191 @@
+"""A rehearsal: references of the simulated partition from sessions of the simulated node.
+
+The documents are of the programs themselves; of slow nodes an overlay made them slow.
+"""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+import yaml
+from calibrate_command import run
+from nodes_of_sessions import NIGHT, nights, times, write
+from test_references_written import REPOSITORY
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.calibration import record
+from fabricheck.calibration.gathering import gather
+from fabricheck.cli import app
+from fabricheck.errors import InvalidInputError
+from fabricheck.node import load as load_node
+from fabricheck.node.platform import platform_json
+from fabricheck.references.listing import rows
+from fabricheck.references.stated import References
+from fabricheck.results.document import load
+
+ROOT = REPOSITORY.parent
+SIM = "local:sim-mi250x"
+CHECK = "p2p_kernel"
+METRIC = "write_quad_worst"
+OVERLAY = "link 0-1 at half width"
+#: One direction of each quad pair is enough.
+PAIRS = "0-1,2-3,4-5,6-7"
+
+
+def simulate(folder, overlay=None):
+    """Run p2p on a simulated node; return ReFrame's case, as it would be, and the document."""
+    program = ROOT / "build" / "sim" / "bin" / "p2p"
+    if not program.is_file():
+        pytest.fail(f"There is no program {program}: build it with 'make build'.")
+    platform, output = folder / "node.json", folder / "result.json"
+    platform.write_text(platform_json(load_node("mi250x", overlay)))
+    asked = ["--operations", "write", "--pairs", PAIRS, "--sizes", "1GiB", "--output", str(output)]
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("FABRICHECK_")}
+    subprocess.run([str(program), *asked], env=kept | {"FABRICHECK_NODE": str(platform)},
+                   check=True, capture_output=True, timeout=60)  # fmt: skip
+    document = load(output)
+    worst = min(series["median"] for series in document["series"])
+    values = {f"{SIM}:{METRIC}": [worst, 0, None, None, "GB/s", "pass"]}
+    return factories.case(CHECK, system="local", partition="sim-mi250x", environ="sim",
+                          tags=["E8"], perfvalues=values), document  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def healthy(tmp_path_factory):
+    return simulate(tmp_path_factory.mktemp("healthy"))
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    overlay = ROOT / "config" / "nodes" / "overlays" / "link-0-1-half-width.yaml"
+    return simulate(tmp_path_factory.mktemp("slow"), str(overlay))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    references = tmp_path / "references"
+    references.mkdir()
+    content = yaml.safe_load((REPOSITORY / "p2p.yaml").read_text())
+    # Of the check that the sessions have, and of the metric.
+    kept = {key: content[key] for key in ("x-provenance", "x-bounds", CHECK)}
+    kept[CHECK] = {**kept[CHECK], SIM: {METRIC: kept[CHECK][SIM][METRIC]}}
+    (references / "p2p.yaml").write_text(yaml.safe_dump(kept, sort_keys=False))
+    return references
+
+
+def job(folder, *nodes):
+    made = {f"n{index}": one for index, one in enumerate(nodes)}
+    return nights(folder.parent / "17", made, ids=False)
+
+
+def entry(folder):
+    return yaml.safe_load((folder / "p2p.yaml").read_text())[CHECK][SIM][METRIC]
+
+
+def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
+    before = entry(folder)
+    said = run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
+    assert (
+        "All values of local:sim-mi250x are simulated: a rehearsal, of no machine." in said.stdout
+    )
+    assert entry(folder) != before
+    found = record.read(folder / "calibrations" / "local-sim-mi250x.yaml")
+    assert found.clock == "simulated"
+    # Devices have no ids here, and nodes are told apart all the same.
+    assert found.device_sets == {"A": [], "B": [], "C": []}
+    assert found.checks[CHECK][METRIC].published.value == 148
+    stated = yaml.safe_load((folder / "p2p.yaml").read_text())["x-provenance"]
+    assert stated[SIM]["clock"] == "simulated"
+    assert [key for key, one in stated.items() if "clock" in one] == [SIM]
+    row = told(folder)
+    assert (row.kind, row.how) == ("simulated", "median of 6 simulated sessions")
+
+
+def told(folder):
+    """Return what `fabricheck references` says of the metric."""
+    from fabricheck.references.dry_run import Told
+
+    metrics = {METRIC: {"unit": "GB/s", "entry": entry(folder)}}
+    (row,) = rows([Told(CHECK, SIM, "sim", metrics)], References(folder), {SIM: None})
+    return row
+
+
+def test_a_simulated_record_is_no_ground_for_another_partition(folder, healthy):
+    run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
+    arguments = ["calibrate", "--like", SIM, "--for", "lumi:gpu", "--output", str(folder)]
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 4
+    assert "is simulated, and no ground for another partition." in refused.stderr
+
+
+def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
+    sessions = job(folder, slow, healthy, slow, slow, healthy)
+    said = run(folder, [sessions], system=SIM)
+    assert f"occasion 1, devices A (devices without ids), node n0 with overlay {OVERLAY}" in (
+        said.stdout
+    )
+    assert (
+        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 75.211 and 2 "
+        "(nodes B, E) about 150.4 GB/s, and the slower one is no minority of at most 25%."
+    ) in said.stderr
+    # One of five is set aside.
+    shutil.rmtree(folder.parent / "17")
+    few = job(folder, slow, *[healthy] * 4)
+    assert (
+        f"{METRIC}: node A is set aside, with 75.211 GB/s" in run(folder, [few], system=SIM).stderr
+    )
+    runs = gather([few], SIM)
+    assert record.build(runs, SIM).overlays == {"A": OVERLAY}
+
+
+def test_all_simulated_nodes_slow(folder, slow):
+    sessions = job(folder, *[slow] * 3)
+    refused = run(folder, [sessions], "--write", "--accept-looser", code=2, system=SIM)
+    assert (
+        f"{CHECK} {METRIC}: 75.211 GB/s is -49% from the derived 148 GB/s of the same node model "
+        f"({SIM}), and 38% of the peak."
+    ) in refused.stderr
+    refused = run(folder, [sessions], "--write", "--accept-slow", code=2, system=SIM)
+    assert "and 75.211 GB/s itself misses the present limit." in refused.stderr
+
+
+def test_an_impossible_simulated_value(folder, healthy):
+    case, document = times(*healthy, 1.6)
+    refused = run(folder, [job(folder, (case, document), healthy, healthy)], code=4, system=SIM)
+    assert (
+        "on n0 has 240.644 GB/s, above the derived physical bound of 200 GB/s (mi250x: 1 x 200 "
+        "GB/s of the widest path)."
+    ) in refused.stderr
+
+
+def test_three_simulated_sessions_only(folder, healthy):
+    sessions = nights(folder.parent / "17", {"n0": healthy}, often=3, ids=False)
+    refused = run(folder, [sessions], "--write", code=4, system=SIM)
+    assert f"{SIM} has 3 session(s) on 3 occasion(s)" in refused.stderr
+
+
+def test_two_modes_of_simulated_sessions(folder, healthy, slow):
+    """One node, with the overlay in every other session: each of both is a node of its own."""
+    results = [
+        write(folder.parent / f"r{number}", *one, number, number * NIGHT, "n0")
+        for number, one in enumerate([healthy, slow] * 3)
+    ]
+    assert (
+        f"report only: {CHECK} {METRIC}: two modes: 3 sessions about 75.211 (node B) and 3 "
+        "sessions about 150.4 (node A) GB/s."
+    ) in run(folder, results, system=SIM).stderr
+
+
+def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, healthy):
+    case, document = healthy
+    program = document["program"] | {"runtime": "rocm"}
+    real = {**document, "clock": "measured", "node": None, "program": program}
+    results = write(folder.parent / "r", case, real, 0, 0, "n0")
+    with pytest.raises(InvalidInputError, match=f"is measured, and {SIM} is a simulated partition"):
+        gather([results], SIM)
+    elsewhere = {**case, "system": "local", "partition": "host"}
+    results = write(folder.parent / "s", elsewhere, document, 0, 0, "n0")
+    with pytest.raises(InvalidInputError, match="is simulated, and local:host is no simulated"):
+        gather([results], "local:host")

@@ -1,0 +1,99 @@
+"""Sessions of several results folders as one, as the jobs of a pipeline leave them."""
+
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.results import joined
+from fabricheck.results.folder import ResultsFolder
+
+START = factories.SESSION_START
+
+
+def results_of(tmp_path, name, number=0, start=START, result="pass"):
+    """Return the results folder of a job that ran one check."""
+    results = tmp_path / "jobs" / name
+    kind = "output" if result == "pass" else "stage"
+    factories.session(results, [factories.case(name, result=result)], number, start)
+    factories.write(factories.case_folder(results, name, kind) / "result.json")
+    return results
+
+
+@pytest.fixture
+def parts(tmp_path):
+    return [
+        results_of(tmp_path, "stream_local"),
+        results_of(tmp_path, "stream_scan", number=1, start=START + 40, result="fail"),
+    ]
+
+
+def test_one_session_has_the_cases_and_documents_of_all(parts, tmp_path):
+    found = joined.join(parts, tmp_path / "all")
+    assert found.lacking == ()
+    # As artifacts: what they were made of is not there any more.
+    shutil.rmtree(tmp_path / "jobs")
+    folder = ResultsFolder(tmp_path / "all")
+    (session,) = folder.sessions
+    assert (session.passed, session.failed) == (1, 1)
+    assert (session.start, session.end) == (START, START + 100)
+    entries = folder.entries(session)
+    assert [entry.case.name for entry in entries] == ["stream_local", "stream_scan"]
+    assert all(entry.problem is None for entry in entries)
+    assert folder.unreported() == []
+
+
+def test_the_latest_session_of_each_is_taken(parts, tmp_path):
+    results_of(tmp_path, "stream_scan", number=2, start=START + 90)
+    joined.join(parts, tmp_path / "all")
+    assert [case.result for case in ResultsFolder(tmp_path / "all").latest().cases] == ["pass"] * 2
+
+
+def test_attempts_stay_attempts(tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    failed = factories.case(result="fail")
+    factories.session(one, [factories.case()], earlier_runs=[[failed]])
+    factories.session(two, [factories.case("stream_scan")], number=1)
+    joined.join([one, two], tmp_path / "all")
+    cases = ResultsFolder(tmp_path / "all").latest().cases
+    assert {case.name: case.failed_attempts for case in cases} == {
+        "stream_local": 1,
+        "stream_scan": 0,
+    }
+
+
+def test_what_is_not_there_is_told_and_ends_with_4(parts, tmp_path):
+    lost = tmp_path / "jobs" / "p2p_engine"
+    target = tmp_path / "all"
+    ended = CliRunner().invoke(
+        app, ["results", "join", *map(str, parts), str(lost), "--output", str(target)]
+    )
+    assert ended.exit_code == InvalidInputError.exit_code
+    assert f"{lost} has no session to take: There is no results folder {lost}" in ended.stderr
+    assert len(ResultsFolder(target).latest().cases) == 2
+
+
+def test_nothing_to_join_and_a_folder_that_is_taken(parts, tmp_path):
+    with pytest.raises(NotFoundError, match="No session is there to be joined"):
+        joined.join([tmp_path / "nothing"], tmp_path / "all")
+    before = (parts[0] / "reports" / "run-0.json").read_text()
+    with pytest.raises(InvalidInputError, match="is there already"):
+        joined.join(parts, parts[0])
+    assert (parts[0] / "reports" / "run-0.json").read_text() == before
+
+
+def test_jobs_with_different_programs_are_no_one_session(parts, tmp_path):
+    for part, says in zip(parts, ("built from A", "built from B"), strict=True):
+        record = {"written": START + 50, "environments": [{"says": [says]}]}
+        folder = part / "output" / "software"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "software.json").write_text(json.dumps(record))
+    with pytest.raises(
+        InvalidInputError, match=r"different software.*built from A \| built from B"
+    ):
+        joined.join(parts, tmp_path / "all")
+    assert not (tmp_path / "all").exists()
