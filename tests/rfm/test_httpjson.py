@@ -32,7 +32,7 @@ def sent(tmp_path_factory):
             httpjson.AUTHORIZATION: SECRET,
             httpjson.FIELDS: "pipeline=4711, site=here",
         }
-        outcome = suite("-vvvv", "-r", "-n", "stream_local", "-n", "memcpy_near")
+        outcome = suite("-vvvv", "-r", "-n", "stream_local", "-n", "memcpy_near$")
     return suite, outcome, server
 
 
