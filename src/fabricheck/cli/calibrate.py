@@ -12,7 +12,7 @@ import typer
 
 from fabricheck import partitions
 from fabricheck.calibration import changes, expected, noise, record, rule, transfer
-from fabricheck.calibration.gathering import PAUSE_MINUTES, gather
+from fabricheck.calibration.gathering import PAUSE_MINUTES, gather, silent
 from fabricheck.calibration.runs import Run, missing
 from fabricheck.cli.output import console, table
 from fabricheck.errors import InvalidInputError, UsageError
@@ -98,6 +98,8 @@ def calibrate(
     if not sessions:
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
     runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause, _nodes(without))
+    for sentence in silent(sessions, runs):
+        _say(sentence)
     _say_what_is_lost(runs, system)
     if show_noise:
         _noise(record.build(runs, system), page)
