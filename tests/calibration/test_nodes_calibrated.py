@@ -227,7 +227,7 @@ def distributed(folder, *nights, start=factories.SESSION_START):
 
 
 def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
-    """Documents are those of the last night, as the folders are the same: one night counts."""
+    """Also where a node failed, or never ran."""
     results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1, "n3": None, "n4": 8.0})
     runs = gather([results], distributed_sessions.PARTITION)
     found = {run.node: (run.group, run.values and run.values["stream_local"]["copy_worst"].value)

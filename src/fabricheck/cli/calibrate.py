@@ -170,8 +170,12 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
             "what missed its present reference is left out, so what remains was chosen by that "
             "reference: measure with report-only references for a value of its own."
         )
+    lacking: dict[tuple[str, str], list[str]] = {}
     for (check, metric), numbers in missing(runs).items():
-        _say(f"{check} {metric} is missing in session(s) {', '.join(map(str, numbers))}.")
+        lacking.setdefault((check, ", ".join(map(str, numbers))), []).append(metric)
+    for (check, sessions), metrics in lacking.items():
+        what = metrics[0] if len(metrics) == 1 else f"({len(metrics)} metrics)"
+        _say(f"{check} {what} is missing in session(s) {sessions}.")
 
 
 def _end(
