@@ -10,7 +10,7 @@ from reframe.core import logging as reframe_logging
 from reframe.core import settings as builtin
 
 from fabricheck import sets
-from fabricheck.rfm import folder, guard, launchers, sites, speed
+from fabricheck.rfm import folder, guard, httpjson, launchers, sites, speed
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = folder.results(default=ROOT / "results")
@@ -60,5 +60,10 @@ site_configuration = {
     # --mode=smoke is -t smoke, and no other tag: -t takes any part of one for a match.
     "modes": sets.modes(),
     "storage": [{"enable": True, "sqlite_db_file": str(RESULTS / "results.db")}],
-    "logging": [{"handlers": _logfile, "handlers_perflog": _perflog}],
+    "logging": [
+        {
+            "handlers": _logfile,
+            "handlers_perflog": [*_perflog, *httpjson.handlers(RESULTS, SESSION)],
+        }
+    ],
 }

@@ -182,6 +182,7 @@ def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, hea
     case, document = healthy
     program = document["program"] | {"runtime": "rocm"}
     real = {**document, "clock": "measured", "node": None, "program": program}
+    real.pop("simulated_s", None)
     results = write(folder.parent / "r", case, real, 0, 0, "n0")
     with pytest.raises(InvalidInputError, match=f"is measured, and {SIM} is a simulated partition"):
         gather([results], SIM)

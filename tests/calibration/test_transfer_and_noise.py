@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fabricheck import page_block
 from fabricheck.calibration import changes, noise, record, transfer
 from fabricheck.calibration.gathering import gather
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
@@ -171,11 +172,11 @@ def test_a_page_is_changed_between_its_markers_only(tmp_path):
     page = tmp_path / "page.md"
     first, last = "<!-- noise of a:b -->", "<!-- end of noise of a:b -->"
     page.write_text(f"Before.\n\n{first}\nold\n{last}\n\nAfter.\n")
-    noise.rewrite(page, "a:b", "new\n")
+    page_block.rewrite(page, "noise of a:b", "new\n")
     assert page.read_text() == f"Before.\n\n{first}\nnew\n{last}\n\nAfter.\n"
     for text in ("", first, f"{last}\n{first}\n", f"{first}{first}{last}"):
         page.write_text(text)
         with pytest.raises(InvalidInputError, match=r"page\.md: does not have the lines"):
-            noise.rewrite(page, "a:b", "new\n")
+            page_block.rewrite(page, "noise of a:b", "new\n")
     with pytest.raises(NotFoundError, match="There is no file"):
-        noise.rewrite(tmp_path / "none.md", "a:b", "new\n")
+        page_block.rewrite(tmp_path / "none.md", "noise of a:b", "new\n")

@@ -11,6 +11,7 @@ import factories
 from fabricheck.report import contents, gather, page
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import drawn
+from fabricheck.results import missed
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
@@ -120,15 +121,16 @@ def test_as_many_partitions_as_there_are_each_once(results_folder, one_figure):
 
 
 def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
-    sentence = "copy_worst: 8.0 GB/s on device 1 of node1 is below its limit of 9.0"
+    sentence = missed.sentence("copy_worst", "device 1 of node1", 8.0, "at least 9", "GB/s", 10.0)
     values = {"local:host:copy_worst": judged(8.0, result="fail")}
-    failed = factories.case(result="fail", fail_reason=sentence, perfvalues=values)
+    reason = f"performance error: copy_worst\n{sentence}"
+    failed = factories.case(result="fail", fail_reason=reason, perfvalues=values)
     factories.session(results_folder, [failed])
     stage = factories.case_folder(results_folder, "stream_local", "stage")
     factories.write(stage / "result.json")
     found, files = written()
     text = found.text("main")
-    assert "FAIL" in found.text("h1") and "FAIL" in found.text("title")
+    assert "PERF-FAIL" in found.text("h1") and "PERF-FAIL" in found.text("title")
     assert text.index("FAIL") < text.index(sentence) < text.index("Figures")
     worst = "Farthest beyond its limit: stream_local copy_worst, 8.0000 GB/s, at least 9.0000."
     assert worst in found.text("header") and worst.replace("_", "\\_") in files["summary.md"]

@@ -1,5 +1,7 @@
 """A partition passes when everything in it did, and nothing is missing."""
 
+import json
+
 import pytest
 from report_sessions import judged, write
 
@@ -73,39 +75,48 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
     ],
 )
 def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):
-    found = of(results_folder, [factories.case()], {"stream_local": document}).reservations
+    case = factories.case(perfvalues={"local:host:a": judged(10.0)})
+    found = of(results_folder, [case], {"stream_local": document}).reservations
     others = [one for one in found if not one.endswith("this session.")]
     assert len(others) == len(said) and all(map(str.startswith, others, said))
 
 
 def test_a_check_that_failed_fails_with_its_sentence(results_folder):
-    bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis slow", fail_phase="sanity")
+    bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis odd", fail_phase="setup")
     found = of(results_folder, [factories.case(), bad], {"stream_local": factories.document()})
-    assert found.word == "FAIL"
-    assert found.failures == (verdict.Failure("bad", "sanity", "pair 1-7 is slow"),)
+    assert found.word == "INCOMPLETE"
+    assert found.failures == (verdict.Failure("bad", "INCOMPLETE", ("(setup) pair 1-7 is odd",)),)
     assert "1 of 2 checks passed" in found.says
 
 
 def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(results_folder):
-    told = [
+    told = tuple(
         f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s, "
         "and at least 140.6 GB/s is required (reference 148 GB/s)."
         for name in ("write_quad", "copy_quad")
-    ]
-    raw = "failed to meet reference(s): write_quad=75.21883591259943 GB/s (l=140.6, u=inf)"
-    reason = " ".join([raw, *told])
-    bad = factories.case("bad", result="fail", fail_reason=reason, fail_phase="performance")
-    found = of(results_folder, [bad], {})
-    assert found.failures[0].sentences == told
-    assert verdict.Failure("bad", "performance", raw).sentences == [raw]
-    assert verdict.Failure("bad", "sanity", reason).sentences == [reason]
+    )
+    raw = "failed to meet reference(s):\n    write_quad=75.21883591259943 GB/s (l=140.6, u=inf)"
+    reason = "\n".join([raw, *told])
+    missed = {f"local:host:{name}": judged(75.2, 148.0, -0.05, result="fail")
+              for name in ("write_quad", "copy_quad")}  # fmt: skip
+    slow = {"result": "fail", "fail_phase": "performance", "perfvalues": missed}
+    for said, sentences in (
+        (reason, told),
+        (raw, tuple(f"Metric {name}: it is 75.2 GB/s, and at least 140.6 GB/s is required."
+                    for name in ("write_quad", "copy_quad"))),
+    ):  # fmt: skip
+        bad = factories.case("bad", fail_reason=said, **slow)
+        found = of(results_folder, [bad], {"bad": factories.document()})
+        assert found.word == "PERF-FAIL"
+        assert found.failures == (verdict.Failure("bad", "PERF-FAIL", sentences),)
 
 
 def test_wrong_data_fails_where_no_check_says_it(results_folder):
     series = factories.series(verification=factories.mismatched())
     bad = factories.document(outcome=WRONG, series=[series])
     found = of(results_folder, [factories.case()], {"stream_local": bad})
-    assert found.word == "FAIL" and found.failures[0].because == WRONG["message"]
+    assert found.word == "DATA-FAIL" and found.failures[0].word == "DATA-FAIL"
+    assert "left 1 wrong words, first at offset 4096" in found.failures[0].sentences[0]
     assert "1 with wrong data" in found.says
 
 
@@ -133,3 +144,18 @@ def test_documents_of_no_session_are_no_pass(results_folder):
 def test_checks_that_the_site_expects_and_the_session_has_not_are_named(results_folder):
     found = of(results_folder, [factories.case()], {"stream_local": factories.document()})
     assert "stream_local" not in found.absent and "memcpy_near" in found.absent
+
+
+def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
+    report = factories.session(results_folder, [factories.case()])
+    write(results_folder, "stream_local", factories.document())
+    content = json.loads(report.read_text())
+    for command, word in (("reframe -t smoke", "INCOMPLETE"), ("reframe -n stream_local", "PASS")):
+        content["session_info"]["cmdline"] = command
+        report.write_text(json.dumps(content))
+        gathered = gather.gather("latest")
+        found = verdict.of(gathered.parts[0], gathered.session)
+        assert found.word == word and "memcpy_near" in found.absent
+        assert [one.sentences[0].endswith("affinity, mpi_data.") for one in found.failures] == (
+            [True] if word == "INCOMPLETE" else []
+        )

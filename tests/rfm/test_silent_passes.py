@@ -8,6 +8,7 @@ import pytest
 from text_edit import edit
 
 from fabricheck.rfm import host
+from fabricheck.verdict import judging, sources
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +58,9 @@ FAULTS = {
     "killed": "stream was ended by signal 9 (exit code 137).",
 }
 
+#: What these make of the node; all others prove nothing against it, nor for it.
+WORDS = {"other-arch": "HW-FAIL", "exit-5": "DATA-FAIL"}
+
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
@@ -67,6 +71,8 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
     # The document, where there is one, is not lost.
     kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
     assert len(kept) == (fault != "no-document")
+    (found,) = judging.judge(sources.gather([str(suite.results)]))
+    assert (found.word, found.checks.failed) == (WORDS.get(fault, "INCOMPLETE"), 1)
 
 
 def test_a_result_that_was_there_before_the_program(suite):

@@ -108,6 +108,7 @@ def test_a_cancelled_job_fails_and_had_its_node_alone(cluster, hung):
     outcome = cluster.ended(run)
     assert outcome.status == 1
     assert "stream on node localhost was ended from outside: its job was cancelled." in outcome
+    assert case(cluster, "stream_local")["fail_info"]["exc_type"] == "EndedBySchedulerError"
     assert competitor.started_after(job)
 
 

@@ -1,8 +1,19 @@
 """The documents of a verdict: their schema, how they are written, and how read."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
-from fabricheck.verdict import documents
+import jsonschema
+import pytest
+import verdict_sessions as made
+
+import factories
+from fabricheck import nodelists
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.verdict import documents, model, rules, scheduler
+from full_disk import files_of_at_most
 
 
 def test_the_schema_in_the_package_is_that_of_the_types():
@@ -10,3 +21,141 @@ def test_the_schema_in_the_package_is_that_of_the_types():
 
     text = resources.files("fabricheck").joinpath("schema/verdict-1.schema.json").read_text()
     assert json.loads(text) == documents.schema()
+
+
+def test_documents_are_read_as_they_were_written(tmp_path):
+    verdicts = list(two_nodes(tmp_path).values())
+    total = documents.whole("run-0", verdicts)
+    path = documents.write(tmp_path / "verdicts", verdicts, total)
+    validate(json.loads(path.read_text()))
+    assert documents.read(path) == total
+    assert total.exit_code == 12 and total.counts["PERF-FAIL"] == total.counts["PASS"] == 1
+    for row in total.nodes:
+        own = documents.read(path.with_name(row.file))
+        assert own in verdicts and (own.node, own.word) == (row.node, row.word)
+        validate(json.loads(path.with_name(row.file).read_text()))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"word": "FINE"}, "word: "),
+        ({"duration_s": -1.0}, "duration_s: "),
+        ({"more": 1}, "more: "),
+        ({"node": 3}, "node: "),
+        ({"form": "fabricheck-verdict-9"}, "the whole: "),
+    ],
+)
+def test_what_breaks_the_schema_is_refused_by_place(tmp_path, change, said):
+    verdicts = list(two_nodes(tmp_path).values())
+    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
+    own = path.with_name("node1.json")
+    content = json.loads(own.read_text()) | change
+    own.write_text(json.dumps(content))
+    with pytest.raises(InvalidInputError, match=r"node1\.json: ") as refused:
+        documents.read(own)
+    assert said in str(refused.value)
+    with pytest.raises(jsonschema.ValidationError):
+        validate(content)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\0"])
+def test_a_cut_document_is_refused(tmp_path, text):
+    (tmp_path / "node1.json").write_text(text)
+    with pytest.raises(InvalidInputError, match=r"node1\.json"):
+        documents.read(tmp_path / "node1.json")
+
+
+def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
+    verdicts = list(two_nodes(tmp_path).values())
+    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
+    before = {one.name: one.read_text() for one in path.parent.iterdir()}
+    with files_of_at_most(1000), pytest.raises(NotFoundError, match="can not be written"):
+        documents.write(path.parent, verdicts, documents.whole("run-1", verdicts))
+    assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
+
+
+def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path):
+    verdicts = list(two_nodes(tmp_path).values())
+    folder = tmp_path / "v"
+    documents.write(folder, verdicts, documents.whole("run-0", verdicts))
+    (folder / "mine.txt").write_text("kept")
+    documents.write(folder, verdicts[:1], documents.whole("run-0", verdicts[:1]))
+    assert {one.name for one in folder.iterdir()} == {"verdict.json", "node1.json", "mine.txt"}
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "verdict", ".hidden", "a b", "n" * 300, "(no node)", "ü"]
+)
+def test_names_of_nodes_are_safe_for_files(tmp_path, name):
+    (plain,) = made.judge(
+        made.write(tmp_path / "r", [(made.good(), factories.document())])
+    ).values()
+    odd = plain.model_copy(update={"node": name})
+    first, second = documents.file_names([odd, plain.model_copy(update={"node": f"{name}!"})])
+    assert first != second and "verdict.json" not in (first, second)
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.json", first)
+    written = documents.write(tmp_path / "v", [odd], documents.whole("x", [odd]))
+    assert {one.name for one in written.parent.iterdir()} == {"verdict.json", first}
+
+
+def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
+    bad = "a \"b\" 'c' $(touch x) `d` \\ \x1b[31m\n! ; ü" + "e" * 300
+    slow = made.good() | made.failed("sanity", bad, "OtherDevicesError")
+    (found,) = made.judge(made.write(tmp_path, [(slow, factories.document())])).values()
+    (line,) = scheduler.drain_lines(documents.whole("x", [found]).nodes)
+    words = shlex.split(line)
+    assert words[:4] == ["scontrol", "update", "NodeName=node1", "State=DRAIN"]
+    assert len(words) == 5 and words[4].startswith("Reason=fabricheck HW-FAIL: stream_local: a b c")
+    assert len(words[4]) <= scheduler.LONGEST_REASON + len("Reason=")
+    assert not set(line) & set("$`\\!\x1b\n'") and line.count('"') == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "doubt"),
+    [
+        ({"kind": "simulated", "simulated": "a:b"}, "# simulated: scontrol"),
+        ({"kind": "nothing"}, "# no document tells what was measured: scontrol"),
+        ({"scheduled": False}, "# no scheduler named this node: scontrol"),
+        ({"made_on_purpose": ["flip-bit"]}, "# faults made on purpose: scontrol"),
+        ({"node": "a b;c"}, "# no name of a node of Slurm: a b;c"),
+    ],
+)
+def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
+    verdict = two_nodes(tmp_path)["node2"].model_copy(update=change)
+    (line,) = scheduler.drain_lines(documents.whole("x", [verdict]).nodes)
+    assert line.startswith(doubt)
+
+
+def test_host_lists():
+    odd = ["node10", "node2", "node3", "(no node)"]
+    assert nodelists.folded(odd) == "node[2-3,10],(no node)"
+    assert nodelists.unfolded("node[1-3],login") == ["login", "node1", "node2", "node3"]
+    for text in ("node[1-", "", "node[3-1]"):
+        with pytest.raises(UsageError):
+            nodelists.unfolded(text)
+
+
+def two_nodes(tmp_path):
+    cases = [(made.good(), factories.document()),
+             (made.good(node="node2") | made.missed(), factories.document())]  # fmt: skip
+    return made.judge(made.write(tmp_path / "results", cases))
+
+
+def validate(content):
+    jsonschema.Draft202012Validator(documents.schema()).validate(content)
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "verdict.md"
+
+
+def test_the_docs_have_the_table_of_rules():
+    assert "\n".join(rules.table()) in DOCS.read_text()
+
+
+def test_the_docs_show_a_document_as_it_is_written():
+    whole, reason = re.findall(r"```json\n(.*?)\n```", DOCS.read_text(), re.DOTALL)
+    validate(json.loads(whole))
+    model.Reason.model_validate(json.loads(reason))
+    named = set(re.findall(r"`(\w+)`", DOCS.read_text().partition("| field of")[2]))
+    assert set(model.NodeVerdict.model_fields) - {"form", "partitions"} <= named

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Iterable
-from pathlib import Path
 
 from fabricheck.calibration.groups import NORMAL
 from fabricheck.calibration.record import MetricRecord, Record
-from fabricheck.errors import InvalidInputError
-from fabricheck.results.text import read_text
-from fabricheck.whole_files import write_whole
 
 #: The fewest sessions of one occasion that have a spread.
 LEAST_IN_AN_OCCASION = 3
@@ -65,17 +60,3 @@ def _percent(reduce: object, values: Iterable[float | None]) -> str:
 
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def rewrite(page: Path, partition: str, content: str) -> None:
-    """Replace what stands between the markers of a partition in a page of Markdown.
-
-    :raises NotFoundError: when there is no such page, or it can not be written.
-    :raises InvalidInputError: when it does not have each marker once.
-    """
-    first, last = f"<!-- noise of {partition} -->", f"<!-- end of noise of {partition} -->"
-    text = read_text(page)
-    parts = re.split(f"{re.escape(first)}|{re.escape(last)}", text)
-    if len(parts) != 3 or text.index(first) > text.index(last):
-        raise InvalidInputError(f"{page}: does not have the lines {first} and {last}, each once.")
-    write_whole(page, f"{parts[0]}{first}\n{content}{last}{parts[2]}")

@@ -16,12 +16,14 @@ from fabricheck.cli import (
     claims,
     compare,
     coverage,
+    every_node,
     export,
     fidelity,
     node,
     references,
     report,
     results,
+    sets,
     site_check,
     tools,
     verdict,
@@ -98,7 +100,9 @@ calibrate.register(app)
 compare.register(app)
 export.register(app)
 references.register(app)
+sets.register(app)
 site_check.register(app)
+every_node.register(app)
 verdict.register(app)
 
 

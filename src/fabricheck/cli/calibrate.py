@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck import partitions
+from fabricheck import page_block, partitions
 from fabricheck.calibration import changes, expected, noise, record, rule, transfer
 from fabricheck.calibration.gathering import PAUSE_MINUTES, gather, silent
 from fabricheck.calibration.runs import Run, missing
@@ -272,7 +272,7 @@ def _noise(found: record.Record, page: Path | None) -> None:
     if page is None:
         typer.echo(text, nl=False)
     else:
-        noise.rewrite(page, found.partition, text)
+        page_block.rewrite(page, f"noise of {found.partition}", text)
         typer.echo(f"wrote {page}", err=True)
 
 

@@ -20,8 +20,8 @@ from fabricheck.whole_files import replaced
 if TYPE_CHECKING:
     import polars as pl
 
-#: Rows that are held in memory at once, some 100 MB.
-BATCH = 50_000
+#: Rows that are held in memory at once, some 50 MB.
+BATCH = 10_000
 
 #: The key of the columns' descriptions in a Parquet file's metadata, as JSON.
 METADATA = "fabricheck.columns"

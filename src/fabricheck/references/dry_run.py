@@ -29,22 +29,28 @@ _COLOUR = re.compile(r"\x1b\[\d*m")
 
 @dataclass(frozen=True)
 class Told:
-    """What a check told of itself; of each metric its ``unit`` and ``entry``, None for none."""
+    """What a check told of itself; of each metric its ``unit`` and ``entry``, None for none.
+
+    seconds: the time limit of its program.
+    """
 
     check: str
     partition: str
     environment: str
     metrics: dict[str, dict[str, Any]]
+    tags: Sequence[str] = ()
+    seconds: float = 0
 
 
 def ask(system: str, checks: Sequence[Path]) -> list[Told]:
     """Return what the checks tell, in ReFrame's order.
 
-    :param system: as ReFrame's option: a system, or ``system:partition``.
+    :param system: as ReFrame's option: a system, or ``system:partition``; empty for this machine's.
     :param checks: the folders of checks.
     :raises NotFoundError: when there are no checks.
     :raises InvalidInputError: when no check told anything, with why ReFrame says so.
     """
+    named = system or "this machine"
     if not checks:
         raise NotFoundError("The checks were not found: run this in the repository.")
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
@@ -56,7 +62,7 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
             VARIABLE: str(file),
         }
         command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
-        command += [f"--system={system}", "--dry-run"]
+        command += [*([f"--system={system}"] if system else []), "--dry-run"]
         for one in checks:
             command += ["-c", str(one)]
         try:
@@ -65,14 +71,14 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
             )
         except subprocess.TimeoutExpired:
             raise InvalidInputError(
-                f"ReFrame's dry run on {system} took more than {LIMIT_S} s."
+                f"ReFrame's dry run on {named} took more than {LIMIT_S} s."
             ) from None
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     if not lines:
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
         said = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(
-            f"ReFrame's dry run on {system} reached no check{ended}; it said: {said}"
+            f"ReFrame's dry run on {named} reached no check{ended}; it said: {said}"
         )
     return [Told(**json.loads(line)) for line in lines]
 

@@ -29,6 +29,9 @@ from fabricheck.report.figures import sections
 from fabricheck.report.figures import undrawn as sentence
 from fabricheck.report.figures.rows import own
 from fabricheck.report.gather import Gathered, slug
+from fabricheck.results.session import Session
+from fabricheck.verdict.rules import Word
+from fabricheck.verdict.rules import worst as worst_of
 
 #: How a page calls the documents that no partition is known of.
 NOWHERE = "no partition"
@@ -123,12 +126,9 @@ class Contents:
     coverage: Sequence[Coverage]
 
     @property
-    def word(self) -> verdict.Word:
+    def word(self) -> Word:
         """The verdict on all partitions together."""
-        words = {part.verdict.word for part in self.parts}
-        if "FAIL" in words:
-            return "FAIL"
-        return "PASS" if words == {"PASS"} else "INCOMPLETE"
+        return worst_of(part.verdict.word for part in self.parts) if self.parts else "INCOMPLETE"
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -162,10 +162,10 @@ class Contents:
 
 def of(gathered: Gathered) -> Contents:
     """Judge, draw and list what a session has."""
-    return Contents(gathered, tuple(_parts(gathered.parts)), _coverage(gathered))
+    return Contents(gathered, tuple(_parts(gathered.parts, gathered.session)), _coverage(gathered))
 
 
-def _parts(observed: Sequence[Observed]) -> Iterator[Part]:
+def _parts(observed: Sequence[Observed], session: Session | None) -> Iterator[Part]:
     taken: set[str] = set()
     for one in observed:
         name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
@@ -180,7 +180,7 @@ def _parts(observed: Sequence[Observed]) -> Iterator[Part]:
         yield Part(
             one,
             name,
-            verdict.of(one),
+            verdict.of(one, session),
             worst.of(one),
             judged_claims.of(one),
             {title: figures for title, figures in shown.items() if figures},

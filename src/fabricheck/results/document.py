@@ -56,6 +56,7 @@ class Head(BaseModel):
     clock: Literal["measured", "simulated"]
     started: str
     host: _Host
+    simulated_s: float | None = None
 
 
 def read_head(path: Path) -> Head | None:

@@ -214,7 +214,7 @@ def _cases(report: RunReport, results: Path) -> Iterator[Case]:
             unique = entry.unique_name or entry.display_name
             who = (unique, entry.system, entry.partition, entry.environ)
             in_this_run[who] += 1
-            case = _case(entry, report.session_info, results)
+            case = case_of(entry, report.session_info, results)
             attempts.setdefault((*who, in_this_run[who]), []).append(case)
     for tried in attempts.values():
         for *earlier, last in _by_node(tried):
@@ -232,7 +232,11 @@ def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
     return found.values()
 
 
-def _case(entry: TestCase, info: SessionInfo, results: Path) -> Case:
+def case_of(entry: TestCase, info: SessionInfo, results: Path) -> Case:
+    """Return one attempt of a check, as a report has it.
+
+    :param results: the results folder, as of `read_report`.
+    """
     name = printable(entry.display_name)
     return Case(
         name=_DISTRIBUTED.sub("", name),

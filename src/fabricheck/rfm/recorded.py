@@ -22,12 +22,14 @@ class Check(Protocol):
     """What is asked of a ReFrame check."""
 
     name: str
+    tags: set[str]
+    seconds: float
     current_partition: Any
     current_environ: Any
 
 
 def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
-    """Add a line of JSON: check, partition, environment, and of each metric unit and entry.
+    """Add a line of JSON: check, tags, time limit, partition, environment, metrics with entries.
 
     :param stated: the references that ReFrame found, by ``partition:metric``.
     """
@@ -37,6 +39,8 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
     partition = check.current_partition.fullname
     line = {
         "check": check.name,
+        "tags": sorted(check.tags),
+        "seconds": check.seconds,
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {

@@ -69,6 +69,16 @@ def asked_node(description: str) -> AskedNode:
     )
 
 
+def asked_nodes(names: str) -> dict[str, AskedNode]:
+    """Return nodes by name, each with its state and the reason that is given for it.
+
+    :param names: a list of hosts, as ``node[1-4]``.
+    :raises LookupError: as `record`.
+    """
+    lines = [line for line in _shown("nodes", names).splitlines() if line.strip()]
+    return {_words(line)["NodeName"]: asked_node(line) for line in lines}
+
+
 def _shown(what: str, name: str) -> str:
     try:
         asked = subprocess.run(

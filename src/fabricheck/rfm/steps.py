@@ -66,5 +66,10 @@ def forget_own_step(environment: MutableMapping[str, str]) -> None:
     Of a process that is no step nothing is taken: what a job was asked for is for its steps.
     """
     if "SLURM_STEP_ID" in environment:
-        for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
-            del environment[name]
+        forget_tasks(environment)
+
+
+def forget_tasks(environment: MutableMapping[str, str]) -> None:
+    """Take out of an environment what srun takes for the tasks of a new step, and where it is."""
+    for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
+        del environment[name]

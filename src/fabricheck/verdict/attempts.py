@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fabricheck import partitions
@@ -13,7 +14,8 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import TOOLS
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
-from fabricheck.verdict.rules import RULES, Finding, Word, finding, worst
+from fabricheck.rfm.plausible import verification_faults
+from fabricheck.verdict.rules import RULES, WORDS, Finding, Word, finding, worst
 
 #: Sentences of one attempt: a broken device has hundreds.
 MOST = 8
@@ -43,7 +45,7 @@ _RULE_OF_STATUS = {
 }
 
 #: The rule of a metric that counts, by the experiment that it is of; all others are of speed.
-_RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "placement"}
+_RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified"}
 
 
 @dataclass(frozen=True)
@@ -73,22 +75,22 @@ class Attempt:
         """Its document, where it can be read."""
         return self.entry.document if self.entry is not None else None
 
-    @property
-    def findings(self) -> list[Finding]:
-        """Why it did not pass; nothing of one that passed or was skipped."""
-        found = list(dict.fromkeys(self._findings()))
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why it did not pass, the worst first; nothing of one that passed or was skipped."""
+        found = sorted(dict.fromkeys(self._findings()), key=lambda one: WORDS.index(one.rule.word))
         more = len(found) - MOST
         if more <= 0:
-            return found
-        # The worst are kept.
-        found.sort(key=lambda one: worst([one.rule.word]) != worst(f.rule.word for f in found))
-        last = Finding(found[0].rule, f"{self.check}: and {more} more.", self.check)
-        return [*found[:MOST], last]
+            return tuple(found)
+        return (*found[:MOST], Finding(found[MOST].rule, f"And {more} more.", self.check))
 
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
             return
         by_program = list(self._of_program())
+        if self._cancelled:
+            # What a program leaves that was stopped with its job says no more.
+            by_program = [one for one in by_program if one.rule.name != "ended"]
         yield from by_program
         case = self.case
         if case is None or case.result == killed.RESULT:
@@ -99,8 +101,13 @@ class Attempt:
         elif self._problem() and case.experiments:
             yield self._say("no-document", self._problem() or "")
 
+    @property
+    def _cancelled(self) -> bool:
+        case = self.case
+        return case is not None and (case.result == ABORTED or case.error == ENDED_BY_SCHEDULER)
+
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
-        return finding(rule, f"{self.check}: {because}", self.check, metric)
+        return finding(rule, because, self.check, metric)
 
     def _problem(self) -> str | None:
         return str(self.entry.problem) if self.entry and self.entry.problem else None
@@ -120,7 +127,7 @@ class Attempt:
             self._say("wrong-data", sentence)
             for series in document["series"]
             if series["verification"]["errors"]
-            for sentence in _wrong_data(document, series)
+            for sentence in verification_faults(document, series)
         ]
         yield from wrong
         if status == "good" or (status == "wrong-data" and wrong):
@@ -137,6 +144,8 @@ class Attempt:
         node = document["host"].get("scheduler_node") or document["host"]["hostname"]
         status = document["outcome"]["status"]
         program = document["program"]["name"]
+        if status == "running":
+            return f"{program} on node {node} was killed, or still runs: it left a part of a result"
         return f"{program} on node {node} ended with {status}: {said or 'it says no more'}"
 
     def _lacks_devices(self, document: ResultDocument) -> bool:
@@ -149,11 +158,11 @@ class Attempt:
 
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
         reason = case.reason or "ReFrame gives no reason"
-        if case.result == ABORTED or case.error == ENDED_BY_SCHEDULER:
+        if self._cancelled:
             yield self._say("cancelled", reason)
         elif case.error == OTHER_DEVICES:
             yield self._say("devices", reason)
-        elif case.phase == "performance":
+        elif case.phase == "performance" or _missed(case):
             yield from self._of_metrics(case, reason)
         elif explained:
             return
@@ -168,14 +177,14 @@ class Attempt:
     def _of_sanity(self, case: Case, reason: str) -> tuple[str, str]:
         if not case.experiments:
             return "failed", reason
-        if case.exit_code != 0:
+        if case.exit_code not in (0, None):
             return "ended", reason
         if self.document is None:
             return "no-document", self._problem() or reason
         return "not-believed", reason
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
-        failed = {name: one for name, one in case.judged.items() if one.result == "fail"}
+        failed = _missed(case)
         if not failed:
             yield self._say("no-value", reason)
         for name, judged in failed.items():
@@ -198,10 +207,8 @@ class Attempt:
         return "reference"
 
 
-def _wrong_data(document: ResultDocument, series: Any) -> list[str]:
-    from fabricheck.rfm.plausible import verification_faults
-
-    return list(verification_faults(document, series))
+def _missed(case: Case) -> dict[str, Judged]:
+    return {name: one for name, one in case.judged.items() if one.result == "fail"}
 
 
 def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
@@ -249,11 +256,11 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
                 reasons[found.rule.word, found] = None
             elif found.rule.beside_a_pass is None:
                 if number < passed[-1]:
-                    notes.append(f"An attempt before did not count: {found.sentence}")
+                    notes.append(f"An attempt before did not count: {found.told}")
                 else:
                     reasons[found.rule.word, found] = None
             elif found.rule.beside_a_pass == "UNSTABLE":
-                times = f"{check} passed {len(passed)} of {len(ran)} times"
+                times = f"passed {len(passed)} of {len(ran)} times"
                 said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
                 varies = Finding(RULES["varies"], said, check, found.metric)
                 reasons["UNSTABLE", varies] = None

@@ -84,7 +84,9 @@ def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
     for one in verdicts:
         where = f".simulated.{one.simulated.split()[0]}" if one.simulated else ""
         plain = f"{one.node}{where}"
-        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-")
+        safe = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-_") or "node"
+        )
         if safe != plain.replace(":", "-") or f"{safe}.json" in (*found, WHOLE):
             safe += f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
         found.append(f"{safe}.json")

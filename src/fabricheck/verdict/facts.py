@@ -14,6 +14,9 @@ from fabricheck.verdict import model
 from fabricheck.verdict.grouping import Results
 from fabricheck.verdict.sources import Source
 
+#: What a document has where a version or a commit is not known.
+_UNKNOWN = "unknown"
+
 
 def times(results: Results) -> tuple[datetime | None, float | None]:
     """Return when the first program began, and the seconds of all sessions on the node."""
@@ -37,23 +40,36 @@ def times(results: Results) -> tuple[datetime | None, float | None]:
 
 
 def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
-    """Return every device that a document names, once each."""
-    found = {
-        model.Device(index=one["index"], name=one["name"], arch=one["arch"],
-                     pci_address=one["pci_address"], unique_id=one["unique_id"]): None
+    """Return every device that a document names, once each.
+
+    What asks the node's tools knows less of a device than its runtime: it adds none.
+    """
+    every = [
+        model.Device(
+            index=one["index"],
+            name=one["name"],
+            arch=one["arch"],
+            pci_address=one["pci_address"],
+            unique_id=one["unique_id"],
+        )
         for document in documents
         for one in document["devices"]
-    }  # fmt: skip
-    return sorted(found, key=lambda one: one.index)
+    ]
+    found: dict[tuple[int, str | None, str | None], model.Device] = {}
+    for one in sorted(every, key=lambda device: device.unique_id is None):
+        known = {(index, address) for index, address, _ in found}
+        if one.unique_id is not None or (one.index, one.pci_address) not in known:
+            found.setdefault((one.index, one.pci_address, one.unique_id), one)
+    return sorted(found.values(), key=lambda one: one.index)
 
 
 def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
-    """Return what the results were made with."""
-    own = [one for one in documents if one["program"]["commit"] != "unknown"]
-    told = [document["versions"] for document in documents]
+    """Return what the results were made with, as programs that ran on the devices tell it."""
+    own = [one for one in documents if one["program"]["commit"] != _UNKNOWN]
+    told = [one["versions"] for one in documents if one["program"]["name"] != "topology"]
     locks: dict[str, str] = {}
     for source in sources:
-        locks |= _locks(source)
+        locks |= _locks_in(source.session.outputs if source.session else ())
     return model.Versions(
         fabricheck=_each(one["program"]["version"] for one in own or documents),
         commits=_each(one["program"]["commit"] for one in own),
@@ -66,12 +82,9 @@ def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> 
     )
 
 
-def _each(versions: Iterable[object]) -> list[str]:
-    return sorted({str(one) for one in versions if one})
-
-
-def _locks(source: Source) -> dict[str, str]:
-    return _locks_in(source.session.outputs if source.session else ())
+def _each(told: Iterable[object]) -> list[str]:
+    found = {str(one) for one in told if one}
+    return sorted(found - {"none", _UNKNOWN} or found)
 
 
 @functools.cache

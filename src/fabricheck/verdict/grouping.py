@@ -59,7 +59,7 @@ def group(gathered: Gathered, expected_nodes: Iterable[str] = ()) -> dict[Subjec
             node, scheduled = _node(source, case, entry, names)
             subject = Subject(node, _simulation(case, entry, simulated))
             results = found[subject]
-            results.attempts += _attempts(source, case, entry)
+            results.attempts += attempts(case, entry, source.start)
             results.scheduled |= scheduled
             if source not in results.sources:
                 results.sources.append(source)
@@ -76,15 +76,19 @@ def _of_source(source: Source) -> Iterable[tuple[Case | None, Entry | None]]:
         yield None, entry
 
 
-def _attempts(source: Source, case: Case | None, entry: Entry | None) -> list[Attempt]:
+def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attempt]:
+    """Return the attempts of a case, ReFrame's retries first; of a document of no case itself.
+
+    :param began: when the session began, in s since 1970.
+    """
     if case is None:
         program = entry.document["program"]["name"] if entry and entry.document else "a document"
-        return [Attempt(program, None, entry, source.start)]
+        return [Attempt(program, None, entry, began)]
     check = _REPETITION.sub("", case.name)
     # The documents of earlier attempts were written over by the later ones.
     return [
-        *(Attempt(check, one, None, source.start) for one in case.earlier),
-        Attempt(check, case, entry, source.start),
+        *(Attempt(check, one, None, began) for one in case.earlier),
+        Attempt(check, case, entry, began),
     ]
 
 
@@ -102,8 +106,6 @@ def _node(
     source: Source, case: Case | None, entry: Entry | None, names: Mapping[str, bool]
 ) -> tuple[str, bool]:
     """Return the node of a case, and whether a scheduler gave it that name."""
-    if source.node is not None:
-        return source.node, True
     named = (case.node if case else None) or (entry.node if entry else None)
     if named is not None:
         return named, True
@@ -113,10 +115,11 @@ def _node(
         return entry.document["host"]["hostname"], False
     if names:
         return UNPLACED, False
+    # A simulated node has a host name of its own, so the partition's documents are asked.
     hosts = {
         one.document["host"]["hostname"]
         for one in source.entries.values()
-        if one.document is not None
+        if one.document is not None and case and one.case and one.case.where == case.where
     }
     if len(hosts) == 1:
         return hosts.pop(), False

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabricheck import coverage
+from fabricheck import partitions, set_times
 from fabricheck.nodes_asked import AskedNode
-from fabricheck.verdict import chosen as choosing
-from fabricheck.verdict import facts, model, reservations
-from fabricheck.verdict.attempts import Attempt, Tried, together
-from fabricheck.verdict.chosen import Chosen
+from fabricheck.sets import Choice
+from fabricheck.verdict import checks, expected, facts, model, reservations
+from fabricheck.verdict.checks import Checks, Key, Reason
 from fabricheck.verdict.grouping import Results, Subject, group
-from fabricheck.verdict.rules import WORDS, Finding, Word, finding, worst
-from fabricheck.verdict.sources import Gathered, Source
-
-#: A check in a partition and an environment, for what other nodes ran.
-_Key = tuple[str, str, str]
+from fabricheck.verdict.rules import Finding, finding, worst
+from fabricheck.verdict.sources import Gathered
 
 
 def judge(
@@ -35,18 +31,13 @@ def judge(
     ]
 
 
-def _key(attempt: Attempt) -> _Key:
-    case = attempt.case
-    return (case.where, case.environ, attempt.check) if case else ("", "", attempt.check)
-
-
-def _ran_somewhere(found: dict[Subject, Results]) -> dict[str, dict[_Key, None]]:
+def _ran_somewhere(found: dict[Subject, Results]) -> dict[str, dict[Key, None]]:
     """Return by partition what any node of the session ran there."""
-    ran: dict[str, dict[_Key, None]] = defaultdict(dict)
+    ran: dict[str, dict[Key, None]] = defaultdict(dict)
     for results in found.values():
         for one in results.attempts:
             if one.case is not None and not one.skipped:
-                ran[one.case.where][_key(one)] = None
+                ran[one.case.where][checks.key(one)] = None
     return ran
 
 
@@ -58,16 +49,15 @@ class _Node:
         subject: Subject,
         results: Results,
         gathered: Gathered,
-        elsewhere: dict[str, dict[_Key, None]],
+        elsewhere: dict[str, dict[Key, None]],
         set_tag: str | None,
     ) -> None:
         self.subject, self.results, self.gathered = subject, results, gathered
         self.elsewhere = elsewhere
-        self.chosen = _chosen(results.sources, set_tag)
-        by_check: dict[_Key, list[Attempt]] = defaultdict(list)
-        for attempt in results.attempts:
-            by_check[_key(attempt)].append(attempt)
-        self.tried = {key: together(key[2], attempts) for key, attempts in by_check.items()}
+        choice = expected.choice_of(one.session for one in results.sources)
+        self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
+        self.checks = Checks.of(results.attempts, self.choice)
+        self.tried = self.checks.tried
         self.documents = [one.document for one in results.attempts if one.document is not None]
 
     def verdict(self) -> model.NodeVerdict:
@@ -76,7 +66,7 @@ class _Node:
         reasons = self._reasons(missing)
         word = worst(each for each, _ in reasons)
         start, duration = facts.times(self.results)
-        skipped = [one for one in self.tried.values() if one.skipped]
+        skipped = self.checks.skipped
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled,
@@ -84,11 +74,11 @@ class _Node:
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
-            set=self.chosen.label if self.tried else "",
+            set=_label(self.choice) if self.tried else "",
             start=start,
             duration_s=duration,
             reasons=[
-                model.Reason(word=each, rule=one.rule.name, sentence=one.sentence, check=one.check,
+                model.Reason(word=each, rule=one.rule.name, sentence=one.told, check=one.check,
                              metric=one.metric)
                 for each, one in reasons
             ],
@@ -97,7 +87,8 @@ class _Node:
                 passed=sum(not one.skipped and not one.reasons for one in self.tried.values()),
                 failed=sum(bool(one.reasons) for one in self.tried.values()),
                 skipped=[
-                    model.SkippedCheck(check=one.check, why=_why_skipped(one)) for one in skipped
+                    model.SkippedCheck(check=one.check, why=checks.why_skipped(one))
+                    for one in skipped
                 ],
                 missing=missing,
             ),
@@ -114,7 +105,15 @@ class _Node:
     def _kind(self) -> model.Kind:
         if self.subject.simulated is not None:
             return "simulated"
-        return "measured" if self.documents else "nothing"
+        return "measured" if self.documents or self._ran_on_hardware() else "nothing"
+
+    def _ran_on_hardware(self) -> bool:
+        """Whether a check ran where the site says that hardware is measured."""
+        return any(
+            (one.case.values or one.case.exit_code is not None) and partitions.known(one.case.where)
+            for one in self.results.attempts
+            if one.case is not None
+        )
 
     def _simulated(self) -> str | None:
         where = self.subject.simulated
@@ -125,14 +124,10 @@ class _Node:
         changed = {f", changed by {one['name']}" for one in names.values() if one}
         return f"{where} ({', '.join(sorted(names))}{''.join(sorted(changed))})" if names else where
 
-    def _reasons(self, missing: Sequence[str]) -> list[tuple[Word, Finding]]:
-        found = [reason for one in self.tried.values() for reason in one.reasons]
-        found += [(one.rule.word, one) for one in self._of_node(missing)]
-        ran = [one for one in self.tried.values() if not one.skipped]
-        if not found and not ran:
-            one = finding("nothing-passed", f"No check passed on {self.subject.node}.")
-            found.append((one.rule.word, one))
-        return sorted(dict.fromkeys(found), key=lambda each: WORDS.index(each[0]))
+    def _reasons(self, missing: Sequence[str]) -> list[Reason]:
+        of_node = [(one.rule.word, one) for one in self._of_node(missing)]
+        of_checks = self.checks.reasons() if self.tried else ()
+        return checks.in_order([*of_checks, *of_node])
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
@@ -151,37 +146,12 @@ class _Node:
                     f"No run report tells of session {source.name} on {node}: it was killed, or "
                     "still runs.",
                 )
-        yield from self._on_other_nodes()
-        for name in self._expected():
-            tried = [one for key, one in self.tried.items() if key[2].split()[0] == name]
-            if tried and all(one.skipped for one in tried):
-                said = f"{name} was skipped, and the site expects it: {_why_skipped(tried[0])}"
-                yield finding("skipped", said, name)
         if missing:
-            number = reservations.count(len(missing), "check")
-            are, were = ("is", "was") if len(missing) == 1 else ("are", "were")
-            said = f"{number} {are} not there that {were} to run on {node}: {', '.join(missing)}."
-            yield finding("missing", said)
-
-    def _on_other_nodes(self) -> Iterator[Finding]:
-        for one in self.results.attempts:
-            if one.document is None:
-                continue
-            there = one.document["host"].get("scheduler_node")
-            if there is not None and there != self.subject.node:
-                said = f"{one.check}: its document was measured on node {there}."
-                yield finding("other-node", said, one.check)
-
-    def _expected(self) -> list[str]:
-        return [
-            name for where in self.results.partitions
-            for name in choosing.expected(where, self.chosen)
-        ]  # fmt: skip
+            yield checks.missing(missing, f"on {node}")
 
     def _missing(self) -> Iterator[str]:
-        here = {key[2].split()[0] for key in self.tried}
         # What the site expects is named by class, what others ran by the name of the check.
-        absent = [name for name in self._expected() if name not in here]
+        absent = self.checks.absent
         yield from dict.fromkeys(absent)
         for where in self.results.partitions:
             for key in self.elsewhere.get(where, ()):
@@ -191,42 +161,31 @@ class _Node:
     def _reservations(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
         cases = [one.case for one in self.results.attempts if one.case is not None]
         if self.tried:
-            yield from reservations.of(cases, self.documents, len(self.tried), skipped, ())
+            yield from reservations.of(cases, self.documents, len(self.tried), skipped)
         if self.subject.simulated is not None and not self.documents:
             yield "It is of a simulated node, and says nothing of a machine."
-        if self.chosen.by_name and self.tried and not missing:
-            label = self.chosen.label
-            yield f"A part of the checks was chosen ({label}): nothing says what is missing."
+        if self.choice.set is None and self.tried and not missing:
+            label = _label(self.choice)
+            yield f"No set is known to be chosen ({label}): nothing says what is missing."
+        for source in self.results.sources:
+            for time in set_times.took(source.session) if source.session else ():
+                if time.over and time.where in self.results.partitions:
+                    yield time.sentence
         for one in self.tried.values():
             yield from one.notes
 
 
-def _chosen(sources: Sequence[Source], set_tag: str | None) -> Chosen:
-    """Return what chose the checks of all sessions together: what each of them says, if all agree.
-
-    Jobs of a pipeline run one check each, by its name; then nobody says what is missing.
-    """
-    if set_tag is not None:
-        return Chosen((set_tag,))
-    each = dict.fromkeys(choosing.of_session(one.session, one.cases) for one in sources)
-    if len(each) == 1:
-        return next(iter(each))
-    return Chosen(by_name=True)
+def _label(choice: Choice) -> str:
+    return choice.set or " ".join(choice.words) or "unknown"
 
 
 def _as_asked(asked: AskedNode | None) -> str:
+    """Return what is known of a node that gave no result, as the rest of a sentence."""
     if asked is None:
         return ""
-    said = ""
+    if asked.said:
+        return f": {asked.said.rstrip('.')}"
     if asked.state:
         because = f" ({asked.because})" if asked.because else ""
-        said = f", which the scheduler called {asked.state}{because} when the session began"
-    return f"{said}: {asked.said.rstrip('.')}" if asked.said else said
-
-
-def _why_skipped(tried: Tried) -> str:
-    case = tried.attempts[0].case
-    for experiment in coverage.experiments():
-        if case is not None and experiment.id in case.experiments and experiment.skipped:
-            return experiment.skipped
-    return "the report does not say why"
+        return f", which the scheduler called {asked.state}{because} when the session began"
+    return ""

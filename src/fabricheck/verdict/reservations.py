@@ -29,12 +29,10 @@ def of(
     documents: Sequence[ResultDocument],
     checks: int,
     skipped: int,
-    absent: Sequence[str],
 ) -> Iterator[str]:
     """Yield a sentence for each reservation.
 
-    :param checks: the number of checks. skipped: how many did not run. absent: those that the site
-        expects and the session has not.
+    :param checks: the number of checks. skipped: how many did not run.
     """
     if any(document["clock"] == "simulated" for document in documents):
         yield "It is of a simulated node, and says nothing of a machine."
@@ -49,13 +47,10 @@ def of(
             f"{every - counted['free']} of {count(every, 'metric')} have a limit; the others are "
             "recorded, and nothing judges them."
         )
-    elif not every and cases:
+    elif not every and any(document["series"] for document in documents):
         yield "No metric was recorded: nothing judges whether it is fast."
     if skipped:
         yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
-    if absent:
-        are = "is" if len(absent) == 1 else "are"
-        yield f"{count(len(absent), 'check')} that the site expects here {are} not in this session."
 
 
 def count(number: int, word: str) -> str:

@@ -46,7 +46,7 @@ class Rule:
     beside_a_pass: Word | None = "UNSTABLE"
 
 
-_TABLE = (
+_OF_A_CHECK = (
     # Of the data
     Rule(
         "wrong-data",
@@ -125,8 +125,13 @@ _TABLE = (
     Rule(
         "placement",
         "INCOMPLETE",
-        "Ranks do not sit where they were put (`affinity`), or not every message was verified "
-        "(`mpi_data`): a matter of launcher and MPI first.",
+        "Ranks do not sit where they were put (`affinity`): a matter of the launcher first, and "
+        "what ranks measured is not of this placement.",
+    ),
+    Rule(
+        "unverified",
+        "INCOMPLETE",
+        "`mpi_data` did not verify every message: no data was found wrong, and not all is right.",
     ),
     Rule(
         "no-value",
@@ -136,11 +141,13 @@ _TABLE = (
     Rule(
         "no-document",
         "INCOMPLETE",
-        "A check has no result document, or one that is cut, damaged, or of another run.",
+        "A check has no result document, or one that is cut, damaged, or of another run or node.",
     ),
     Rule("not-judged", "INCOMPLETE", "No run report says whether the check passed.", None),
     Rule("failed", "INCOMPLETE", "A check failed in another way, as one that only builds does."),
-    # Of the node as a whole
+)
+
+_OF_A_NODE = (
     Rule("skipped", "INCOMPLETE", "A check was skipped that the site expects there."),
     Rule(
         "missing",
@@ -155,16 +162,24 @@ _TABLE = (
     ),
     Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
     Rule("report", "INCOMPLETE", "The run report of the node's session can not be read."),
-    Rule(
-        "other-node",
-        "INCOMPLETE",
-        "A document says that it was measured on another node than the one it lies with.",
-    ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
-)  # fmt: skip
+)
 
 #: The table by name, in the order of the docs.
-RULES: dict[str, Rule] = {rule.name: rule for rule in _TABLE}
+RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE)}
+
+
+def table() -> list[str]:
+    """Return the rules as the lines of a table in Markdown, for docs/verdict.md."""
+    rows = [
+        f"| `{rule.name}` | {rule.word} | {_beside(rule)} | {rule.when} |"
+        for rule in RULES.values()
+    ]
+    return ["| rule | word | beside a pass | when |", "|---|---|---|---|", *rows]
+
+
+def _beside(rule: Rule) -> str:
+    return "" if rule in _OF_A_NODE else rule.beside_a_pass or "nothing"
 
 
 @dataclass(frozen=True)
@@ -178,6 +193,11 @@ class Finding:
     sentence: str
     check: str | None = None
     metric: str | None = None
+
+    @property
+    def told(self) -> str:
+        """The sentence with its check before it."""
+        return f"{self.check}: {self.sentence}" if self.check else self.sentence
 
 
 def finding(

@@ -11,22 +11,22 @@ from pathlib import Path
 from fabricheck import nodes_asked
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import jobs
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Case, Session
 
-#: The folder of jobs over many nodes in a results folder, and that of verdicts.
-EVERY_NODE, VERDICTS = "every-node", "verdicts"
+#: The folder of verdicts in a results folder, or in that of a job over many nodes.
+VERDICTS = "verdicts"
 
 
 @dataclass(frozen=True)
 class Source:
     """One session, or what a killed one left, in one results folder.
 
-    name: its id, or that of its folders. session: None of a killed one. node: the one that all of
-    it is of, where its folder says so. entries: by the identity of the case its document, of cases
-    that have one or should. loose: documents of no case. problems: what can not be read.
+    name: its id, or that of its folders. session: None of a killed one. entries: by the identity
+    of the case its document, of cases that have one or should. loose: documents of no case.
     """
 
     results: Path
@@ -35,7 +35,6 @@ class Source:
     cases: tuple[Case, ...]
     entries: dict[int, Entry]
     loose: tuple[Entry, ...] = ()
-    node: str | None = None
 
     @property
     def start(self) -> float:
@@ -84,8 +83,8 @@ def gather(what: Sequence[str]) -> Gathered:
         return _several(what)
     (one,) = what
     path = Path(one)
-    if path.is_dir() and (path / nodes_asked.NAME).is_file():
-        return _job(path)
+    if jobs.is_job(path):
+        return _job(jobs.read(path))
     if path.is_dir():
         return _latest(ResultsFolder(path))
     folder = ResultsFolder.default()
@@ -114,19 +113,14 @@ def _several(what: Sequence[str]) -> Gathered:
 def _latest(folder: ResultsFolder) -> Gathered:
     """Return what began last: a session, one without a report, or a job over many nodes."""
     makers: list[tuple[float, Callable[[], Gathered]]] = []
-    for path in _jobs(folder.path):
-        began = nodes_asked.read(path / nodes_asked.NAME).started.timestamp()
-        makers.append((began, functools.partial(_job, path)))
+    for job in map(jobs.read, jobs.under(folder.path)):
+        makers.append((job.asked.started.timestamp(), functools.partial(_job, job)))
     for one in _without_report(folder):
         makers.append((_named_start(one.name), functools.partial(_killed, folder, one)))
     if folder.sessions or folder.problems or not makers:
         session = folder.latest()
         makers.append((session.start, functools.partial(_session, folder, session)))
     return max(makers, key=lambda made: made[0])[1]()
-
-
-def _jobs(results: Path) -> list[Path]:
-    return sorted(path.parent for path in results.glob(f"{EVERY_NODE}/*/{nodes_asked.NAME}"))
 
 
 def _without_report(folder: ResultsFolder) -> list[Killed]:
@@ -152,33 +146,31 @@ def _named(folder: ResultsFolder, name: str) -> Gathered:
     try:
         return _session(folder, folder.session(name))
     except NotFoundError:
-        for job in _jobs(folder.path):
-            if job.name == name:
-                return _job(job)
+        job = jobs.named(folder.path, name)
+        if job is not None:
+            return _job(job)
         for one in _without_report(folder):
             if one.name == name:
                 return _killed(folder, one)
         raise
 
 
-def _session(folder: ResultsFolder, session: Session, node: str | None = None) -> Gathered:
-    source = _source(folder.path, session.id, session, folder.entries(session), node)
+def _session(folder: ResultsFolder, session: Session) -> Gathered:
+    source = _source(folder.path, session.id, session, folder.entries(session))
     asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
     return _of(session.id, folder.path, source, asked)
 
 
-def _killed(folder: ResultsFolder, one: Killed, node: str | None = None) -> Gathered:
-    source = _source(folder.path, one.name, None, one.entries(), node)
+def _killed(folder: ResultsFolder, one: Killed) -> Gathered:
+    source = _source(folder.path, one.name, None, one.entries())
     return _of(one.name, folder.path, source, _asked(folder.path / "output" / one.name))
 
 
-def _source(
-    results: Path, name: str, session: Session | None, entries: Sequence[Entry], node: str | None
-) -> Source:
+def _source(results: Path, name: str, session: Session | None, entries: Sequence[Entry]) -> Source:
     cases = session.cases if session else tuple(one.case for one in entries if one.case is not None)
     by_case = {id(one.case): one for one in entries if one.case is not None}
     loose = tuple(one for one in entries if one.case is None)
-    return Source(results, name, session, tuple(cases), by_case, loose, node)
+    return Source(results, name, session, tuple(cases), by_case, loose)
 
 
 def _asked(folder: Path) -> AskedNodes | None:
@@ -197,28 +189,25 @@ def _of(name: str, results: Path, source: Source, asked: AskedNodes | None) -> G
     )
 
 
-def _job(path: Path) -> Gathered:
+def _job(job: jobs.Job) -> Gathered:
     """Return the sessions of a job over many nodes, one a node."""
-    asked = nodes_asked.read(path / nodes_asked.NAME)
     sources: list[Source] = []
     problems: list[Problem] = []
-    for node, one in asked.nodes.items():
-        if one.results is None or not (path / one.results).is_dir():
-            continue
-        folder = ResultsFolder(path / one.results)
-        problems += [Problem(node, str(problem)) for problem in folder.problems]
-        for session in folder.sessions:
-            sources += _session(folder, session, node).sources
-        for left in folder.killed():
-            sources += _killed(folder, left, node).sources
+    for share in job.shares:
+        if share.problem is not None:
+            problems.append(Problem(share.node, str(share.problem)))
+        if share.folder is not None and share.session is not None:
+            sources += _session(share.folder, share.session).sources
+        if share.folder is not None and share.killed is not None:
+            sources += _killed(share.folder, share.killed).sources
     return Gathered(
-        name=path.name,
-        home=path / VERDICTS,
+        name=job.name,
+        home=job.path / VERDICTS,
         sources=tuple(sources),
-        asked=dict(asked.nodes),
+        asked=dict(job.asked.nodes),
         problems=tuple(problems),
-        partition=asked.partition,
-        started=asked.started,
+        partition=job.asked.partition,
+        started=job.asked.started,
     )
 
 

@@ -1,0 +1,190 @@
+"""`fabricheck sets`: which checks a set has, and how long it took here."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fabricheck import page_block, partitions, set_times
+from fabricheck import sets as rules
+from fabricheck.cli import output
+from fabricheck.cli.results import AsJson
+from fabricheck.coverage import checks_folders
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.references import dry_run
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.session import Session, read_report
+from fabricheck.set_times import Listed, Took
+
+HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In sessions")
+
+
+def sets(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Results folders, or run reports; the folder of results by default."),
+    ] = None,
+    system: Annotated[
+        str,
+        typer.Option("--system", help="System or partition, as lumi:gpu; this machine's if none."),
+    ] = "",
+    page: Annotated[
+        Path | None,
+        typer.Option("--page", help="Write the tables between their markers in this page."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the checks of each set, how long it may take on a node, and how long it took.
+
+    The checks are those of a dry run on this machine, each a job of its own or a step in an
+    allocation. What a set took is of sessions that ran the whole of it on one node (docs/sets.md).
+    """
+    if page is not None and as_json:
+        raise UsageError("--page and --json can not be given together.")
+    listed = set_times.listed(dry_run.ask(system, checks_folders()))
+    times = [one for session in _sessions(results) for one in set_times.took(session)]
+    if as_json:
+        output.write_json(_json(listed, times))
+    elif page is None:
+        _print(listed, times)
+    else:
+        for where, own in listed.items():
+            page_block.rewrite(page, f"sets of {where}", _markdown(where, own, times))
+            typer.echo(f"wrote {page}: {where}", err=True)
+
+
+def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
+    if not results:
+        try:
+            folder = ResultsFolder.default()
+        except NotFoundError:
+            return  # before the first session the table still says what there is
+        yield from folder.sessions
+        return
+    for path in results:
+        if path.is_dir():
+            yield from ResultsFolder(path).sessions
+        else:
+            yield read_report(path, path.resolve().parent.parent)
+
+
+def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> None:
+    console = output.console()
+    for where, own in listed.items():
+        console.print(f"{where}: {_about(where)}", style="bold")
+        table = output.table(*HEAD, right=("Jobs", "Their limits"))
+        for one in own:
+            table.add_row(*_row(one, _latest_first(times, where, one.name)[:1]))
+        console.print(table)
+        for line in _checks(own):
+            console.print(output.plain(line))
+        console.print()
+    for name, about in rules.known().items():
+        console.print(output.plain(f"{name} shows {about.shows}; not {about.not_}."))
+    for where, own in listed.items():
+        for each in own:
+            for latest in _latest_first(times, where, each.name)[:1]:
+                if latest.over:
+                    console.print(output.plain(f"{latest.sentence} ({latest.session})"))
+
+
+def _markdown(where: str, own: Sequence[Listed], times: Sequence[Took]) -> str:
+    lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---", "---"])]
+    lines += [_line(_row(one, _latest_first(times, where, one.name))) for one in own]
+    return "\n".join([*lines, "", f"`{where}`: {_about(where)}.", *_checks(own), ""])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _about(where: str) -> str:
+    known = partitions.known(where)
+    kind = "simulated" if "simulated" in known.get("features", []) else "measured"
+    return f"{known.get('descr', 'no site of this repository')}; {kind}"
+
+
+def _latest_first(times: Sequence[Took], where: str, name: str) -> list[Took]:
+    own = [one for one in times if (one.where, one.name) == (where, name)]
+    return sorted(own, key=lambda one: one.date, reverse=True)
+
+
+def _row(one: Listed, times: Sequence[Took]) -> tuple[str, ...]:
+    limit = rules.known()[one.name].limit_s
+    return (
+        one.name,
+        str(len(one.checks)),
+        f"{one.limits_s:g} s",
+        "-" if limit is None else f"{limit:g} s",
+        _took(times),
+        _of(times),
+    )
+
+
+def _took(times: Sequence[Took]) -> str:
+    if not times:
+        return "-"
+    said = f"{_amount([one.seconds for one in times])} s"
+    simulated = [one.simulated_s for one in times if one.simulated_s is not None]
+    if simulated:
+        said += f", {_amount(simulated)} s of the simulated clock"
+    if any(one.over for one in times):
+        said += "; over its limit"
+    return said
+
+
+def _amount(values: Sequence[float]) -> str:
+    """Write a value, or of several the median and the ends."""
+    least, middle, most = (
+        f"{one:.1f}" for one in (min(values), statistics.median(values), max(values))
+    )
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def _of(times: Sequence[Took]) -> str:
+    if not times:
+        return "-"
+    days = sorted({f"{one.date:%Y-%m-%d}" for one in times})
+    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    number = times[0].session if len(times) == 1 else f"{len(times)} sessions"
+    ran = sorted({one.checks for one in times})
+    jobs = f"{ran[0]}" if len(ran) == 1 else f"{ran[0]} to {ran[-1]}"
+    failed = sum(one.failed for one in times)
+    return f"{number}, {span}, {jobs} ran" + (f", {failed} failed" if failed else "")
+
+
+def _checks(own: Sequence[Listed]) -> Iterator[str]:
+    before: set[str] = set()
+    for one in own:
+        added = [check for check in one.checks if check not in before]
+        besides = ", besides" if before else ""
+        yield f"{one.name}{besides}: {', '.join(added) or 'nothing more'}."
+        before.update(one.checks)
+
+
+def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list[dict[str, Any]]:
+    return [
+        {
+            "partition": where,
+            "set": one.name,
+            "checks": list(one.checks),
+            "limits_s": one.limits_s,
+            "limit_s": rules.known()[one.name].limit_s,
+            "took": [
+                asdict(each) | {"date": each.date.isoformat(), "over": each.over}
+                for each in _latest_first(times, where, one.name)
+            ],
+        }
+        for where, own in listed.items()
+        for one in own
+    ]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sets")(sets)

@@ -1,0 +1,1 @@
+"""One job over many nodes: on each of them a whole session of ReFrame, measured for itself."""

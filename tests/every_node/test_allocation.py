@@ -1,0 +1,123 @@
+"""What the allocation around `fabricheck every-node` is, and where the command is refused."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.every_node import allocation
+
+INSIDE = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-4]"}
+
+#: As Slurm 22.05 prints them: node3 is down, and node4 was taken out of the job when it failed.
+JOB = (
+    "JobId=7 JobName=a JobState=RUNNING StartTime=2026-11-22T07:51:13 EndTime={ends} "
+    "ReqNodeList=(null) ExcNodeList=(null) NodeList=node[1-3] OverSubscribe={shared} Command=/a"
+)
+NODES = (
+    "NodeName=node1 Arch=x86_64 State=ALLOCATED Weight=1\n"
+    "NodeName=node2 Arch=x86_64 State=ALLOCATED+DRAIN Reason=a fan [root@2026-11-22T07:54:56]\n"
+    "NodeName=node3 State=DOWN*+DRAIN Weight=1 Reason=Not responding [slurm@2026-11-22T07:54:56]\n"
+    "NodeName=node4 State=IDLE Weight=1\n"
+)
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Let scontrol know a job and its nodes."""
+
+    def says(shared="NO", ends="2026-11-22T07:56:13", status=0):
+        text = JOB.format(shared=shared, ends=ends)
+        (tmp_path / "scontrol").write_text(
+            f"#!/bin/sh\nif [ {status} != 0 ]; then echo Invalid job id >&2; exit {status}; fi\n"
+            f"case $2 in job) echo '{text}' ;; *) printf '{NODES}' ;; esac\n"
+        )
+        (tmp_path / "scontrol").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    return says
+
+
+def test_nodes_are_those_the_job_began_with(slurm):
+    slurm()
+    found = allocation.around(None, INSIDE)
+    assert (found.job, list(found.nodes)) == ("7", ["node1", "node2", "node3", "node4"])
+    assert found.ends.isoformat() == "2026-11-22T07:56:13"
+    assert {name: one.said for name, one in found.nodes.items()} == {
+        "node1": None,
+        # Slurm goes on with a job on a node that is drained.
+        "node2": None,
+        "node3": "node3 was DOWN*+DRAIN (Not responding), so nothing was started on it.",
+        "node4": "node4 was IDLE and taken out of the job, so nothing was started on it.",
+    }
+    assert (found.nodes["node2"].state, found.nodes["node2"].because) == (
+        "ALLOCATED+DRAIN",
+        "a fan",
+    )
+    assert [one.results for one in found.nodes.values()] == list(found.nodes)
+
+
+def test_a_part_of_the_nodes(slurm):
+    slurm(ends="Unknown")
+    found = allocation.around("node[2,1]", INSIDE)
+    assert list(found.nodes) == ["node1", "node2"]
+    assert found.ends is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "environment", "said", "error", "sentence"),
+    [
+        (None, {}, {}, NotFoundError, "this shell is in none .SLURM_JOB_ID is not set.: start it"),
+        ("node[3-9]", INSIDE, {}, UsageError, "The allocation 7 has no node.5-9.: it has node.1-4"),
+        ("node[3-", INSIDE, {}, UsageError, "'node.3-' is no list of nodes"),
+        ("", INSIDE, {}, UsageError, "'' names no node"),
+        (None, INSIDE, {"shared": "OK"}, UsageError, "may share its nodes .OverSubscribe=OK"),
+        (None, INSIDE, {"status": 1}, NotFoundError, "allocation 7: Invalid job id. Where this"),
+        (
+            None,
+            INSIDE | {"SLURM_STEP_NUM_TASKS": "4"},
+            {},
+            UsageError,
+            "srun started it 4 times: start it without srun",
+        ),
+    ],
+)
+def test_other_surroundings_are_a_sentence(slurm, nodes, environment, said, error, sentence):
+    slurm(**said)
+    with pytest.raises(error, match=sentence):
+        allocation.around(nodes, environment)
+
+
+def test_a_machine_without_slurm(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotFoundError, match=r"Slurm does not know the allocation 7: .*scontrol"):
+        allocation.around(None, INSIDE)
+
+
+@pytest.mark.parametrize(
+    ("set_", "unset", "error", "sentence"),
+    [
+        ({}, "RFM_CONFIG_FILES", UsageError, "RFM_CONFIG_FILES is not set"),
+        ({"FABRICHECK_RESULTS": "here"}, None, None, "FABRICHECK_RESULTS=here is no absolute path"),
+        ({"REFRAME": "no"}, None, NotFoundError, "There is no command reframe on the PATH"),
+    ],
+)
+def test_what_a_session_lacks_is_said_once(
+    slurm, tmp_path, monkeypatch, set_, unset, error, sentence
+):
+    slurm()
+    reframe = tmp_path / "reframe"
+    if "REFRAME" not in set_:
+        reframe.write_text("#!/bin/sh\n")
+        reframe.chmod(0o755)
+    for name, value in {**INSIDE, "RFM_CONFIG_FILES": "/a/settings.py", **set_}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("SLURM_STEP_NUM_TASKS", raising=False)
+    if unset:
+        monkeypatch.delenv(unset)
+    ended = CliRunner().invoke(app, ["every-node"], standalone_mode=False)
+    assert sentence in str(ended.exception)
+    assert error is None or type(ended.exception) is error
+    assert not list(tmp_path.rglob("nodes.json"))

@@ -1,0 +1,265 @@
+"""The driver of one job over many nodes, with stand-ins for Slurm's commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+
+from fabricheck import nodes_asked
+from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.every_node import driver, session
+from fabricheck.every_node.allocation import Allocation
+from fabricheck.nodes_asked import AskedNode
+
+#: Finds its node, notes its own options and environment, and is what the node's file says.
+SRUN = """#!/bin/sh
+for option in "$@"; do case $option in --nodelist=*) node=${option#*=} ;; esac; done
+export node folder=FOLDER
+{ echo "$@"; env; } > "$folder/$node.started"
+report() { mkdir -p "$FABRICHECK_RESULTS/reports"; : > "$FABRICHECK_RESULTS/reports/run-0.json"; }
+. "$folder/$node.does"
+"""
+
+BEGINS = 'echo "[==========] Running 1 check(s)"\n'
+
+#: What a session does that measured all, and one that hangs until it is ended.
+GOOD = f"{BEGINS}report\n"
+HANGS = f"{BEGINS}trap 'report; exit 1' TERM\nwhile :; do sleep 0.05; done\n"
+STUBBORN = f"{BEGINS}trap '' TERM\nwhile :; do sleep 0.05; done\n"
+
+#: The steps of the job: those of the sessions and of their checks, and one of before.
+STEPS = (
+    "7.0|before|node1\n7.batch|batch|node1\n7.1|{name}|node1\n7.2|{name}|node2\n7.3|stream|node2\n"
+)
+
+
+class Run:
+    """A driver with stand-ins in a folder."""
+
+    def __init__(self, folder, monkeypatch) -> None:
+        self.folder = folder
+        self.said: list[str] = []
+        self.results = folder / "results"
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.script("srun", SRUN.replace("FOLDER", str(folder)))
+        # The step of before is there from the start, the others when a session was started.
+        steps = STEPS.format(name="fabricheck-every-node")
+        self.script(
+            "squeue",
+            f'#!/bin/sh\nif ls "{folder}"/*.started > /dev/null 2>&1; then printf "{steps}"; '
+            'else echo "7.0|before|node1"; fi\n',
+        )
+        self.script("scancel", f'#!/bin/sh\necho "$@" >> "{folder}/cancelled"\n')
+        monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
+        monkeypatch.setattr(driver, "GRACE_S", 0.3)
+        monkeypatch.setattr(driver, "LAST_GRACE_S", 0.3)
+        monkeypatch.setattr(driver, "_LOOK_S", 0.02)
+
+    def script(self, name: str, text: str) -> None:
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def driver(self, does, minutes=1.0, at_once=9, left_s=3600.0, **asked) -> driver.Driver:
+        nodes = {}
+        for name, what in does.items():
+            (self.folder / f"{name}.does").write_text(what)
+            nodes[name] = AskedNode(results=name, state="ALLOCATED")
+        nodes |= {name: AskedNode(results=name, said=said) for name, said in asked.items()}
+        ends = None
+        if left_s is not None:
+            ends = nodes_asked.now() + timedelta(seconds=left_s + driver.KEPT_S)
+        command = driver.Asked(("reframe", "-r"), ("-t", "smoke"), minutes, at_once)
+        return driver.Driver(command, Allocation("7", nodes, ends), self.results, self.said.append)
+
+    def started(self, node: str) -> str:
+        return (self.folder / f"{node}.started").read_text()
+
+    def cancelled(self) -> list[str]:
+        file = self.folder / "cancelled"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def file(self, name="7") -> nodes_asked.AskedNodes:
+        return nodes_asked.read(self.results / "every-node" / name / "nodes.json")
+
+
+@pytest.fixture
+def a_run(tmp_path, monkeypatch):
+    return Run(tmp_path, monkeypatch)
+
+
+def test_each_node_ends_for_itself_and_is_noted(a_run):
+    fails = f"{BEGINS}report\necho 'srun: error: node2: task 0: Exited with exit code 1'\nexit 1\n"
+    lost = f"{BEGINS}echo 'srun: error: Node failure on node3'\n"
+    before = (
+        "echo 'ERROR: no such system'\necho 'srun: error: x: Exited with exit code 1'\nexit 1\n"
+    )
+    does = {"node1": GOOD, "node2": fails, "node3": lost, "node4": before}
+    run = a_run.driver(does, node5="node5 was DOWN, so nothing was started on it.")
+    # All names are there before anything is started.
+    asked = a_run.file()
+    assert list(asked.nodes) == ["node1", "node2", "node3", "node4", "node5"]
+    assert (asked.job, asked.chosen) == ("7", ("-t", "smoke"))
+    assert run.run() is None
+    nodes = a_run.file().nodes
+    assert [(one.status, one.said) for one in nodes.values()] == [
+        (0, None),
+        (1, None),
+        # srun ended with 0.
+        (None, "node3 ended without a run report: srun: error: Node failure on node3."),
+        (1, "node4 ended without a run report: ERROR: no such system."),
+        (None, "node5 was DOWN, so nothing was started on it."),
+    ]
+    assert [one.ended is not None for one in nodes.values()] == [True] * 4 + [False]
+    assert a_run.said[0] == "node5 was DOWN, so nothing was started on it."
+    assert {line.rpartition(" (")[0] for line in a_run.said[1:3]} <= {
+        "node1: ended well",
+        "node2: ended with exit status 1",
+        nodes["node3"].said.rstrip("."),
+        nodes["node4"].said.rstrip("."),
+    }
+    assert [line.rpartition(" (")[2] for line in a_run.said[1:]] == [
+        f"{n} of 4)" for n in range(1, 5)
+    ]
+    assert not (a_run.folder / "node5.started").exists()
+
+
+def test_a_session_is_one_task_beside_which_its_checks_fit(a_run, monkeypatch):
+    monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "8")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    run = a_run.driver({"node1": GOOD})
+    run.run()
+    options, *lines = a_run.started("node1").splitlines()
+    assert options.endswith(" --input=none reframe -r")
+    assert {"--overlap", "--nodes=1", "--ntasks=1", "--nodelist=node1"} <= set(options.split())
+    assert f"FABRICHECK_RESULTS={run.folder}/node1" in lines
+    assert "SLURM_JOB_ID=7" in lines
+    assert not any(line.startswith("SLURM_NTASKS") for line in lines)
+
+
+def test_what_hangs_is_asked_to_end_and_the_others_have_ended(a_run):
+    run = a_run.driver({"node1": GOOD, "node2": HANGS}, minutes=0.005)
+    run.run()
+    nodes = a_run.file().nodes
+    assert nodes["node1"].said is None
+    assert nodes["node2"].said == "node2 did not end within 0.005 minutes, and was stopped."
+    assert nodes["node2"].status is None and nodes["node2"].ended is not None
+    # Asked first; then all of the node's steps but the one of before, and again what was left.
+    assert a_run.cancelled() == ["--signal=TERM 7.2", "7.2 7.3", "7.2 7.3"]
+
+
+def test_an_srun_that_does_not_end_is_killed(a_run):
+    run = a_run.driver({"node1": STUBBORN}, minutes=0.005)
+    began = time.monotonic()
+    run.run()
+    assert 0.9 <= time.monotonic() - began < 30
+    assert a_run.file().nodes["node1"].said.endswith("and was stopped.")
+
+
+def test_all_is_stopped_before_the_job_ends(a_run):
+    run = a_run.driver({"node1": HANGS, "node2": GOOD}, minutes=None, at_once=1, left_s=1.0)
+    # It never begins, so that the other would wait for a minute.
+    (a_run.folder / "node1.does").write_text(HANGS.removeprefix(BEGINS))
+    run.run()
+    assert [one.said for one in a_run.file().nodes.values()] == [
+        "node1 did not end until 60 s before the job's time was over, and was stopped.",
+        "node2 was not started until 60 s before the job's time was over.",
+    ]
+    assert a_run.file().nodes["node2"].ended is None
+
+
+def test_so_many_read_their_files_at_once_and_measure_together(a_run):
+    slowly = (
+        f'sleep 0.2\n{BEGINS}while [ ! -e "$folder/$last.started" ]; do sleep 0.02; done\nreport\n'
+    )
+    does = {f"node{number}": slowly.replace("$last", "node5") for number in range(1, 6)}
+    run = a_run.driver(does, at_once=2)
+    began = time.monotonic()
+    run.run()
+    times = sorted(
+        (a_run.folder / f"node{number}.started").stat().st_mtime for number in range(1, 6)
+    )
+    # Two, two more after 0.2 s, and the last: the first still measured then.
+    assert times[2] - times[1] >= 0.15
+    assert times[4] - times[3] >= 0.15
+    assert time.monotonic() - began < 30
+    assert all(one.status == 0 for one in a_run.file().nodes.values())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_all_and_is_noted(a_run, number):
+    run = a_run.driver({"node1": HANGS, "node2": GOOD}, at_once=1)
+    (a_run.folder / "node1.does").write_text(HANGS.removeprefix(BEGINS))
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+    timer.start()
+    assert run.run() == number
+    timer.join()
+    name = signal.Signals(number).name
+    assert [one.said for one in a_run.file().nodes.values()] == [
+        f"node1 was stopped, as {name} ended the run.",
+        f"node2 was not started, as {name} ended the run.",
+    ]
+    assert a_run.cancelled()[0] == "--signal=TERM 7.1"
+
+
+def test_a_second_run_of_a_job_has_a_folder_of_its_own(a_run):
+    a_run.driver({"node1": GOOD}).run()
+    second = a_run.driver({"node1": HANGS}, minutes=0.005)
+    second.run()
+    assert second.folder.name == "7-2"
+    assert a_run.file("7-2").nodes["node1"].said is not None
+    assert a_run.file("7").nodes["node1"].said is None
+
+
+def test_sessions_go_on_when_the_file_of_nodes_can_not_be_written(a_run, monkeypatch):
+    run = a_run.driver({"node1": GOOD, "node2": f"sleep 0.2\n{GOOD}"})
+    full = NotFoundError("nodes.json can not be written (No space left on device).")
+
+    def refuses(path, asked):
+        raise full
+
+    monkeypatch.setattr(nodes_asked, "write", refuses)
+    with pytest.raises(NotFoundError, match="No space left"):
+        run.run()
+    assert a_run.said.count(str(full)) == 1
+    assert "node2: ended well (2 of 2)" in a_run.said
+    # What was there before is whole.
+    assert a_run.file().nodes["node1"].ended is None
+
+
+def test_a_node_without_srun_does_not_end_the_run(a_run, monkeypatch):
+    run = a_run.driver({"node1": GOOD})
+    (a_run.bin / "srun").unlink()
+    monkeypatch.setenv("PATH", str(a_run.bin))
+    run.run()
+    said = a_run.file().nodes["node1"].said
+    assert said.startswith("node1: the session can not be started (") and "srun" in said
+
+
+@pytest.mark.parametrize(
+    ("minutes", "left_s", "sentence"),
+    [
+        (None, None, "The job 7 has no time limit, .* waited for without end: say --minutes."),
+        (5.0, -1.0, "The job 7 ends at .*, and 60 s of its time are kept for the verdict"),
+    ],
+)
+def test_who_waits_for_what_hangs_is_told_before_anything_is_written(
+    a_run, minutes, left_s, sentence
+):
+    with pytest.raises(UsageError, match=sentence):
+        a_run.driver({"node1": GOOD}, minutes=minutes, left_s=left_s)
+    assert not a_run.results.exists()
+
+
+def test_last_words_are_short_and_printable(a_run):
+    words = "x" * 400
+    run = a_run.driver({"node1": f"printf '\\033[31m{words}\\n\\n'\n"})
+    run.run()
+    said = a_run.file().nodes["node1"].said
+    assert "\\x1b[31mxxx" in said and len(said) < 360
+    assert session.LOG in {path.name for path in (run.folder / "node1").iterdir()}

@@ -1,0 +1,159 @@
+"""CSV and Parquet hold the same, whole or not at all, and what they hold is documented."""
+
+import csv
+import json
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from exported import of, rows, run
+
+import factories
+from fabricheck.export import rows as made
+from fabricheck.export import writing
+from fabricheck.export.columns import COLUMNS, NAMES
+from full_disk import files_of_at_most
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "tests" / "outputs" / "h200" / "session-x2"
+TYPES = {
+    "text": pl.String,
+    "integer": pl.Int64,
+    "number": pl.Float64,
+    "boolean": pl.Boolean,
+    "time": pl.Datetime("ms", "UTC"),
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A session as CSV and as Parquet; the latter in several batches."""
+    folder = tmp_path_factory.mktemp("files")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "BATCH", 400)
+        for name in ("table.csv", "table.parquet"):
+            result = run(RECORDED, "--output", folder / name)
+            assert result.exit_code == 0, result.output
+            assert result.stdout == f"Export: {folder / name}\n"
+    assert sorted(one.name for one in folder.iterdir()) == ["table.csv", "table.parquet"]
+    return folder / "table.csv", folder / "table.parquet"
+
+
+def test_both_hold_the_same_with_the_types_that_are_stated(files):
+    schema = {column.name: TYPES[column.type] for column in COLUMNS}
+    parquet = pl.read_parquet(files[1])
+    assert dict(parquet.schema) == schema and len(parquet) == 27 + 125 + 1355
+    times = [column.name for column in COLUMNS if column.type == "time"]
+    as_read = schema | dict.fromkeys(times, pl.String)
+    text = pl.read_csv(files[0], schema=as_read)
+    text = text.with_columns(pl.col(times).str.to_datetime(time_unit="ms", time_zone="UTC"))
+    assert text.equals(parquet)
+
+
+def test_a_reader_that_guesses_guesses_right(files):
+    guessed = pl.read_csv(files[0], infer_schema_length=None, try_parse_dates=True)
+    stated = pl.read_parquet(files[1])
+    for column in COLUMNS:
+        # A column of one reader's choice is only what is null throughout.
+        if column.type in ("number", "boolean", "time") and stated[column.name].count():
+            assert guessed[column.name].dtype.base_type() == TYPES[column.type].base_type()
+    assert guessed["devices"].dtype == guessed["ranks"].dtype == pl.String
+
+
+def test_no_number_is_nan_and_no_text_is_empty(files):
+    table = pl.read_parquet(files[1])
+    for column in COLUMNS:
+        if column.type == "number":
+            assert (
+                not table[column.name].is_nan().any() and not table[column.name].is_infinite().any()
+            )
+        if column.type == "text":
+            assert not (table[column.name] == "").any()
+
+
+def test_the_csv_is_that_of_rfc_4180(files):
+    raw = files[0].read_bytes()
+    assert raw.startswith(b"kind,session,session_id,") and raw.endswith(b"\r\n")
+    lines = list(csv.reader(raw.decode("utf-8").splitlines(keepends=True), strict=True))
+    assert lines[0] == list(NAMES) and {len(line) for line in lines} == {len(NAMES)}
+    # Every record is a line, for tools that know no quotes.
+    assert raw.count(b"\n") == raw.count(b"\r\n") == len(lines)
+
+
+def test_rows_have_only_what_their_kind_has(files):
+    table = pl.read_parquet(files[1])
+    for kind in ("check", "metric", "series"):
+        part = table.filter(pl.col("kind") == kind)
+        for column in COLUMNS:
+            assert part[column.name].count() == 0 or kind in column.kinds, (kind, column.name)
+
+
+def test_parquet_tells_what_its_columns_are(files):
+    said = json.loads(pl.read_parquet_metadata(files[1])["fabricheck.columns"])
+    assert list(said) == list(NAMES)
+    assert said["mad"] == "number: median absolute deviation, in unit, not scaled"
+
+
+def test_the_documentation_has_every_column_as_it_is():
+    text = (ROOT / "docs" / "export.md").read_text()
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    documented = [line for line in table if len(line) == 4]
+    assert documented == [
+        [f"`{one.name}`", one.type, _kinds(one.kinds), one.meaning] for one in COLUMNS
+    ]
+
+
+def _kinds(kinds):
+    return {5: "all"}.get(len(kinds)) or ", ".join(kinds)
+
+
+@pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", " =1", "\t=1"])
+def test_no_text_is_a_formula_for_a_spreadsheet(results_folder, tmp_path, name):
+    reason = f"{name}\nof two lines, with a comma"
+    failed = factories.case("x", display_name=name, result="fail", fail_reason=reason)
+    factories.session(results_folder, [failed])
+    written = tmp_path / "x.parquet"
+    assert run("--output", written).exit_code == 0
+    cell = "'" + name.strip()
+    for row in (*pl.read_parquet(written).to_dicts(), *of("check", rows()[0])):
+        assert (row["check"], row["reason"]) == (cell, f"{cell} of two lines, with a comma")
+
+
+def test_times_of_any_zone_are_in_utc():
+    assert made.time("2026-01-02T03:04:05+02:00") == datetime.fromisoformat("2026-01-02T01:04:05Z")
+    assert made.time("yesterday") is None
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_a_full_disk_leaves_the_file_of_before(tmp_path, name):
+    before = tmp_path / name
+    before.write_text("of before")
+    with files_of_at_most(20_000):
+        result = run(RECORDED, "--output", before, "--openmetrics", tmp_path / "metrics.txt")
+    assert result.exit_code == 3, result.output
+    assert f"{before} can not be written (" in result.stderr
+    assert before.read_text() == "of before" and [*tmp_path.iterdir()] == [before]
+
+
+@pytest.mark.parametrize("name", ["table.xlsx", "table", "table.csv.gz"])
+def test_a_format_that_is_not_known_is_refused_first(tmp_path, name):
+    result = run(tmp_path / "nothing", "--output", tmp_path / name)
+    assert result.exit_code == 2 and "has to end with .csv or .parquet" in result.stderr
+
+
+def test_without_polars_parquet_is_refused_and_csv_is_not(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    result = run(RECORDED, "--output", tmp_path / "table.parquet")
+    assert result.exit_code == 3 and "Parquet needs the Python package polars" in result.stderr
+    assert run(RECORDED, "--output", tmp_path / "table.csv").exit_code == 0
+
+
+def test_who_reads_only_the_head_gets_no_error():
+    entry = "from fabricheck.cli import app; app()"
+    command = f"set -o pipefail; {sys.executable} -c '{entry}' export {RECORDED} | head -n 1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout.strip()) == (0, ",".join(NAMES))
+    assert "Error" not in ended.stderr and "refused" not in ended.stderr

@@ -1,0 +1,135 @@
+"""The metrics as OpenMetrics, and as GitLab reads them."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from exported import run
+
+import distributed_sessions
+import factories
+import repeated_sessions
+from fabricheck import nodes_asked
+from fabricheck.nodes_asked import AskedNode, AskedNodes
+
+RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
+SAMPLE = re.compile(
+    r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)"
+    rf"(?:\{{(?P<labels>{LABEL}(?:,{LABEL})*)?\}})?"
+    r" (?P<value>-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+)
+
+
+def parse(text):
+    """Return the samples of an OpenMetrics text of gauges, by its grammar; labels as pairs."""
+    assert text.endswith("# EOF\n")
+    samples, known, current = {}, set(), None
+    for line in text.splitlines()[:-1]:
+        if line.startswith("# TYPE "):
+            _, _, current, kind = line.split(" ")
+            assert kind == "gauge" and current not in known, "a family stands together"
+            known.add(current)
+        elif line.startswith("# HELP "):
+            assert line.split(" ")[2] == current
+        else:
+            found = SAMPLE.fullmatch(line)
+            assert found, line
+            assert found["name"] == current
+            labels = re.findall(r'([^=,]+)="((?:[^"\\]|\\.)*)"', found["labels"])
+            assert len(dict(labels)) == len(labels)
+            key = (current, tuple(sorted(labels)))
+            assert key not in samples, "one sample for a set of labels"
+            samples[key] = float(found["value"])
+    return samples
+
+
+def written(path, *arguments, code=0):
+    result = run(*arguments, "--openmetrics", path)
+    assert result.exit_code == code, result.output
+    return path.read_text()
+
+
+def of(text, family, *labels):
+    """Return the values of a family by some of their labels."""
+    return {
+        tuple(dict(own).get(label) for label in labels): value
+        for (name, own), value in parse(text).items()
+        if name == family
+    }
+
+
+def test_every_metric_and_check_of_a_session_is_a_gauge(tmp_path):
+    text = written(tmp_path / "m.txt", RECORDED)
+    metrics = of(text, "fabricheck_metric", "check", "metric", "unit", "clock")
+    assert len(metrics) == 125
+    assert metrics["affinity", "misplaced", "count", "measured"] == 0
+    # The skipped six are neither good nor bad.
+    checks = of(text, "fabricheck_check_passed", "system", "partition", "environment", "check")
+    assert len(checks) == 21 and set(checks.values()) == {1.0}
+    assert ("h200", "x2", "cuda", "p2p_engine") in checks
+
+
+def test_labels_say_nothing_that_another_run_would_not(results_folder, tmp_path):
+    texts = []
+    for number, value in enumerate((30.0, 30.0)):
+        recorded = repeated_sessions.recorded({"copy_worst": value})
+        start = factories.SESSION_START + 3600 * number
+        factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
+        at = f"2026-01-02T0{3 + number}:04:05Z"
+        host = factories.document()["host"] | {"hostname": f"node{number}"}
+        content = factories.document(started=at, finished=at, host=host)
+        factories.write(
+            factories.case_folder(results_folder, "stream_local") / "result.json", content
+        )
+        texts.append(written(tmp_path / "m.txt", f"run-{number}"))
+    assert texts[0] == texts[1]
+    assert "node1" not in texts[0] and "30.000" in texts[0]
+
+
+def test_several_values_of_one_metric_are_their_median(results_folder, tmp_path):
+    for number, value in enumerate((10.0, 30.0, 11.0)):
+        recorded = repeated_sessions.recorded({"copy_worst": value})
+        start = factories.SESSION_START + 3600 * number
+        factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
+    text = written(tmp_path / "m.txt", "--all")
+    assert of(text, "fabricheck_metric", "metric") == {("copy_worst",): 11.0}
+
+
+def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(results_folder, tmp_path):
+    distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0})
+    names = {name: AskedNode() for name in ("node1", "node2", "node3")}
+    started = "2026-01-02T03:00:00Z"
+    asked = AskedNodes(partition="cluster:queue", started=started, nodes=names)
+    (results_folder / "output").mkdir(exist_ok=True)
+    nodes_asked.write(results_folder / "output" / nodes_asked.NAME, asked)
+    text = written(tmp_path / "m.txt")
+    assert of(text, "fabricheck_metric", "node") == {("node1",): 10.0, ("node2",): 5.0}
+    assert of(text, "fabricheck_check_passed", "node") == {("node1",): 1.0, ("node2",): 0.0}
+    present = of(text, "fabricheck_node_present", "node")
+    assert present == {("node1",): 1.0, ("node2",): 1.0, ("node3",): 0.0}
+
+
+@pytest.mark.parametrize("name", ['a "b" \\ c', "a # b", "a b"])
+def test_odd_names_are_escaped_and_gitlab_reads_the_line(results_folder, tmp_path, name):
+    recorded = repeated_sessions.recorded({"copy_worst": 12.5})
+    case = factories.case("odd", display_name=name, perfvalues=recorded)
+    factories.session(results_folder, [case])
+    text = written(tmp_path / "m.txt", code=0)
+    parse(text)
+    [line] = [one for one in text.splitlines() if one.startswith("fabricheck_metric{")]
+    # GitLab cuts the line at #, splits it as a shell does, and takes the first two words.
+    words = shlex.split(line.partition("#")[0])
+    assert words[1:] == ["12.500"] and "metric=copy_worst" in words[0]
+
+
+def test_a_table_can_be_written_with_it(results_folder, tmp_path):
+    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    result = run("--output", tmp_path / "t.csv", "--openmetrics", tmp_path / "m.txt")
+    assert result.exit_code == 0
+    assert result.stdout.split() == ["Export:", f"{tmp_path}/t.csv", "Export:", f"{tmp_path}/m.txt"]
+    assert of((tmp_path / "m.txt").read_text(), "fabricheck_check_passed", "check") == {
+        ("stream_local",): 0.0
+    }

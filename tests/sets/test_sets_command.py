@@ -1,0 +1,139 @@
+"""`fabricheck sets`: the checks of each set, what they may take, and how long sessions took."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.references import dry_run
+
+HERE = "local:sim-mi250x"
+CHECKS = {"a": ["smoke", "node", "full"], "b": ["node", "full"], "c": ["full"]}
+
+
+@pytest.fixture(autouse=True)
+def three_checks(monkeypatch):
+    """Let the dry run tell of three checks, one more in each set."""
+    monkeypatch.setattr(
+        dry_run,
+        "ask",
+        lambda system, folders: [
+            dry_run.Told(name, HERE, "sim", {}, ["E1", *tags], 120) for name, tags in CHECKS.items()
+        ],
+    )
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, ["sets", "--system", HERE, *arguments])
+    assert result.exit_code == code, result.output
+    return " ".join(result.output.split())
+
+
+def case(name: str, began: float, ended: float | None, **changes):
+    return (
+        factories.case(
+            name,
+            partition="sim-mi250x",
+            environ="sim",
+            tags=["E1", *CHECKS[name]],
+            job_submit_time=began,
+            job_completion_time_unix=ended,
+        )
+        | changes
+    )
+
+
+def session(folder, cases, *arguments: str, number: int = 0):
+    """Write the session of a command; its documents say that the node was busy for 0.75 s each."""
+    report = factories.session(folder, cases, number, factories.SESSION_START + 100 * number)
+    content = json.loads(report.read_text())
+    content["session_info"]["cmdline"] = " ".join(["reframe", "-r", *arguments])
+    report.write_text(json.dumps(content))
+    for one in cases:
+        place = factories.case_folder(folder, one["unique_name"]) / "result.json"
+        factories.write(place, factories.simulated_document(simulated_s=0.75))
+    return report
+
+
+def took(*arguments: str) -> dict[str, list]:
+    found = json.loads(CliRunner().invoke(app, ["sets", "--json", *arguments]).stdout)
+    return {one["set"]: one["took"] for one in found if one["took"]}
+
+
+def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    said = run()
+    assert "smoke 1 120 s 30 s - - node 2 240 s 180 s - - full 3 360 s - - -" in said
+    assert "smoke: a. node, besides: b. full, besides: c." in said
+    assert "A simulated node with four AMD MI250X (eight devices); simulated" in said
+
+
+def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(results_folder):
+    # Jobs one after the other; what ReFrame did between them is not theirs.
+    session(results_folder, [case("a", 10, 14.5), case("b", 20, 22)], "--mode=node")
+    assert (
+        "node 2 240 s 180 s 6.5 s, 1.5 s of the simulated clock run-0, 2026-01-02, 2 ran" in run()
+    )
+
+
+def test_a_session_that_took_longer_than_its_set_may_is_named(results_folder):
+    session(results_folder, [case("a", 10, 40.5)], "-t", "smoke")
+    sentence = f"The set smoke took 30.5 s on {HERE}, and may take 30 s on a node."
+    assert f"{sentence} (run-0)" in run()
+    CliRunner().invoke(app, ["verdict"])
+    verdict = json.loads((results_folder / "verdicts/run-0/verdict.json").read_text())
+    assert sentence in json.dumps(verdict)
+    ((one,),) = took().values()
+    assert one["over"] and one["seconds"] == 30.5
+
+
+SKIPPED = {"result": "skip", "job_submit_time": None, "job_completion_time_unix": None}
+
+
+@pytest.mark.parametrize(
+    ("cases", "arguments"),
+    [
+        ([case("a", 1, 2)], ["-n", "a"]),
+        ([case("a", 1, 2, job_nodelist=["node1"], scheduler="slurm")], ["-t", "smoke"]),
+        ([case("a", 1, None, result="fail")], ["-t", "smoke"]),
+        ([case("a", 1, 2, result="abort")], ["-t", "smoke"]),
+        ([case("a", 1, 2), case("a", 3, 4, unique_name="again")], ["-t", "smoke"]),
+        ([case("a", 0, 0, **SKIPPED)], ["-t", "smoke"]),
+    ],
+    ids=["a part", "a queue", "no end", "stopped", "repeated", "all skipped"],
+)
+def test_what_is_no_whole_set_on_one_node_tells_no_time(results_folder, cases, arguments):
+    session(results_folder, cases, *arguments)
+    assert took() == {}
+
+
+def test_a_skipped_check_takes_no_time_and_a_failed_one_does(results_folder):
+    failed = case("a", 1, 3, result="fail", fail_reason="slow", fail_phase="performance")
+    session(results_folder, [failed, case("b", 0, 0, **SKIPPED)], "-t", "node")
+    (one,) = took()["node"]
+    assert (one["seconds"], one["checks"], one["failed"]) == (2, 1, 1)
+
+
+def test_a_page_has_all_sessions_between_its_markers(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n<!-- sets of {HERE} -->\n<!-- end of sets of {HERE} -->\nAfter.\n")
+    reports = [
+        session(tmp_path / "results", [case("a", 0, seconds)], "-t", "smoke", number=number)
+        for number, seconds in enumerate([5.0, 7.0, 6.5])
+    ]
+    run("--page", str(page), *map(str, reports))
+    row = (
+        "| smoke | 1 | 120 s | 30 s | 6.5 (5.0 to 7.0) s, 0.8 s of the simulated clock "
+        "| 3 sessions, 2026-01-02, 1 ran |"
+    )
+    assert row in page.read_text()
+    assert page.read_text().startswith("Before.\n") and page.read_text().endswith("\nAfter.\n")
+    assert "--page and --json can not be given together" in run("--page", "x", "--json", code=2)
+
+
+def test_what_can_not_be_read_is_said(tmp_path):
+    assert "There is no" in run(str(tmp_path / "run-9.json"), code=4)

@@ -1,0 +1,220 @@
+"""Which results are whose: nodes, simulated nodes, folders taken together, recorded sessions."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+import verdict_sessions as made
+
+import factories
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.verdict import documents, judging, sources
+
+H200 = Path(__file__).parents[1] / "outputs" / "h200"
+SIM = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
+HOST = {"system": "local", "partition": "host", "perfvalues": {}}
+NAMED = "reframe -r -n stream_local"
+
+
+def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
+    slow = made.good(node=None, **SIM, unique_name="sim") | made.missed()
+    cases = [
+        (made.good(node=None, **HOST), factories.document()),
+        (slow, factories.simulated_document()),
+    ]
+    found = made.judge(made.write(tmp_path, cases, command=NAMED))
+    assert {name: one.word for name, one in found.items()} == {
+        "node1": "PASS",
+        "node1*": "PERF-FAIL",
+    }
+    assert found["node1*"].simulated == "local:sim-mi250x (mi250x)"
+    assert found["node1*"].kind == "simulated" and found["node1"].kind == "measured"
+    total = documents.whole("run-0", list(found.values()))
+    assert total.exit_code == 12
+    assert {row.file for row in total.nodes} == {
+        "node1.json",
+        "node1.simulated.local-sim-mi250x.json",
+    }
+
+
+def test_a_simulated_clock_is_no_result_of_a_machine(tmp_path):
+    case = made.good(node=None, **HOST) | made.failed("sanity", "The times are simulated")
+    cases = [(case, factories.simulated_document())]
+    other = made.good("other", node=None, **HOST)
+    found = made.judge(made.write(tmp_path, [*cases, (other, factories.document())], command=NAMED))
+    assert (found["node1"].word, found["node1"].checks.missing) == ("INCOMPLETE", ["stream_local"])
+    assert made.rules(found["node1*"]) == {"not-believed", "missing"}
+
+
+def test_a_check_that_left_nothing_is_of_the_simulated_node_where_its_partition_simulates(tmp_path):
+    lost = made.good(node=None, **SIM) | made.failed("setup", "no program")
+    here = made.good("a", node=None, **HOST)
+    found = made.judge(
+        made.write(tmp_path, [(lost, None), (here, factories.document())], command=NAMED)
+    )
+    assert {name: one.word for name, one in found.items()} == {
+        "node1": "PASS",
+        "node1*": "INCOMPLETE",
+    }
+
+
+def test_a_check_that_left_nothing_is_of_the_node_of_its_partition(tmp_path):
+    host = factories.document()["host"] | {"hostname": "mi250x (simulated)"}
+    cases = [
+        (made.good("a", node=None, **HOST), factories.document()),
+        (made.good("b", node=None, **SIM), factories.simulated_document(host=host)),
+        (made.good("c", node=None, **SIM) | made.failed("setup", "no program"), None),
+    ]
+    found = made.judge(made.write(tmp_path, cases, command=NAMED))
+    assert {name: (one.word, one.checks.failed) for name, one in found.items()} == {
+        "node1": ("PASS", 0),
+        "mi250x (simulated)*": ("INCOMPLETE", 1),
+    }
+
+
+def test_folders_are_taken_together_by_node(tmp_path):
+    for number, (check, node) in enumerate([("a", "node1"), ("b", "node1"), ("a", "node2")]):
+        made.write(
+            tmp_path / str(number), [(made.good(check, node), factories.document())],
+            command=f"reframe -r -n /{number}",
+        )  # fmt: skip
+    found = made.judge(*sorted(tmp_path.iterdir()))
+    assert {name: one.word for name, one in found.items()} == {
+        "node1": "PASS",
+        "node2": "INCOMPLETE",
+    }
+    assert [one.results for one in found["node1"].sessions] == [
+        str(tmp_path / "0"),
+        str(tmp_path / "1"),
+    ]
+    with pytest.raises(UsageError, match="latest is no folder"):
+        sources.gather([str(tmp_path / "0"), "latest"])
+
+
+def test_the_last_by_its_start_counts(tmp_path):
+    slow = made.good() | made.missed()
+    first = made.write(tmp_path / "a", [(slow, factories.document())])
+    later = made.write(
+        tmp_path / "b", [(made.good(), factories.document())], start=factories.SESSION_START + 3
+    )
+    (reason,) = made.judge(later, first)["node1"].reasons
+    assert "passed 1 of 2 times; at time 1: " in reason.sentence
+
+
+def test_nodes_that_must_be_there(tmp_path):
+    results = made.write(tmp_path, [(made.good(), factories.document())])
+    found = made.judge(results, nodes=("node1", "node2"))
+    assert (found["node1"].word, found["node2"].word) == ("PASS", "INCOMPLETE")
+    assert found["node2"].kind == "nothing" and made.rules(found["node2"]) == {"silent"}
+
+
+def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
+    results = made.write(tmp_path, [(made.good(), factories.document())])
+    asked = {"node1": AskedNode(), "node2": AskedNode(state="IDLE")}
+    (results / "output").mkdir(exist_ok=True)
+    write(
+        results / "output" / "nodes.json",
+        AskedNodes(partition=made.WHERE, started=now(), nodes=asked),
+    )
+    found = made.judge(results)
+    assert (
+        found["node2"].word == "INCOMPLETE" and "called IDLE" in found["node2"].reasons[0].sentence
+    )
+
+
+def test_a_job_that_was_never_placed_is_not_lost(tmp_path):
+    lost = made.good("b", None, scheduler="squeue", job_nodelist=[]) | made.failed("run", "refused")
+    cases = [(made.good("a", node), factories.document()) for node in ("node1", "node2")]
+    found = made.judge(made.write(tmp_path, [*cases, (lost, None)]))
+    assert found["(no node)"].word == "INCOMPLETE" and not found["(no node)"].scheduled
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": "fabricheck-result"}', "\0"])
+def test_a_damaged_document_is_incomplete_and_named(tmp_path, text):
+    results = made.write(tmp_path, [(made.good(), factories.document())])
+    path = factories.case_folder(results, "stream_local_node1") / "result.json"
+    path.write_text(text)
+    found = made.judge(results)["node1"]
+    assert made.rules(found) == {"no-document"} and str(path) in found.reasons[0].sentence
+
+
+def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypatch):
+    results = made.write(tmp_path, [(made.good(), factories.document())])
+    asked = AskedNodes(partition=made.WHERE, started=now(), nodes={"node1": AskedNode()})
+    folder = results / "output" / "20260301T000000-7"
+    folder.mkdir(parents=True)
+    write(folder / "nodes.json", asked)
+    found = sources.gather([str(results)])
+    assert found.name == folder.name and list(found.asked) == ["node1"]
+    job = results / "every-node" / "18"
+    job.mkdir(parents=True)
+    write(job / "nodes.json", asked)
+    assert sources.gather([str(results)]).home == job / "verdicts"
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
+    assert sources.gather(["18"]).name == "18" and sources.gather(["run-0"]).name == "run-0"
+    assert sources.gather([folder.name]).name == folder.name
+    with pytest.raises(NotFoundError, match="no session 'run-9'"):
+        sources.gather(["run-9"])
+    (job / "nodes.json").write_text("{")
+    with pytest.raises(InvalidInputError, match=r"nodes\.json"):
+        sources.gather(["latest"])
+
+
+def test_the_recorded_session_has_its_node_devices_and_versions(tmp_path):
+    results = shutil.copytree(H200 / "session-x2", tmp_path / "results")
+    (found,) = judging.judge(sources.gather([str(results)]))
+    assert (found.node, found.set, found.kind, found.scheduled) == ("vm", "full", "measured", False)
+    # The site has had more checks since.
+    assert found.word == "INCOMPLETE" and "p2p_scan" in found.checks.missing
+    assert (found.checks.passed, found.checks.failed, len(found.checks.skipped)) == (21, 0, 6)
+    assert all("report does not say" not in one.why for one in found.checks.skipped)
+    assert [one.pci_address for one in found.devices] == ["0000:00:06.0", "0000:00:07.0"]
+    assert found.devices[0].unique_id and found.versions.driver and found.versions.mpi
+    assert found.versions.reframe == ["4.10.4"]
+    assert 200 < found.duration_s < 223
+
+
+def test_the_recorded_miss_is_told_by_pair_and_address(tmp_path):
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    shutil.copy(H200 / "reports-x2" / "tightened.json", reports / "run-0.json")
+    (found,) = judging.judge(sources.gather([str(tmp_path)]))
+    slow = [one for one in found.reasons if one.rule == "reference"]
+    assert (found.word, found.kind) == ("PERF-FAIL", "measured")
+    assert [one.metric for one in slow] == [
+        "write_switch18_worst",
+        "write_switch18_median",
+        "copy_worst",
+    ]
+    assert "pair 1-0, devices 0 (0000:00:06.0) and 1 (0000:00:07.0) of node vm" in slow[0].sentence
+
+
+@pytest.mark.parametrize("name", ["stream_unwritten", "p2p_flip", "bcast_flip"])
+def test_a_recorded_fault_is_wrong_data_and_named_as_made_on_purpose(tmp_path, name):
+    target = tmp_path / "stage" / "20261121T000000-1" / "h200" / "x2" / "cuda" / "check"
+    target.mkdir(parents=True)
+    shutil.copy(H200 / "faults-x2" / f"{name}.json", target / "result.json")
+    (found,) = judging.judge(sources.gather([str(tmp_path)]))
+    assert found.word == "DATA-FAIL" and found.made_on_purpose
+    assert found.reasons[0].rule == "wrong-data" and "(0000:" in found.reasons[0].sentence
+
+
+def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
+    cases = [(made.good(node=f"node{number}"), factories.document()) for number in range(500)]
+    cases[7] = (cases[7][0] | made.missed(), factories.document())
+    results = made.write(tmp_path, cases)
+    began = time.monotonic()
+    found = judging.judge(
+        sources.gather([str(results)]), [f"node{number}" for number in range(501)]
+    )
+    total = documents.whole("run-0", found)
+    documents.write(tmp_path / "verdicts", found, total)
+    assert time.monotonic() - began < 20
+    assert (total.counts["PASS"], total.counts["PERF-FAIL"], total.counts["INCOMPLETE"]) == (
+        499,
+        1,
+        1,
+    )
+    assert len(list((tmp_path / "verdicts").iterdir())) == 502

@@ -1,0 +1,91 @@
+"""A node never looks better for another failure, in whatever order its attempts are."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import factories
+from fabricheck.results.entry import Entry
+from fabricheck.results.run_report import Judged
+from fabricheck.results.session import Case
+from fabricheck.verdict.attempts import Attempt, together
+from fabricheck.verdict.rules import RULES, WORDS, worst
+
+SLOW = {"m": Judged(10.0, -0.1, None, "fail")}
+
+
+def case(result="pass", phase=None, error=None, code=0, judged=(), reason="why"):
+    return Case("check", "a", "b", "c", result, reason, frozenset({"E1"}), (), (), phase, {},
+                dict(judged), None, code, error)  # fmt: skip
+
+
+def document(status="good"):
+    return factories.document(outcome={"exit_code": 0, "status": status, "message": None})
+
+
+#: What an attempt may be: a case and the status of its document.
+KINDS = {
+    "pass": (case(), "good"),
+    "skip": (case("skip"), None),
+    "wrong-data": (case("fail", "sanity", code=5), "wrong-data"),
+    "runtime-error": (case("fail", "sanity", code=4), "runtime-error"),
+    "devices": (case("fail", "sanity", "OtherDevicesError"), "good"),
+    "reference": (case("fail", "performance", judged=SLOW), "good"),
+    "too-noisy": (case("fail", "sanity", code=7), "too-noisy"),
+    "time-limit": (case("fail", "sanity", code=6), "time-limit"),
+    "not-believed": (case("fail", "sanity"), "good"),
+    "cancelled": (case("abort"), "running"),
+    "not-started": (case("fail", "setup", code=None), None),
+}
+FAILING = sorted(KINDS.keys() - {"pass", "skip"})
+
+
+def attempts(kinds):
+    made = []
+    for kind in kinds:
+        one, status = KINDS[kind]
+        entry = Entry(one, None, document(status), None) if status else None
+        made.append(Attempt("check", one, entry, 0.0))
+    return made
+
+
+def word(checks):
+    """Return the word of a node with some checks, each a list of kinds of attempts."""
+    return worst(together("check", attempts(one)).word for one in checks if one)
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_each_kind_is_what_it_says(kind):
+    ((found, _),) = [(one.rule.name, one) for one in attempts([kind])[0].findings]
+    assert found == kind and word([[kind]]) == RULES[kind].word
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4), max_size=3),
+    st.sampled_from(FAILING),
+    st.data(),
+)
+def test_a_failure_more_never_makes_a_word_better(checks, failing, data):
+    before = word(checks)
+    changed = [*checks, []]
+    chosen = data.draw(st.integers(0, len(checks)))
+    at = data.draw(st.integers(0, len(changed[chosen])))
+    changed[chosen] = [*changed[chosen][:at], failing, *changed[chosen][at:]]
+    assert WORDS.index(word(changed)) <= WORDS.index(before)
+
+
+@given(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
+def test_wrong_data_is_never_excused_and_a_pass_is_one(kinds):
+    found = word([kinds])
+    assert (found == "DATA-FAIL") == ("wrong-data" in kinds)
+    if "pass" in kinds:
+        assert found not in ("HW-FAIL", "PERF-FAIL")
+    if found == "PASS":
+        assert set(kinds) <= {"pass", "skip", "cancelled", "not-started"}
+
+
+def test_many_findings_of_one_attempt_keep_the_worst():
+    wrong = [factories.series(verification=factories.mismatched(), device=n) for n in range(40)]
+    one, _ = KINDS["wrong-data"]
+    found = Attempt("check", one, Entry(one, None, document() | {"series": wrong}, None), 0.0)
+    assert len(found.findings) == 9 and found.findings[-1].sentence == "And 32 more."

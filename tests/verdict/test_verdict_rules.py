@@ -1,0 +1,240 @@
+"""Each row of the table of rules is reached by a session, and leads to its word."""
+
+import pytest
+import verdict_sessions as made
+
+import factories
+from fabricheck.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.rfm import failing
+from fabricheck.verdict import attempts
+from fabricheck.verdict.rules import RULES
+
+NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
+WRONG = factories.series(verification=factories.mismatched())
+TOPOLOGY = factories.document()["program"] | {"name": "topology"}
+OSU = factories.document()["program"] | {"name": "osu", "commit": "unknown"}
+FEWER = made.failed("sanity", "Node node1 has 7 devices gfx90a", "OtherDevicesError")
+GOOD = factories.document()
+
+#: By rule: what changes the good case, its document, and words of the sentence.
+OF_A_CHECK = {
+    "wrong-data": (
+        made.failed("sanity", job_exitcode=5),
+        made.ended("wrong-data", 5, series=[WRONG]),
+        "by device 0 of node node1 left 1 wrong words, first at offset 4096 of device 0",
+    ),
+    "runtime-error": (
+        made.failed("sanity", job_exitcode=4),
+        made.ended("runtime-error", 4, "device 3: uncorrectable ECC error", series=[]),
+        "stream_local: stream on node node1 ended with runtime-error: device 3: uncorrectable",
+    ),
+    "devices": (FEWER, GOOD, "Node node1 has 7 devices gfx90a"),
+    "topology": (
+        made.missed("differences", "count", tags=["E13", "smoke"]),
+        factories.document(series=[], program=TOPOLOGY, differences=["link 0-6 is not there"]),
+        "node_topology: link 0-6 is not there",
+    ),
+    "reference": (made.missed(), GOOD, "copy_worst: device 0 (0000:c1:00.0) of node node1"),
+    "too-noisy": (
+        made.failed("sanity", job_exitcode=7),
+        made.ended("too-noisy", 7, "30 % wide", series=[NOISY]),
+        "ended with too-noisy: 30 % wide",
+    ),
+    "time-limit": (
+        made.failed("sanity", job_exitcode=6),
+        made.ended("time-limit", 6, "120 s were over"),
+        "ended with time-limit: 120 s were over",
+    ),
+    "ended": (
+        made.failed("sanity", "stream was ended from outside: its node failed.", job_exitcode=0),
+        factories.killed_document(),
+        "was killed, or still runs",
+    ),
+    "cancelled": (
+        made.failed("sanity", "its job was cancelled", "EndedBySchedulerError"),
+        factories.killed_document(),
+        "its job was cancelled",
+    ),
+    "not-started": (made.failed("setup", "There is no program"), None, "(setup) There is no pro"),
+    "usage": (
+        made.failed("sanity", job_exitcode=2),
+        made.ended("usage", 2, "no such option", series=[]),
+        "no such option",
+    ),
+    "tool": (
+        made.failed("sanity", job_exitcode=4),
+        made.ended("runtime-error", 4, "cut output", program=OSU, series=[]),
+        "osu on node node1 ended with runtime-error: cut output",
+    ),
+    "not-believed": (
+        made.failed("sanity", "device 0 reported 9000 GB/s, above the derived physical bound"),
+        GOOD,
+        "above the derived physical bound",
+    ),
+    "placement": (
+        made.missed("misplaced", "count", tags=["E15"]),
+        GOOD,
+        "Metric misplaced: device 0",
+    ),
+    "unverified": (made.missed("unverified", "count", tags=["E12"]), GOOD, "Metric unverified"),
+    "no-value": (
+        made.failed("performance", "No value for the declared metric(s) a.", "PerformanceError"),
+        GOOD,
+        "No value for the declared metric(s) a.",
+    ),
+    "no-document": ({}, None, "left no result document"),
+    "failed": (made.failed("sanity", "no library", tags=["build"]), None, "no library"),
+}
+
+
+@pytest.mark.parametrize("rule", OF_A_CHECK)
+def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
+    changes, document, words = OF_A_CHECK[rule]
+    check = "node_topology" if rule == "topology" else "stream_local"
+    found = made.only(tmp_path, made.good(check) | changes, document)
+    assert made.rules(found) == {rule}
+    assert found.word == RULES[rule].word
+    assert words in found.reasons[0].sentence and found.reasons[0].check == check
+    assert found.checks.failed == 1 and found.checks.passed == 0
+
+
+@pytest.mark.parametrize("rule", OF_A_CHECK)
+def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
+    changes, document, _ = OF_A_CHECK[rule]
+    first = made.write(tmp_path / "a", [(made.good() | changes, document)])
+    again = made.write(tmp_path / "b", [(made.good(), GOOD)], start=factories.SESSION_START + 3)
+    found = made.judge(again, first)["node1"]
+    assert found.word == (RULES[rule].beside_a_pass or "PASS")
+    assert bool(found.reservations) or RULES[rule].beside_a_pass
+    if found.word == "UNSTABLE":
+        assert made.rules(found) == {"varies"}
+        assert "stream_local: passed 1 of 2 times; at time 1: " in found.reasons[0].sentence
+
+
+def test_what_was_not_tried_again_is_incomplete(tmp_path):
+    changes, document, _ = OF_A_CHECK["cancelled"]
+    first = made.write(tmp_path / "a", [(made.good(), GOOD)])
+    later = made.good() | changes
+    again = made.write(tmp_path / "b", [(later, document)], start=factories.SESSION_START + 3)
+    assert made.judge(first, again)["node1"].word == "INCOMPLETE"
+
+
+@pytest.mark.parametrize(("code", "rule"), [(5, "wrong-data"), (7, "too-noisy"), (4, "ended")])
+def test_an_exit_code_speaks_where_there_is_no_document(tmp_path, code, rule):
+    case = made.good() | made.failed("sanity", "it ended badly", job_exitcode=code)
+    assert rule in made.rules(made.only(tmp_path, case, None))
+
+
+def test_a_retry_that_passed_is_unstable_and_wrong_data_stays(tmp_path):
+    for name, change, word in (
+        ("slow", made.missed(), "UNSTABLE"),
+        ("wrong", made.failed("sanity", job_exitcode=5), "DATA-FAIL"),
+    ):
+        case = made.good()
+        found = made.only(tmp_path / name, case, GOOD, earlier=[case | change])
+        assert found.word == word
+
+
+def test_repetitions_are_attempts_of_one_check(tmp_path):
+    cases = [
+        (made.good(display_name=f"stream_local %.repeat_no={number}", unique_name=f"s_{number}",
+                   **change), GOOD)
+        for number, change in enumerate([{}, made.missed()])
+    ]  # fmt: skip
+    found = made.judge(made.write(tmp_path, cases))["node1"]
+    assert (found.word, found.checks.failed) == ("UNSTABLE", 1)
+    all_slow = [(case | made.missed(), GOOD) for case, _ in cases]
+    assert made.judge(made.write(tmp_path / "b", all_slow))["node1"].word == "PERF-FAIL"
+
+
+def test_no_devices_where_the_site_states_some_is_hardware(tmp_path):
+    case = made.good(node=None, system="h200", partition="x2", perfvalues={}) | made.failed(
+        "sanity", job_exitcode=3
+    )
+    for devices, rule in (([], "devices"), ([factories.device(0), factories.device(1)], "usage")):
+        document = made.ended("unsupported", 3, "no device", devices=devices, series=[])
+        found = made.only(tmp_path / rule, case, document, command="reframe -n stream_local")
+        assert made.rules(found) == {rule}
+
+
+def test_a_check_that_the_site_expects_is_missing_or_skipped(tmp_path):
+    here = {"system": "h200", "partition": "x2", "perfvalues": {}}
+    cases = [
+        (made.good("stream_local", None, **here), GOOD),
+        (made.good("p2p_kernel", None, **here, result="skip"), None),
+    ]
+    found = made.judge(made.write(tmp_path, cases))["node1"]
+    assert made.rules(found) == {"missing", "skipped"} and found.word == "INCOMPLETE"
+    assert "p2p_engine" in found.checks.missing and "stream_scan" not in found.checks.missing
+    assert [one.check for one in found.checks.skipped] == ["p2p_kernel"]
+    assert found.set == "smoke"
+
+
+def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
+    here = {"system": "h200", "partition": "x2", "perfvalues": {}}
+    case = made.good("stream_local", None, **here)
+    found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
+    assert (found.word, found.set) == ("PASS", "-n stream_local")
+    assert any("nothing says what is missing" in one for one in found.reservations)
+    assert made.judge(tmp_path, set_tag="smoke")["node1"].word == "INCOMPLETE"
+
+
+def test_what_another_node_ran_is_missing(tmp_path):
+    cases = [(made.good(name, node), factories.document())
+             for name, node in (("a", "node1"), ("b", "node1"), ("a", "node2"))]  # fmt: skip
+    found = made.judge(made.write(tmp_path, cases))
+    assert found["node1"].word == "PASS"
+    assert (found["node2"].word, found["node2"].checks.missing) == ("INCOMPLETE", ["b"])
+    assert found["node2"].reasons[0].rule == "missing"
+
+
+def test_nothing_passed(tmp_path):
+    found = made.only(tmp_path, made.good(result="skip"), None)
+    assert made.rules(found) == {"nothing-passed"}
+
+
+def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
+    job = tmp_path / "every-node" / "17"
+    asked = {
+        "node1": AskedNode(results="node1"),
+        "node2": AskedNode(results="node2", said="The session was stopped after 600 s."),
+        "node3": AskedNode(state="DOWN", because="no power"),
+        "node4": AskedNode(results="node4"),
+    }
+    elsewhere = factories.document(host=factories.document()["host"] | {"scheduler_node": "node9"})
+    for node, document in (("node1", elsewhere), ("node2", GOOD)):
+        made.write(job / node, [(made.good(node=None), document)])
+    factories.write(job / "node4" / "reports" / "run-0.json", {})
+    write(job / "nodes.json", AskedNodes(partition=None, started=now(), nodes=asked))
+    found = made.judge(job)
+    assert {name: made.rules(one) for name, one in found.items()} == {
+        "node1": {"no-document"},
+        "node2": {"session"},
+        "node3": {"silent"},
+        "node4": {"silent", "report"},
+    }
+    assert "was measured on node node9" in found["node1"].reasons[0].sentence
+    assert "DOWN (no power) when the session began" in found["node3"].reasons[0].sentence
+    assert all(one.scheduled for one in found.values())
+
+
+def test_a_killed_session_is_judged_by_nobody(tmp_path):
+    stage = tmp_path / "stage" / "20260102T030400-1" / "cluster" / "gpu" / "cuda"
+    factories.write(stage / "stream_local" / "result.json")
+    (stage / "p2p_kernel").mkdir()
+    found = made.judge(tmp_path)["node1"]
+    assert made.rules(found) == {"session", "not-judged"} and found.word == "INCOMPLETE"
+    assert found.sessions[0].uuid is None
+
+
+#: Those of the node as a whole, each reached by a test of its own here.
+OF_A_NODE = {"varies", "not-judged", "skipped", "missing", "silent", "session", "report"}
+
+
+def test_every_rule_is_reached_in_this_file():
+    assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed"}
+
+
+def test_names_of_exceptions_are_those_of_the_checks():
+    assert failing.OtherDevicesError.__name__ == attempts.OTHER_DEVICES
+    assert failing.EndedBySchedulerError.__name__ == attempts.ENDED_BY_SCHEDULER

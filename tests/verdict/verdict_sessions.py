@@ -1,0 +1,107 @@
+"""Sessions to be judged: reports and documents of one or several nodes, as ReFrame leaves them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import factories
+from fabricheck.verdict import judging, sources
+
+#: The partition of the cases; no site of the repository has it, so nothing is expected there.
+WHERE = "cluster:gpu"
+
+
+def judged(value=10.0, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="pass") -> list:
+    """Build what ReFrame records of a metric."""
+    return [value, reference, lower, upper, unit, result]
+
+
+def kept(name="copy_worst") -> dict[str, list]:
+    """Build a metric that kept its limit."""
+    return {f"{WHERE}:{name}": judged()}
+
+
+def good(name: str = "stream_local", node: str | None = "node1", **changes: Any) -> dict[str, Any]:
+    """Build a case that passed on a node of a scheduler; on this machine where the node is None."""
+    placed = {"scheduler": "local", "job_nodelist": ["vm"]}
+    shown = name
+    if node is not None:
+        placed = {"scheduler": "squeue", "job_nodelist": [node]}
+        shown = f"{name} %.part={WHERE} %.nid={node}"
+    system, partition = WHERE.split(":")
+    own = {"system": system, "partition": partition, "display_name": shown}
+    unique = {"unique_name": f"{name}_{node}", "perfvalues": kept(), "job_exitcode": 0}
+    return factories.case(name) | own | unique | placed | changes
+
+
+def failed(phase: str, reason: str = "no reason", error: str = "SanityError", **changes: Any):
+    """Build what makes a case one that failed in a phase."""
+    return {
+        "result": "fail",
+        "fail_phase": phase,
+        "fail_reason": reason,
+        "fail_info": {"exc_type": error},
+    } | changes
+
+
+def missed(metric: str = "copy_worst", unit: str = "GB/s", **changes: Any) -> dict[str, Any]:
+    """Build what makes a case one that missed a reference."""
+    own = (
+        f"Metric {metric}: device 0 (0000:c1:00.0) of node node1 measured 7 {unit}, and at least 9"
+    )
+    reason = f"performance error: failed to meet reference(s): {metric}=7.00000001\n{own}."
+    values = {f"{WHERE}:{metric}": judged(7.0, unit=unit, result="fail")}
+    return failed("performance", reason, "PerformanceError", perfvalues=values) | changes
+
+
+def ended(status: str, code: int | None, message: str | None = "it says so", **changes: Any):
+    """Build the document of a run that ended with a status."""
+    complete = status in ("good", "wrong-data", "too-noisy")
+    outcome = {"exit_code": code, "status": status, "message": message}
+    return factories.document(complete=complete, outcome=outcome) | changes
+
+
+def write(
+    results: Path,
+    cases: list[tuple[dict[str, Any], dict[str, Any] | None]],
+    number: int = 0,
+    command: str = "reframe -c checks -r -t smoke",
+    earlier: list[dict[str, Any]] = (),
+    start: float = factories.SESSION_START,
+) -> Path:
+    """Write a session of cases with their documents (None for none); returns the results folder."""
+    for case, document in cases:
+        kind = "output" if case["result"] == "pass" else "stage"
+        if document is not None:
+            folder = factories.case_folder(results, case["unique_name"], kind)
+            name = (
+                "result.json"
+                if document["outcome"]["status"] != "running"
+                else "result.json.partial"
+            )
+            factories.write(folder / name, document)
+    runs = [earlier] if earlier else []
+    report = factories.session(results, [case for case, _ in cases], number, start, runs)
+    content = json.loads(report.read_text())
+    content["session_info"] |= {"cmdline": command, "version": "4.10.4"}
+    report.write_text(json.dumps(content))
+    return results
+
+
+def judge(*folders: Path, nodes: tuple[str, ...] = (), set_tag: str | None = None):
+    """Return the verdicts of the sessions in some folders, by node; simulated ones with a star."""
+    found = judging.judge(sources.gather([str(one) for one in folders]), nodes, set_tag)
+    return {f"{one.node}{'*' if one.simulated else ''}": one for one in found}
+
+
+def only(results: Path, case: dict[str, Any], document: dict[str, Any] | None, **more: Any):
+    """Return the verdict on the one node of a session of one case."""
+    (found,) = judge(write(results, [(case, document)], **more)).values()
+    return found
+
+
+def rules(verdict) -> set[str]:
+    """Return the names of the rules that a verdict rests on."""
+    return {reason.rule for reason in verdict.reasons}
