@@ -153,7 +153,17 @@ def every(folder: ResultsFolder) -> Iterator[Gathered]:
 
 
 def _latest(folder: ResultsFolder) -> Gathered:
-    """Return the latest session; the documents of no session where its report is not there."""
+    """Return what began last: a session, or a job over many nodes.
+
+    Where the report of the session is not there, the documents of no session.
+    """
+    job = max(
+        map(jobs.read, jobs.under(folder.path)), key=lambda one: one.asked.started, default=None
+    )
+    if job is not None:
+        began = job.asked.started.timestamp()
+        if all(session.start < began for session in folder.sessions):
+            return _job(job)
     try:
         session = folder.latest()
         return dataclasses.replace(_session(folder, session), notes=tuple(_newer(folder, session)))
