@@ -72,6 +72,7 @@ def install() -> None:
     _wrap(exceptions, "is_warning", _guard_ending)
     _wrap(loader.RegressionCheckLoader, "load_from_file", _guard_check_file)
     _wrap(slurm_schedulers.SqueueJobScheduler, "poll", _guard_poll)
+    _wrap(slurm_schedulers.SlurmJobScheduler, "_cancel_if_blocked", slurm.cancel_if_blocked)
 
 
 def _wrap(owner: Any, name: str, guard: Callable[..., Any]) -> None:
