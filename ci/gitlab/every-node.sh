@@ -6,7 +6,8 @@
 source "$(dirname "$0")/environment.sh"
 [ -n "${FABRICHECK_NODES:-}" ] || fail 2 "FABRICHECK_NODES does not say which nodes"
 folder=pipeline/results/every-node
-rm -rf $folder
+# Nothing of an earlier try is taken for this one's, however early it ends.
+rm -rf $folder pipeline/verdict/every-node "$kept/every-node"
 mkdir -p $folder
 export FABRICHECK_RESULTS=$PWD/$folder
 
