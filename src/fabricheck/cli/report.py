@@ -45,7 +45,8 @@ def report(
     gathered = gather.gather(what)
     found = contents.of(gathered, unfolded(",".join(on)) if on else [])
     written = writing.write(output or gathered.outputs, page.files(found))
-    problems = (*gathered.problems, *found.lost)
+    silent = found.nodes.silent if found.nodes is not None else []
+    problems = (*gathered.problems, *silent, *found.lost)
     for problem in (*problems, *gathered.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")

@@ -138,6 +138,12 @@ class Contents:
     overview: tuple[Shown, ...] = ()
 
     @property
+    def on(self) -> str | None:
+        """The node that all of it is of; None of several, and where nobody names one."""
+        names = {part.observed.on for part in self.parts}
+        return names.pop() if self.nodes is None and len(names) == 1 else None
+
+    @property
     def left_out(self) -> int:
         """How many partitions of nodes have no sections of their own."""
         return len(self.gathered.parts) - len(self.parts)

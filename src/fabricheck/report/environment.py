@@ -129,6 +129,8 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
         overlay = f", changed by the overlay {node['overlay']['name']}" if node["overlay"] else ""
         yield Fact("node model", f"{node['name']}{overlay} (digest {node['digest'][:12]})")
     yield Fact("host", f"{host['hostname']}, {host['kernel']}")
+    if host.get("scheduler_node"):
+        yield Fact("node of the scheduler", str(host.get("scheduler_node")))
     yield Fact("processor", host["cpu_model"])
     yield Fact("cores allowed", cores_text(host["cores_allowed"]))
     domains = ", ".join(

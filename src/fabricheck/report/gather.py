@@ -113,7 +113,7 @@ def gather(what: str) -> Gathered:
     if jobs.is_job(path):
         return _job(jobs.read(path))
     if path.is_dir() and (path / "reports").is_dir():
-        return latest(ResultsFolder(path))
+        return _last(ResultsFolder(path))
     if path.is_dir():
         found = tuple(read_entry(one) for one in find_documents(path))
         if not found:
@@ -127,7 +127,7 @@ def gather(what: str) -> Gathered:
     if what == UNREPORTED:
         return _unreported(folder)
     if what == "latest":
-        return latest(folder)
+        return _last(folder)
     try:
         return _session(folder, folder.session(what))
     except NotFoundError:
@@ -150,6 +150,18 @@ def every(folder: ResultsFolder) -> Iterator[Gathered]:
     for one in reversed(folder.killed()):
         found = _killed(folder, [one], f"session {one.name}")
         yield dataclasses.replace(found, warnings=(), notes=found.warnings)
+
+
+def _last(folder: ResultsFolder) -> Gathered:
+    """Return what began last: a session, or a job over many nodes."""
+    job = max(
+        map(jobs.read, jobs.under(folder.path)), key=lambda one: one.asked.started, default=None
+    )
+    if job is not None:
+        began = job.asked.started.timestamp()
+        if all(session.start < began for session in folder.sessions):
+            return _job(job)
+    return latest(folder)
 
 
 def latest(folder: ResultsFolder) -> Gathered:

@@ -64,6 +64,16 @@ class Nodes:
                 yield word, len(here), "" if word == "PASS" else folded(here)
 
     @property
+    def silent(self) -> list[str]:
+        """A sentence for each node that was to be measured and of which there is no result."""
+        return [
+            reason.sentence
+            for row in self.rows
+            for reason in row.verdict.reasons
+            if reason.rule == "silent"
+        ]
+
+    @property
     def told(self) -> list[Row]:
         """The nodes that are no PASS, and those that are where there are few."""
         return [row for row in self.rows if row.verdict.word != "PASS" or not self.folded]
