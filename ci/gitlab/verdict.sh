@@ -26,7 +26,7 @@ done
 # One page needs one session; that of a job over many nodes is of all of them.
 page=$1 status=0
 if [ $# -gt 1 ]; then
-  fabricheck results join --output "$target" "$@" || status=13
+  fabricheck results join --set "$set" --output "$target" "$@" || status=13
   page=$target
 fi
 mkdir -p "$target"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -174,7 +174,8 @@ def of_session(folder: ResultsFolder, session: Session) -> Gathered:
     """Return one session, with its documents and the nodes that it was to measure."""
     source = _source(folder.path, session.id, session, folder.entries(session))
     asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
-    return _of(session.id, folder.path, source, asked)
+    problems = tuple(Problem(None, sentence) for sentence in session.lacking)
+    return replace(_of(session.id, folder.path, source, asked), problems=problems)
 
 
 def of_killed(folder: ResultsFolder, one: Killed) -> Gathered:
