@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -11,7 +12,7 @@ import verdict_sessions as made
 import factories
 from fabricheck import nodelists
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.verdict import documents, names
+from fabricheck.verdict import documents, model, rules, scheduler
 from full_disk import files_of_at_most
 
 
@@ -102,11 +103,11 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     bad = "a \"b\" 'c' $(touch x) `d` \\ \x1b[31m\n! ; ü" + "e" * 300
     slow = made.good() | made.failed("sanity", bad, "OtherDevicesError")
     (found,) = made.judge(made.write(tmp_path, [(slow, factories.document())])).values()
-    (line,) = names.drain_lines(documents.whole("x", [found]).nodes)
+    (line,) = scheduler.drain_lines(documents.whole("x", [found]).nodes)
     words = shlex.split(line)
     assert words[:4] == ["scontrol", "update", "NodeName=node1", "State=DRAIN"]
     assert len(words) == 5 and words[4].startswith("Reason=fabricheck HW-FAIL: stream_local: a b c")
-    assert len(words[4]) <= names.LONGEST_REASON + len("Reason=")
+    assert len(words[4]) <= scheduler.LONGEST_REASON + len("Reason=")
     assert not set(line) & set("$`\\!\x1b\n'") and line.count('"') == 2
 
 
@@ -114,6 +115,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     ("change", "doubt"),
     [
         ({"kind": "simulated", "simulated": "a:b"}, "# simulated: scontrol"),
+        ({"kind": "nothing"}, "# no document tells what was measured: scontrol"),
         ({"scheduled": False}, "# no scheduler named this node: scontrol"),
         ({"made_on_purpose": ["flip-bit"]}, "# faults made on purpose: scontrol"),
         ({"node": "a b;c"}, "# no name of a node of Slurm: a b;c"),
@@ -121,7 +123,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 )
 def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
     verdict = two_nodes(tmp_path)["node2"].model_copy(update=change)
-    (line,) = names.drain_lines(documents.whole("x", [verdict]).nodes)
+    (line,) = scheduler.drain_lines(documents.whole("x", [verdict]).nodes)
     assert line.startswith(doubt)
 
 
@@ -142,3 +144,18 @@ def two_nodes(tmp_path):
 
 def validate(content):
     jsonschema.Draft202012Validator(documents.schema()).validate(content)
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "verdict.md"
+
+
+def test_the_docs_have_the_table_of_rules():
+    assert "\n".join(rules.table()) in DOCS.read_text()
+
+
+def test_the_docs_show_a_document_as_it_is_written():
+    whole, reason = re.findall(r"```json\n(.*?)\n```", DOCS.read_text(), re.DOTALL)
+    validate(json.loads(whole))
+    model.Reason.model_validate(json.loads(reason))
+    named = set(re.findall(r"`(\w+)`", DOCS.read_text().partition("| field of")[2]))
+    assert set(model.NodeVerdict.model_fields) - {"form", "partitions"} <= named

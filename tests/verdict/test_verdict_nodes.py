@@ -168,7 +168,8 @@ def test_the_recorded_miss_is_told_by_pair_and_address(tmp_path):
     shutil.copy(H200 / "reports-x2" / "tightened.json", reports / "run-0.json")
     (found,) = judging.judge(sources.gather([str(tmp_path)]))
     slow = [one for one in found.reasons if one.rule == "reference"]
-    assert found.word == "PERF-FAIL" and [one.metric for one in slow] == [
+    assert (found.word, found.kind) == ("PERF-FAIL", "measured")
+    assert [one.metric for one in slow] == [
         "write_switch18_worst",
         "write_switch18_median",
         "copy_worst",

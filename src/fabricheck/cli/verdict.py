@@ -8,15 +8,19 @@ from typing import Annotated
 
 import typer
 
-from fabricheck import nodelists
+from fabricheck import nodelists, sets
 from fabricheck.cli import output
-from fabricheck.errors import GOOD
-from fabricheck.verdict import documents, judging, names, sources
+from fabricheck.errors import GOOD, UsageError
+from fabricheck.results.text import printable
+from fabricheck.verdict import documents, judging, scheduler, sources
 from fabricheck.verdict.model import Row, Verdict
-from fabricheck.verdict.rules import FAILED, WORDS
+from fabricheck.verdict.rules import WORDS
 
 #: Up to so many nodes that passed have a row of their own.
 MOST_ROWS = 8
+
+#: Longest reason in the table; all are below it, and in the documents.
+LONGEST_CELL = 120
 
 #: Reasons of one node that are printed; its document has all.
 MOST_REASONS = 10
@@ -58,6 +62,8 @@ def verdict(
     Writes a document for each node and one of all. Lines for scontrol are printed, never run. Ends
     with 12 when a node failed, with 13 when none failed and one is UNSTABLE or INCOMPLETE.
     """
+    if set_tag is not None and set_tag not in sets.known():
+        raise UsageError(f"There is no set {set_tag!r}; there are {', '.join(sets.known())}.")
     expected = nodelists.unfolded(nodes) if nodes is not None else []
     gathered = sources.gather(what or ["latest"])
     verdicts = judging.judge(gathered, expected, set_tag)
@@ -73,71 +79,79 @@ def verdict(
 
 
 def _show(total: Verdict) -> None:
-    console = output.console()
-    console.print(output.plain(f"Verdict on {total.of}: {_counts(total)}"))
+    told = [f"{number} {word}" for word, number in total.counts.items() if number]
+    _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
     passed = [row for row in total.nodes if row.word == "PASS"]
-    folded = [row for row in passed if not row.simulated] if len(passed) > MOST_ROWS else []
+    folded = passed if len(passed) > MOST_ROWS else []
     table = output.table(
-        "Node", "Word", "Set", "Checks", "Time", "First reason", right=("Checks", "Time")
+        "Node", "Word", "Of", "Set", "Checks", "Time", "First reason", right=("Checks", "Time")
     )
     for row in total.nodes:
-        if row in folded:
-            continue
-        table.add_row(*map(output.plain, _cells(row)))
+        if row not in folded:
+            table.add_row(*map(output.plain, _cells(row)))
     if table.row_count:
-        console.print(table)
-    if folded:
-        console.print(
-            output.plain(f"PASS ({len(folded)}): {nodelists.folded(r.node for r in folded)}")
-        )
+        output.console().print(table)
     for row in total.nodes:
         _show_reasons(row)
+    _show_reservations(passed)
     _show_lists(total.nodes)
 
 
-def _counts(total: Verdict) -> str:
-    told = [f"{number} {word}" for word, number in total.counts.items() if number]
-    return ", ".join(told) or "no node"
+def _say(text: str) -> None:
+    typer.echo(printable(text))
 
 
 def _name(row: Row) -> str:
-    return f"{row.node} (simulated {row.simulated})" if row.simulated else row.node
+    return f"{row.node} (simulated, {row.simulated})" if row.simulated else row.node
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    ran = row.passed + row.failed
     less = ((row.skipped, "skipped"), (row.missing, "missing"))
     more = "".join(f", {number} {what}" for number, what in less if number)
+    checks = f"{row.passed}/{row.passed + row.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
-    first = row.reasons[0].sentence if row.reasons else "; ".join(row.reservations[:1])
-    return _name(row), row.word, row.set or "-", f"{row.passed}/{ran}{more}", time, first or ""
+    first = _short(row.reasons[0].sentence) if row.reasons else ""
+    return row.node, row.word, row.kind, row.set or "-", checks, time, first
+
+
+def _short(sentence: str) -> str:
+    return sentence if len(sentence) <= LONGEST_CELL else f"{sentence[: LONGEST_CELL - 3]}..."
 
 
 def _show_reasons(row: Row) -> None:
-    if len(row.reasons) < 2 and len(row.reservations) < 2:
+    if not row.reasons or (len(row.reasons) == 1 and _cells(row)[-1] == row.reasons[0].sentence):
         return
-    typer.echo(output.plain(f"{_name(row)}: {row.word}").plain)
+    _say(f"{_name(row)}: {row.word}")
     for reason in row.reasons[:MOST_REASONS]:
-        typer.echo(output.plain(f"  {reason.word} ({reason.rule}): {reason.sentence}").plain)
+        _say(f"  {reason.word} ({reason.rule}): {reason.sentence}")
     if len(row.reasons) > MOST_REASONS:
-        typer.echo(f"  and {len(row.reasons) - MOST_REASONS} more in {row.file}")
-    if row.word == "PASS":
-        for said in row.reservations:
-            typer.echo(output.plain(f"  {said}").plain)
+        _say(f"  and {len(row.reasons) - MOST_REASONS} more in {row.file}")
+
+
+def _show_reservations(passed: Sequence[Row]) -> None:
+    """Say what PASS does not rest on, once for all nodes of which the same holds."""
+    by_sentence: dict[str, list[str]] = {}
+    for row in passed:
+        for sentence in row.reservations:
+            by_sentence.setdefault(sentence, []).append(row.node)
+    for sentence, nodes in by_sentence.items():
+        _say(f"Reservation on {nodelists.folded(nodes)}: {sentence}")
 
 
 def _show_lists(rows: Sequence[Row]) -> None:
     for word in WORDS:
-        there = [row.node for row in rows if row.word == word and row.kind != "simulated"]
-        simulated = [row.node for row in rows if row.word == word and row.kind == "simulated"]
-        for which, who in (("", there), (" simulated", simulated)):
-            if who:
-                typer.echo(output.plain(f"{word}{which}: {nodelists.folded(who)}").plain)
-    again = [row.node for row in rows if row.word not in FAILED and row.word != "PASS"]
+        for simulated in (False, True):
+            own = [
+                r.node for r in rows if r.word == word and (r.simulated is not None) == simulated
+            ]
+            if own:
+                label = f"{word}, simulated" if simulated else word
+                _say(f"{label} ({len(own)}): {nodelists.folded(own)}")
+    again = scheduler.to_run_again(rows)
     if again:
-        typer.echo(output.plain(f"Run again: {nodelists.folded(again)}").plain)
-    for line in names.drain_lines(rows):
-        typer.echo(line)
+        _say(f"Run again: {again}")
+    for line in scheduler.drain_lines(rows):
+        _say(line)
 
 
 def register(app: typer.Typer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabricheck import set_times
+from fabricheck import partitions, set_times
 from fabricheck.nodes_asked import AskedNode
 from fabricheck.sets import Choice
 from fabricheck.verdict import checks, expected, facts, model, reservations
@@ -105,7 +105,15 @@ class _Node:
     def _kind(self) -> model.Kind:
         if self.subject.simulated is not None:
             return "simulated"
-        return "measured" if self.documents else "nothing"
+        return "measured" if self.documents or self._ran_on_hardware() else "nothing"
+
+    def _ran_on_hardware(self) -> bool:
+        """Whether a check ran where the site says that hardware is measured."""
+        return any(
+            (one.case.values or one.case.exit_code is not None) and partitions.known(one.case.where)
+            for one in self.results.attempts
+            if one.case is not None
+        )
 
     def _simulated(self) -> str | None:
         where = self.subject.simulated

@@ -99,7 +99,7 @@ class NodeVerdict(_Strict):
     """Whether a scheduler knows the node by that name."""
     word: Word
     kind: Kind
-    """Whether anything was measured: a simulated node is no machine, and is never drained."""
+    """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
     simulated: str | None
     """The simulated node: partition and node model; null where nothing is simulated."""
     partitions: list[str]

@@ -46,7 +46,7 @@ class Rule:
     beside_a_pass: Word | None = "UNSTABLE"
 
 
-_TABLE = (
+_OF_A_CHECK = (
     # Of the data
     Rule(
         "wrong-data",
@@ -145,7 +145,9 @@ _TABLE = (
     ),
     Rule("not-judged", "INCOMPLETE", "No run report says whether the check passed.", None),
     Rule("failed", "INCOMPLETE", "A check failed in another way, as one that only builds does."),
-    # Of the node as a whole
+)
+
+_OF_A_NODE = (
     Rule("skipped", "INCOMPLETE", "A check was skipped that the site expects there."),
     Rule(
         "missing",
@@ -161,10 +163,23 @@ _TABLE = (
     Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
     Rule("report", "INCOMPLETE", "The run report of the node's session can not be read."),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
-)  # fmt: skip
+)
 
 #: The table by name, in the order of the docs.
-RULES: dict[str, Rule] = {rule.name: rule for rule in _TABLE}
+RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE)}
+
+
+def table() -> list[str]:
+    """Return the rules as the lines of a table in Markdown, for docs/verdict.md."""
+    rows = [
+        f"| `{rule.name}` | {rule.word} | {_beside(rule)} | {rule.when} |"
+        for rule in RULES.values()
+    ]
+    return ["| rule | word | beside a pass | when |", "|---|---|---|---|", *rows]
+
+
+def _beside(rule: Rule) -> str:
+    return "" if rule in _OF_A_NODE else rule.beside_a_pass or "nothing"
 
 
 @dataclass(frozen=True)

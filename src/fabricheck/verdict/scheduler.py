@@ -1,11 +1,11 @@
-"""Lines of scontrol for the nodes that failed."""
+"""What to tell the scheduler: lines of scontrol for nodes that failed, and whom to run again."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from fabricheck.nodelists import SLURM_NAME
+from fabricheck.nodelists import SLURM_NAME, folded
 from fabricheck.verdict.model import Row
 from fabricheck.verdict.rules import FAILED
 
@@ -32,11 +32,18 @@ def drain_lines(rows: Iterable[Row]) -> list[str]:
         line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{said}"'
         doubts = [
             *(["simulated"] if row.kind == "simulated" else []),
+            *(["no document tells what was measured"] if row.kind == "nothing" else []),
             *(["faults made on purpose"] if row.made_on_purpose else []),
             *([] if row.scheduled else ["no scheduler named this node"]),
         ]
         lines.append(f"# {', '.join(doubts)}: {line}" if doubts else line)
     return lines
+
+
+def to_run_again(rows: Iterable[Row]) -> str:
+    """Return the nodes of which nothing is proven, as a host list; those of a scheduler alone."""
+    open_ones = [row.node for row in rows if row.word in ("UNSTABLE", "INCOMPLETE")]
+    return folded(one for one in open_ones if SLURM_NAME.fullmatch(one))
 
 
 def plain(text: str) -> str:

@@ -1,0 +1,107 @@
+"""`fabricheck verdict` as a user calls it: what it prints, writes, and ends with."""
+
+import json
+
+import pytest
+import verdict_sessions as made
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from full_disk import files_of_at_most
+
+GOOD, USAGE, NOTHING, INVALID, FAILED, OPEN = 0, 2, 3, 4, 12, 13
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    folder = tmp_path / "results"
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(folder))
+    return folder
+
+
+def run(*arguments, code=GOOD):
+    result = CliRunner().invoke(app, ["verdict", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output and "\x1b" not in result.output
+    return result
+
+
+def case(node, **changes):
+    return made.good(node=node) | changes, factories.document()
+
+
+def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
+    nodes = [case(f"node{number}") for number in range(1, 11)]
+    made.write(results, [*nodes, case("node12", **made.missed())])
+    said = run("--nodes", "node[1-10,12,14]", code=FAILED).stdout
+    assert said.startswith("Verdict on run-0: 1 PERF-FAIL, 1 INCOMPLETE, 10 PASS\n")
+    rows = [line.split()[:6] for line in said.splitlines()[1:5]]
+    assert rows[0] == ["Node", "Word", "Of", "Set", "Checks", "Time"]
+    assert rows[1] == ["node12", "PERF-FAIL", "measured", "smoke", "0/1", "10"]
+    assert "\nPASS (10): node[1-10]\n" in said and "\nPERF-FAIL (1): node12\n" in said
+    assert "stream_local: Metric copy_worst" in " ".join(said.split())
+    assert "\nRun again: node14\n" in said
+    (line,) = [line for line in said.splitlines() if "scontrol" in line]
+    assert line.startswith('scontrol update NodeName=node12 State=DRAIN Reason="fabricheck PERF-F')
+    assert said.endswith(f"Verdict: {results}/verdicts/run-0/verdict.json\n")
+    assert len(list((results / "verdicts" / "run-0").iterdir())) == 13
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [({}, GOOD), (made.missed(), FAILED), (made.failed("setup"), OPEN)],
+)
+def test_the_word_is_the_exit_code(results, changes, code):
+    made.write(results, [case("node1", **changes)])
+    assert run(code=code).stderr == ""
+
+
+def test_json_is_the_document_of_all(results, tmp_path):
+    made.write(results, [case("node1")])
+    said = run("run-0", "--json", "--output", tmp_path / "there").stdout
+    assert json.loads(said) == json.loads((tmp_path / "there" / "verdict.json").read_text())
+    assert json.loads(said)["nodes"][0]["word"] == "PASS"
+
+
+def test_a_simulated_node_says_so_and_is_not_drained(results):
+    made.write(results, [(made.good() | made.missed(), factories.simulated_document())])
+    said = run(code=FAILED).stdout
+    assert " simulated " in said and "PERF-FAIL, simulated (1): node1" in said
+    assert "\n# simulated: scontrol update NodeName=node1 " in said
+    assert "\nscontrol" not in said
+
+
+def test_what_a_pass_does_not_rest_on_is_told_once(results):
+    made.write(results, [case("node1", perfvalues={}), case("node2", perfvalues={})])
+    said = run().stdout
+    assert said.count("No metric was recorded: nothing judges") == 1
+    assert "Reservation on node[1-2]: No metric was recorded" in said
+
+
+def test_text_of_others_is_shown_as_text(results):
+    made.write(results, [case("node1", **made.failed("setup", "\x1b[31m[red]no[/red]"))])
+    assert "\\x1b[31m[red]no[/red]" in run(code=OPEN).stdout
+
+
+def test_what_is_asked_for_wrongly_is_one_sentence(results, tmp_path):
+    assert "no results folder" in run(code=NOTHING).stderr
+    made.write(results, [case("node1")])
+    for arguments, code, words in (
+        (["run-7"], NOTHING, "There is no session 'run-7'"),
+        (["--nodes", "node[1-"], USAGE, "is no list of nodes"),
+        (["--set", "larger"], USAGE, "There is no set 'larger'"),
+        ([results, "run-0"], USAGE, "run-0 is no folder"),
+    ):
+        (line,) = run(*arguments, code=code).stderr.splitlines()
+        assert line.startswith("fabricheck: ") and words in line
+    (results / "reports" / "run-1.json").write_text("{")
+    assert "run-1.json: is not a whole run report" in run(code=INVALID).stderr
+    assert not (results / "verdicts").exists()
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(results):
+    made.write(results, [case("node1")])
+    with files_of_at_most(100):
+        said = run(code=NOTHING).stderr
+    assert "can not be written" in said and not list((results / "verdicts" / "run-0").iterdir())
