@@ -14,8 +14,9 @@ from test_references_written import REPOSITORY
 
 import distributed_sessions
 import factories
+from fabricheck import nodes_asked
 from fabricheck.calibration import record
-from fabricheck.calibration.gathering import gather
+from fabricheck.calibration.gathering import gather, silent
 from fabricheck.errors import UsageError
 
 H200 = "h200:x2"
@@ -226,7 +227,7 @@ def distributed(folder, *nights, start=factories.SESSION_START):
 
 
 def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
-    """Documents are those of the last night, as the folders are the same: one night counts."""
+    """Also where a node failed, or never ran."""
     results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1, "n3": None, "n4": 8.0})
     runs = gather([results], distributed_sessions.PARTITION)
     found = {run.node: (run.group, run.values and run.values["stream_local"]["copy_worst"].value)
@@ -260,6 +261,22 @@ def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):
     assert count == {job: 6, results: 7, job / "n1": 2}
     # Named twice, a session counts once.
     assert len(gather([results, job, job / "n1"], H200)) == 7
+
+
+def test_a_node_that_left_nothing_is_said(folder, one):
+    """A job that lost one before it began, and a distributed session of which one never ran."""
+    job = nights(folder.parent / "17", of(one, *[1.0] * 5))
+    down = nodes_asked.AskedNode(results="n9", state="DOWN*", because="Not responding")
+    asked = nodes_asked.read(job / "nodes.json")
+    asked.nodes["n9"] = down
+    nodes_asked.write(job / "nodes.json", asked)
+    said = f"n9 is in {job / 'nodes.json'}, and no session has it (DOWN*, Not responding)."
+    assert said in run(folder, [job], system=H200).stderr
+    results = distributed(folder.parent / "r", {"n1": 10.0, "n2": 10.1})
+    nodes_asked.write(results / "output" / "nodes.json", asked)
+    runs = gather([results], distributed_sessions.PARTITION)
+    said = list(silent([results], runs))
+    assert [one.split()[0] for one in said] == ["n0", "n3", "n4", "n9"]
 
 
 def test_devices_tell_nodes_apart_before_names_do(tmp_path, one):

@@ -338,3 +338,13 @@ def test_a_record_with_an_entry_that_is_no_reference(folder, entry):
         record.read(path)
     said = f"{path}: is no calibration record (checks.stream_local.copy_worst.entry: "
     assert str(error.value).startswith(said) and "is no reference [value, lower" in str(error.value)
+
+
+def test_a_check_of_the_file_that_was_never_calibrated_is_not_lost(folder):
+    """The file says of the partition that it is calibrated, and the record never had the check."""
+    file = folder / "stream.yaml"
+    other = "stream_other:\n  $index: [$partition]\n  local:host:\n    sum: [5, -0.1, null, GB/s]\n"
+    file.write_text(f"{file.read_text()}\n{other}")
+    for _ in range(2):
+        write(folder, several(folder.parent, STEADY))
+    assert stream(folder)["stream_other"][PARTITION] == {"sum": [5, -0.1, None, "GB/s"]}

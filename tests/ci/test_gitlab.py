@@ -50,6 +50,7 @@ def children(tmp_path_factory):
         "FABRICHECK_RESULTS": str(folder / "results"),
         "CI_PIPELINE_ID": "71",
         "FABRICHECK_ACCOUNT": "project_1",
+        "FABRICHECK_SET": "smoke",
     }
     made = {}
     for partition in ("local:host", "local:sim-mi250x"):
@@ -154,6 +155,62 @@ def test_a_value_that_can_not_be_is_a_sentence_before_anything_runs(name, value,
     assert ended.stderr.startswith(f"run.sh: {name}='{value}' {sentence}")
 
 
+@pytest.fixture
+def checkout(tmp_path):
+    """Return a folder with the scripts alone, in which they may write."""
+    shutil.copytree(ROOT / "ci/gitlab", tmp_path / "ci/gitlab")
+    return tmp_path
+
+
+def script(checkout, name, *arguments, **variables):
+    return subprocess.run(
+        [checkout / "ci/gitlab" / name, *arguments],
+        env={"PATH": os.environ["PATH"], "CI_PIPELINE_ID": "71", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def kept_verdict(checkout, name, pipeline, status):
+    folder = checkout / "pipeline/kept" / name
+    (folder / "report").mkdir(parents=True)
+    (folder / "ended").write_text(f"{pipeline}\n{status}\n")
+    (folder / "verdict.txt").write_text("Verdict on run-0: 1 PASS\nNode\n")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "ends"), [((0, 0), 0), ((0, 13), 13), ((13, 12), 12), ((12, 13), 12), ((4, 0), 4)]
+)
+def test_the_summary_ends_as_the_worst_verdict(checkout, statuses, ends):
+    for name, status in zip(("site-one", "site-two"), statuses, strict=True):
+        (checkout / "pipeline/children").mkdir(parents=True, exist_ok=True)
+        (checkout / f"pipeline/children/{name}.yml").touch()
+        kept_verdict(checkout, name, 71, status)
+    ended = script(checkout, "summary.sh")
+    assert ended.returncode == ends, ended.stderr
+    assert (checkout / "pipeline/summary/site-two/report").is_dir()
+    assert "site-two/report/index.html" in (checkout / "pipeline/summary/index.html").read_text()
+
+
+def test_a_child_without_a_verdict_of_this_pipeline_is_incomplete(checkout):
+    kept_verdict(checkout, "site-one", 71, 0)
+    kept_verdict(checkout, "site-two", 70, 0)
+    ended = script(checkout, "summary.sh", "site-one", "site-two", "site-three")
+    assert ended.returncode == 13
+    said = ended.stdout.splitlines()
+    assert "1 PASS" in said[0]
+    assert all("no verdict of this pipeline in " in line for line in said[1:])
+    assert not (checkout / "pipeline/summary/site-two").exists()
+    assert script(checkout, "summary.sh").returncode == 13
+
+
+def test_jobs_that_left_nothing_are_incomplete(checkout):
+    ended = script(checkout, "verdict.sh", "site:one", "pipeline/results/site-one/p2p_engine")
+    assert ended.returncode == 13
+    assert "pipeline/results/site-one/p2p_engine is not there: its job left nothing" in ended.stderr
+
+
 def test_jobs_that_measure_keep_their_results_however_they_end():
     for name in ("smoke", "every-node", "verdict"):
         assert PIPELINE[name]["artifacts"]["when"] == "always"
@@ -189,6 +246,9 @@ def test_each_job_of_a_child_keeps_junit_and_results(children):
             assert line.startswith(f"ci/gitlab/run.sh {folder} reframe ")
             assert f"--system={partition}" in line
             assert f"--report-junit={folder}/junit.xml" in line
+            # Nothing of it lies elsewhere than in the folder.
+            assert line.count("--report-junit") == 1
+            assert not re.search(r"--prefix|--report-file|-C ", line)
             # Both are of this machine: one measuring job at a time has it.
             assert job["resource_group"] == "fabricheck-node-$FABRICHECK_RUNNER_TAG"
             folders.append(folder)
@@ -202,6 +262,8 @@ def test_a_child_has_what_its_parent_was_started_with(children):
     made = yaml.safe_load(children["local:host"].read_text())
     assert made["variables"]["FABRICHECK_PIPELINE"] == "71"
     assert made["variables"]["FABRICHECK_ACCOUNT"] == "project_1"
+    # Its verdict asks whether this set is whole.
+    assert made["variables"]["FABRICHECK_SET"] == "smoke"
     assert made["default"]["tags"] == ["$FABRICHECK_RUNNER_TAG"]
     # A merge request's child would have no job without it.
     assert made["workflow"] == {"rules": [{"when": "always"}]}

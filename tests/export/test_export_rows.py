@@ -230,6 +230,12 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
     lost = of("node", found)[-1]
     assert (lost["node"], lost["result"]) == ("node3", "lost")
     assert lost["reason"] == "It did not answer in 600 s"
+    # It began last, and is there once among all.
+    for arguments in ((), ("71",), ("--all",), (results_folder,)):
+        assert rows(*arguments)[0] == found
+    factories.session(results_folder, [factories.case("later")], 7)
+    assert [row["check"] for row in rows()[0]] == ["later"]
+    assert len(rows("--all")[0]) == len(found) + 1
 
 
 @pytest.mark.parametrize(

@@ -356,6 +356,12 @@ def test_no_more_is_verified_than_there_is(role, arrays):
             assert said in refused(content)
 
 
+def test_what_the_quick_validator_refuses_the_other_explains():
+    content = factories.document()
+    content["series"][0]["ci95"] = [1.0, "2.0"]
+    assert '$.series[0].ci95: [1.0, "2.0"] fits none of the forms' in refused(content)
+
+
 @given(st.integers(min_value=0, max_value=len(GOOD) - 1))
 def test_a_document_cut_anywhere_never_loads(end):
     refused(GOOD[:end])

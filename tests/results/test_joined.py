@@ -66,6 +66,20 @@ def test_attempts_stay_attempts(tmp_path):
     }
 
 
+def test_of_a_job_over_many_nodes_each_case_has_its_node(tmp_path):
+    job = tmp_path / "42"
+    for number, node in enumerate(("node1", "node2")):
+        factories.session(job / node, [factories.case(scheduler="local")], number)
+    asked = {"node1": {"results": "node1"}, "node2": {"results": "node2"}, "node3": {}}
+    content = {"partition": None, "started": "2026-01-01T00:00:00Z", "nodes": asked}
+    (job / "nodes.json").write_text(json.dumps(content))
+    found = joined.join([job], tmp_path / "all")
+    cases = ResultsFolder(tmp_path / "all").latest().cases
+    assert [case.node for case in cases] == ["node1", "node2"]
+    (sentence,) = found.lacking
+    assert sentence.startswith(f"{job / 'node3'} has no session to take")
+
+
 def test_what_is_not_there_is_told_and_ends_with_4(parts, tmp_path):
     lost = tmp_path / "jobs" / "p2p_engine"
     target = tmp_path / "all"

@@ -1,18 +1,24 @@
 """One session of every node by --distribute, through a real Slurm of five nodes.
 
-node1 is healthy, node2 has a device whose memory is slow, on node3 a program hangs, node4 is lost
-while it measures, and node5 was down before.
+node1 is healthy; node2 is in use when it begins, and has a device whose memory is slow; on node3 a
+program hangs; node4 is lost while it measures, and node5 was down before.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from real_slurm import (
+    PATIENCE_S,
     SLURM,
     Competitor,
     make_cluster,
@@ -28,6 +34,7 @@ from fabricheck import nodes_asked
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
+FABRICHECK = Path(sys.executable).with_name("fabricheck")
 NODES = ("node1", "node2", "node3", "node4", "node5")
 
 #: In the order in which they run: their names.
@@ -51,7 +58,6 @@ class Ended:
     outcome: Any
     cases: dict[tuple[str, str], dict[str, Any]]
     asked: nodes_asked.AskedNodes
-    held: list[str]
     job_of_node3: str
     competitor: Competitor
 
@@ -86,6 +92,17 @@ def queued() -> dict[str, list[str]]:
     return found
 
 
+def processes_on(node: str, slurm: Path) -> list[str]:
+    """Return the processes that a node's jobs started."""
+    wanted = {f"SLURMD_NODENAME={node}", f"SLURM_CONF={slurm}/slurm.conf"}
+    found = []
+    for file in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if wanted <= set(file.read_bytes().decode(errors="replace").split("\0")):
+                found.append(file.parent.name)
+    return found
+
+
 def cases_of(suite) -> dict[tuple[str, str], dict[str, Any]]:
     return {
         (re.search(r"%\.nid=(\w+)", one["display_name"])[1], one["name"]): one
@@ -104,27 +121,40 @@ def slurm(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ended(slurm, shared_suite):
+def ended(request, slurm, shared_suite):
     """Run the session, and lose a node meanwhile."""
     suite = shared_suite
     make_cluster(suite)
     make_faulty(suite)
+    # Somebody has the node, and somebody else waits for it: Slurm then calls it not available.
+    free = suite.folder / "node2.free"
+    for does in (f"while [ ! -e {free} ]; do sleep 0.1; done", "true"):
+        tell("sbatch", "-w", "node2", "--exclusive", f"-D{suite.folder}", f"--wrap={does}")
+    until(lambda: "node2" in tell("squeue", "--noheader", "--format=%N"), "the node is in use")
     chosen = [part for check in CHECKS for part in ("-n", f"^{check}$")]
     run = suite.start("--system=cluster:queue", "-r", *chosen, "--distribute=all")
+    request.addfinalizer(run.kill)
     for node in ("node3", "node4"):
         until((suite.folder / f"{node}.started").exists, f"the program runs on {node}")
+    assert processes_on("node4", slurm)
     tell(SLURM, "kill", slurm, "node4")
+    assert not processes_on("node4", slurm)
+    assert processes_on("node3", slurm)
     # The limit is whole minutes: it is moved here, and Slurm looks at it twice a minute.
     ((hanging,), (lost,)) = (queued()[node] for node in ("node3", "node4"))
     tell("scontrol", "update", f"JobId={hanging}", "EndTime=now")
     competitor = Competitor(suite.folder, "--nodelist=node3")
     until(competitor.is_kept_waiting, "the scheduler has looked at the competitor")
-    until(lambda: queued().keys() <= {"node3", "node4"}, "the other nodes are done")
-    held = [job for jobs in queued().values() for job in jobs]
-    assert set(held) <= {hanging, lost}
+    last = f"output/*/cluster/queue/sim/{CHECKS[-1]}_*"
+    until(lambda: list(suite.results.glob(last)), "the last check has passed on another node")
+    held = {node: jobs for node, jobs in queued().items() if node in ("node3", "node4")}
+    assert held == {"node3": [hanging], "node4": [lost]}
+    (waiting,) = queued()["node2"]
+    assert tell("squeue", "--noheader", "--format=%r", f"--jobs={waiting}").startswith("ReqNode")
+    free.touch()
     outcome = suite.ended(run)
     (file,) = suite.results.glob(f"output/*/{nodes_asked.NAME}")
-    return Ended(suite, outcome, cases_of(suite), nodes_asked.read(file), held, hanging, competitor)
+    return Ended(suite, outcome, cases_of(suite), nodes_asked.read(file), hanging, competitor)
 
 
 def test_the_session_ends_with_every_case_of_every_node(ended):
@@ -155,9 +185,12 @@ def test_reasons_name_the_node_and_what_happened(ended):
     assert "p2p on node node4 was ended from outside: its node failed." in ended.reason(
         "node4", "p2p_kernel"
     )
-    # The node is gone: Slurm does not start the next one, and it is not waited for.
-    for node, check in [("node4", "stream_local"), *(("node5", check) for check in CHECKS)]:
-        assert f"ReqNodeNotAvail, UnavailableNodes:{node}" in ended.reason(node, check)
+    # A node that is gone is not waited for.
+    gone = "DOWN+NOT_RESPONDING (Not responding): the job would wait for it, and was cancelled"
+    assert f"node node4 is {gone}" in ended.reason("node4", "stream_local")
+    for check in CHECKS:
+        said = r"node node5 is DOWN\S* \(fan 3 is broken\): the job would wait for it"
+        assert re.search(said, ended.reason("node5", check))
 
 
 def test_the_file_names_every_node_with_its_state_at_the_start(ended):
@@ -165,13 +198,12 @@ def test_the_file_names_every_node_with_its_state_at_the_start(ended):
     assert (asked.partition, asked.job) == ("cluster:queue", None)
     assert asked.chosen[:2] == ("-n", f"^{CHECKS[0]}$")
     assert tuple(asked.nodes) == NODES
-    assert {asked.nodes[node].state for node in NODES[:4]} == {"IDLE"}
+    assert [asked.nodes[node].state for node in NODES[:4]] == ["IDLE", "ALLOCATED", "IDLE", "IDLE"]
     assert asked.nodes["node5"].state.startswith("DOWN")
     assert asked.nodes["node5"].because == "fan 3 is broken"
 
 
-def test_a_node_that_hangs_or_dies_has_one_job_and_holds_up_no_other(ended):
-    assert len(ended.held) == 2
+def test_a_node_that_hangs_holds_up_no_other(ended):
     ends = {
         node: max(ended.cases[node, check]["job_completion_time_unix"] for check in CHECKS)
         for node in NODES[:3]
@@ -186,3 +218,45 @@ def test_a_job_has_its_node_alone(ended):
     for script in scripts:
         lines = set(script.read_text().splitlines())
         assert {"#SBATCH --exclusive", "#SBATCH --no-requeue"} <= lines
+
+
+def test_the_verdict_on_each_node_is_the_right_one(ended):
+    told = subprocess.run(
+        [FABRICHECK, "verdict", "--json"],
+        env={**os.environ, "FABRICHECK_RESULTS": str(ended.suite.results)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert told.returncode == 12, told.stderr
+    nodes = {one["node"]: one for one in json.loads(told.stdout)["nodes"]}
+    assert {name: one["word"] for name, one in nodes.items()} == {
+        "node1": "PASS",
+        "node2": "PERF-FAIL",
+        "node3": "INCOMPLETE",
+        "node4": "INCOMPLETE",
+        "node5": "INCOMPLETE",
+    }
+    why = {name: [reason["sentence"] for reason in one["reasons"]] for name, one in nodes.items()}
+    assert not why["node1"]
+    for node, said in (
+        ("node2", "device 3 of node mi250x (simulated) measured"),
+        ("node3", "its job reached its time limit"),
+        ("node4", "its node failed"),
+        ("node5", "node node5 is DOWN"),
+    ):
+        assert said in why[node][0]
+
+
+@pytest.mark.parametrize(
+    ("node", "status", "sentence"),
+    [
+        ("node5", 4, "slurm.sh: the daemon of node5 does not run (log: {slurm}/slurmd.node5.log)"),
+        ("node6", 2, "slurm.sh: 'node6' is no node of the Slurm in {slurm}: those are {nodes}; "),
+    ],
+)
+def test_a_node_that_can_not_be_killed_is_a_sentence(slurm, node, status, sentence):
+    told = subprocess.run([SLURM, "kill", slurm, node], capture_output=True, text=True, check=False)
+    assert told.returncode == status
+    assert told.stderr.startswith(sentence.format(slurm=slurm, nodes=" ".join(NODES)))

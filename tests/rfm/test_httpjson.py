@@ -9,7 +9,6 @@ import pytest
 from elasticsearch_stand_in import running
 from reframe.core.exceptions import ConfigError
 
-from conftest import Suite
 from fabricheck.export.columns import COLUMNS
 from fabricheck.rfm import httpjson
 
@@ -20,9 +19,9 @@ SECRET = "ApiKey c2VjcmV0LW9mLXRoZS10ZXN0"
 
 
 @pytest.fixture(scope="module")
-def sent(tmp_path_factory):
+def sent(shared_suite):
     """A session of a check that passed and of one whose program is not there, in every word."""
-    suite = Suite(tmp_path_factory.mktemp("sent"))
+    suite = shared_suite
     stream = suite.programs / "stream"
     stream.write_text(stream.read_text().replace("exec", f"env >> {suite.folder}/env.txt; exec"))
     (suite.programs / "memcpy").unlink()
@@ -32,7 +31,7 @@ def sent(tmp_path_factory):
             httpjson.AUTHORIZATION: SECRET,
             httpjson.FIELDS: "pipeline=4711, site=here",
         }
-        outcome = suite("-vvvv", "-r", "-n", "stream_local", "-n", "memcpy_near")
+        outcome = suite("-vvvv", "-r", "-n", "stream_local", "-n", "memcpy_near$")
     return suite, outcome, server
 
 

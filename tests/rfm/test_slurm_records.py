@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import JobBlockedError, ReframeError
 
 from fabricheck.rfm import slurm
 
@@ -175,6 +175,66 @@ def test_a_queue_that_shares_all_nodes_is_refused(controller):
         slurm.require_own_nodes(queue)
     controller("slurm_load_partitions error: Invalid partition name specified", 1)
     slurm.require_own_nodes(queue)
+
+
+class Waiting(SimpleNamespace):
+    """A job of ReFrame, which is told from others by its number."""
+
+    def __hash__(self):
+        return hash(self.jobid)
+
+    @property
+    def exception(self):
+        return self._exception
+
+
+def job(number, node=None, *options, state="PENDING"):
+    return Waiting(
+        jobid=number,
+        pin_nodes=[node] if node else [],
+        state=state,
+        sched_access=(),
+        options=options,
+        cli_options=(),
+        _exception=None,
+    )
+
+
+def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controller):
+    """Slurm gives the same reason where the node is healthy and somebody else waits for it."""
+    states = {
+        "n1": "ALLOCATED",
+        "n2": "DOWN+NOT_RESPONDING Reason=no power [slurm@now]",
+        "n3": "IDLE+DRAIN",
+        "n4": "ALLOCATED+NOT_RESPONDING",
+        "n5": "IDLE+RESERVED",
+    }
+    controller("\n".join(f"NodeName={name} State={state}" for name, state in states.items()))
+    jobs = [job(name, name) for name in (*states, "unknown")]
+    held = [job("r", "n5", "--reservation=night"), job("running", "n2", state="RUNNING")]
+    other = job("any")
+    judged = []
+
+    def cancel(scheduler, given, reasons):
+        judged.append([one.jobid for one in given])
+        for one in given:
+            one._exception = JobBlockedError("ReFrame's words", one.jobid)
+
+    slurm.cancel_if_blocked(cancel, None, [*jobs, *held, other], {"n1": ["ReqNodeNotAvail"]})
+    # One that runs and one that asks for no node are ReFrame's to judge.
+    assert judged == [["n2", "n3", "n5", "unknown", "running", "any"]]
+    said = {one.jobid: str(one._exception) for one in jobs if one._exception}
+    end = "the job would wait for it, and was cancelled"
+    assert said["n2"] == f"[jobid=n2] node n2 is DOWN+NOT_RESPONDING (no power): {end}"
+    assert said["n3"] == f"[jobid=n3] node n3 is IDLE+DRAIN: {end}"
+    assert said["unknown"] == "[jobid=unknown] ReFrame's words"
+
+
+def test_without_a_word_of_the_controller_reframe_judges(controller):
+    controller("slurm_load_node error: Unable to contact slurm controller", 1)
+    judged = []
+    slurm.cancel_if_blocked(lambda _, given, __: judged.extend(given), None, [job("1", "n1")])
+    assert [one.jobid for one in judged] == ["1"]
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,21 @@ HOLD = """
 import sys, pathlib
 from fabricheck.rfm import turns
 turns.FOLDERS = (pathlib.Path(sys.argv[1]),)
-with turns.of_this_node(print):
+node = sys.argv[2]
+own = turns.of_an_allocation(node, True, print) if node else turns.of_this_node(print)
+with own:
     print("locked", flush=True)
     sys.stdin.read()
 """
 
 
-def hold(folder):
-    """Start another process that holds the lock until its standard input is closed."""
+def hold(folder, node=""):
+    """Start another process that holds the lock until its standard input is closed.
+
+    Of a node of an allocation, on which it runs, or without one of this machine.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)],
+        [sys.executable, "-c", HOLD, str(folder), node],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -44,8 +49,8 @@ def other(tmp_path, monkeypatch):
     monkeypatch.setattr(turns, "FOLDERS", (folder,))
     started = []
 
-    def start():
-        started.append(hold(folder))
+    def start(node=""):
+        started.append(hold(folder, node))
         return started[-1]
 
     yield start
@@ -67,6 +72,46 @@ def test_a_second_session_says_that_it_waits(other):
     (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
     assert sentence.endswith(" is locked): waiting for its end.")
+
+
+@pytest.mark.parametrize(
+    ("others", "own"),
+    [
+        ("node1", lambda say: turns.of_an_allocation("node1", False, say)),
+        ("node1", lambda say: turns.of_an_allocation("node1", True, say)),
+        ("node1", turns.of_this_node),
+        ("", lambda say: turns.of_an_allocation("node1", True, say)),
+    ],
+    ids=["from a login node", "on the node", "without Slurm", "beside one without Slurm"],
+)
+def test_sessions_in_an_allocation_take_turns(other, others, own):
+    said = []
+    process = other(others)
+
+    def say(sentence):
+        said.append(sentence)
+        process.stdin.close()
+
+    with own(say):
+        assert process.wait() == 0
+    assert len(said) == 1
+
+
+def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
+    monkeypatch.setenv("SLURMD_NODENAME", "node2")
+    with turns.taken(here=True, stepping=True, say=pytest.fail):
+        names = sorted(file.name for file in turns.FOLDERS[0].iterdir())
+    assert names == [turns.NAME.format(name) for name in ("node-node2", "this-node")]
+
+
+def test_other_nodes_are_measured_at_the_same_time(other):
+    other("node1")
+    said = []
+    # A Slurm of several nodes on one machine; and another machine, from a login node.
+    for own in (True, False):
+        with turns.of_an_allocation("node2", own, said.append):
+            assert said == []
 
 
 def test_a_killed_session_leaves_nothing_locked(other):
@@ -101,7 +146,7 @@ def test_other_users_can_take_it_whatever_the_umask(other):
 
 
 def test_a_lock_that_can_not_be_opened_is_named(other):
-    file = turns.FOLDERS[0] / turns.NAME
+    file = turns.FOLDERS[0] / turns.NAME.format(turns.THIS_NODE)
     file.symlink_to("elsewhere")
     sentence = f"lock of this node, {file}, can not be opened"
     with pytest.raises(ReframeError, match=sentence), turns.of_this_node(print):

@@ -131,6 +131,7 @@ def test_a_page_has_all_sessions_between_its_markers(tmp_path):
         "| 3 sessions, 2026-01-02, 1 ran |"
     )
     assert row in page.read_text()
+    assert "\n\n- smoke: a.\n- node, besides: b.\n- full, besides: c.\n<!--" in page.read_text()
     assert page.read_text().startswith("Before.\n") and page.read_text().endswith("\nAfter.\n")
     assert "--page and --json can not be given together" in run("--page", "x", "--json", code=2)
 

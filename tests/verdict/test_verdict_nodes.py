@@ -60,6 +60,20 @@ def test_a_check_that_left_nothing_is_of_the_simulated_node_where_its_partition_
     }
 
 
+def test_a_check_that_left_nothing_is_of_the_node_of_its_partition(tmp_path):
+    host = factories.document()["host"] | {"hostname": "mi250x (simulated)"}
+    cases = [
+        (made.good("a", node=None, **HOST), factories.document()),
+        (made.good("b", node=None, **SIM), factories.simulated_document(host=host)),
+        (made.good("c", node=None, **SIM) | made.failed("setup", "no program"), None),
+    ]
+    found = made.judge(made.write(tmp_path, cases, command=NAMED))
+    assert {name: (one.word, one.checks.failed) for name, one in found.items()} == {
+        "node1": ("PASS", 0),
+        "mi250x (simulated)*": ("INCOMPLETE", 1),
+    }
+
+
 def test_folders_are_taken_together_by_node(tmp_path):
     for number, (check, node) in enumerate([("a", "node1"), ("b", "node1"), ("a", "node2")]):
         made.write(

@@ -135,8 +135,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
     """
     files = read_folder(folder)
     partition = record.partition
-    if file_of(folder, partition).exists():
-        read_of(folder, partition)
+    before = read_of(folder, partition) if file_of(folder, partition).exists() else None
     origin = {"kind": "calibration", "record": f"{FOLDER}/{file_of(folder, partition).name}"}
     if record.clock == "simulated":
         origin["clock"] = record.clock
@@ -163,7 +162,8 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
             if unit is not None and unit != "count":
                 wanted[metric] = (report_only(unit), "no session has it")
         changes += compare(check, present, wanted, notes)
-    _refuse_lost(record, files, origin["record"])
+    if before is not None:
+        _refuse_lost(record, before, files, origin["record"])
     for file in set(files.values()):
         for other, stated in (file.content.get("x-provenance") or {}).items():
             if other != partition and (stated or {}).get("record") == origin["record"]:
@@ -231,12 +231,17 @@ def _far_from_published(check: str, metric: str, one: MetricRecord) -> Iterator[
         )
 
 
-def _refuse_lost(record: Record, files: Mapping[str, ReferenceFile], name: str) -> None:
-    """Refuse to replace a record on which checks rest that the new one does not have."""
+def _refuse_lost(
+    record: Record, before: Record, files: Mapping[str, ReferenceFile], name: str
+) -> None:
+    """Refuse to replace a record on which checks rest that the new one does not have.
+
+    A file may have others, which the present record never had.
+    """
     lost = [
         check
         for check, file in files.items()
-        if check not in record.checks
+        if check in before.checks.keys() - record.checks.keys()
         and file.provenance(record.partition).get("record") == name
         and any(_unit(raw) != "count" for raw in file.partition(check, record.partition).values())
     ]

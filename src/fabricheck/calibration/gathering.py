@@ -16,8 +16,8 @@ from fabricheck.calibration.runs import (
     Unused,
     Value,
     leave_out,
-    name,
-    number,
+    name_nodes,
+    number_occasions,
     refuse_impossible,
 )
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
@@ -70,8 +70,8 @@ def gather(
     ordered = sorted(runs.values(), key=lambda run: (run.session.start, run.named))
     leave_out(ordered, without)
     _check_units(ordered)
-    name(ordered)
-    number(ordered, pause)
+    name_nodes(ordered)
+    number_occasions(ordered, pause)
     refuse_impossible(ordered)
     return ordered
 
@@ -105,15 +105,38 @@ def _sessions(paths: Sequence[Path]) -> Iterator[tuple[ResultsFolder, Session, s
 def _folders(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
     """Yield results folders and reports; of a job over many nodes the folder of each node."""
     for path in paths:
-        jobs = [path / nodes_asked.NAME, *sorted(path.glob(f"every-node/*/{nodes_asked.NAME}"))]
-        if not jobs[0].is_file():
+        if not (path / nodes_asked.NAME).is_file():
             yield path, None
-        for job in jobs:
-            if job.is_file():
-                for name, asked in nodes_asked.read(job).nodes.items():
-                    own = job.parent / (asked.results or name)
-                    if own.is_dir():
-                        yield own, name
+        for job in _jobs(path):
+            for name, asked in nodes_asked.read(job).nodes.items():
+                own = job.parent / (asked.results or name)
+                if own.is_dir():
+                    yield own, name
+
+
+def _jobs(path: Path) -> list[Path]:
+    """Return what says of which nodes a job was: of this folder, or of the jobs in it."""
+    found = [path / nodes_asked.NAME, *sorted(path.glob(f"every-node/*/{nodes_asked.NAME}"))]
+    return [file for file in found if file.is_file()]
+
+
+def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
+    """Say which nodes a session was meant to measure that it has nothing of.
+
+    References rest on the others, and those that are silent may be the ones that differ.
+
+    :param paths: as of `gather`, which returned the runs.
+    :raises InvalidInputError: when a list of nodes can not be read.
+    """
+    known = {run.node for run in runs}
+    folders = [folder for run in runs for folder in run.session.outputs]
+    own = [folder / nodes_asked.NAME for folder in folders]
+    files = dict.fromkeys([job for path in paths for job in _jobs(path)] + own)
+    for file in files:
+        for name, asked in nodes_asked.read(file).nodes.items() if file.is_file() else ():
+            if name not in known:
+                state = ", ".join(word for word in (asked.state, asked.because, asked.said) if word)
+                yield f"{name} is in {file}, and no session has it{f' ({state})' if state else ''}."
 
 
 def _runs(

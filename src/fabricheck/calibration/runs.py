@@ -122,7 +122,7 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
         )
 
 
-def name(runs: Sequence[Run]) -> None:
+def name_nodes(runs: Sequence[Run]) -> None:
     """Name nodes A, B ... in the order of time: by devices, else by name and overlay.
 
     A session that used a part of the devices of a node is of that node.
@@ -146,7 +146,7 @@ def letters(index: int) -> str:
     return (letters(head - 1) if head else "") + chr(ord("A") + last)
 
 
-def number(runs: Sequence[Run], pause: float) -> None:
+def number_occasions(runs: Sequence[Run], pause: float) -> None:
     """Number sessions and occasions: another occasion on another node, or after a pause."""
     before: dict[str, Run] = {}
     occasions = 0

@@ -12,7 +12,7 @@ import typer
 
 from fabricheck import page_block, partitions
 from fabricheck.calibration import changes, expected, noise, record, rule, transfer
-from fabricheck.calibration.gathering import PAUSE_MINUTES, gather
+from fabricheck.calibration.gathering import PAUSE_MINUTES, gather, silent
 from fabricheck.calibration.runs import Run, missing
 from fabricheck.cli.output import console, table
 from fabricheck.errors import InvalidInputError, UsageError
@@ -98,6 +98,8 @@ def calibrate(
     if not sessions:
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
     runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause, _nodes(without))
+    for sentence in silent(sessions, runs):
+        _say(sentence)
     _say_what_is_lost(runs, system)
     if show_noise:
         _noise(record.build(runs, system), page)
@@ -168,8 +170,12 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
             "what missed its present reference is left out, so what remains was chosen by that "
             "reference: measure with report-only references for a value of its own."
         )
+    lacking: dict[tuple[str, str], list[str]] = {}
     for (check, metric), numbers in missing(runs).items():
-        _say(f"{check} {metric} is missing in session(s) {', '.join(map(str, numbers))}.")
+        lacking.setdefault((check, ", ".join(map(str, numbers))), []).append(metric)
+    for (check, sessions), metrics in lacking.items():
+        what = metrics[0] if len(metrics) == 1 else f"({len(metrics)} metrics)"
+        _say(f"{check} {what} is missing in session(s) {sessions}.")
 
 
 def _end(

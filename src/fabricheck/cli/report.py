@@ -8,22 +8,25 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli.results import OnNodes
 from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.nodelists import unfolded
 
 
 def report(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[SESSION|FOLDER|FILE|unreported]",
-            help="A session's id (the latest by default), a results folder, a folder of documents, "
-            "a document, or the documents of no session.",
+            metavar="[SESSION|JOB|FOLDER|FILE|unreported]",
+            help="A session's id (the latest by default), the number of a job over many nodes, a "
+            "results folder, a folder of documents, a document, or the documents of no session.",
         ),
     ] = "latest",
     output: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder to write to; reports-html/SESSION else."),
     ] = None,
+    on: OnNodes = None,
 ) -> None:
     """Write the page of a session: is it reproduced, and where is this node slow?
 
@@ -40,9 +43,10 @@ def report(
         ) from None
 
     gathered = gather.gather(what)
-    found = contents.of(gathered)
+    found = contents.of(gathered, unfolded(",".join(on)) if on else [])
     written = writing.write(output or gathered.outputs, page.files(found))
-    problems = (*gathered.problems, *found.lost)
+    silent = found.nodes.silent if found.nodes is not None else []
+    problems = (*gathered.problems, *silent, *found.lost)
     for problem in (*problems, *gathered.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")

@@ -96,7 +96,8 @@ def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> Non
 def _markdown(where: str, own: Sequence[Listed], times: Sequence[Took]) -> str:
     lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---", "---"])]
     lines += [_line(_row(one, _latest_first(times, where, one.name))) for one in own]
-    return "\n".join([*lines, "", f"`{where}`: {_about(where)}.", *_checks(own), ""])
+    checks = [f"- {line}" for line in _checks(own)]
+    return "\n".join([*lines, "", f"`{where}`: {_about(where)}.", "", *checks, ""])
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -102,7 +102,7 @@ def _say(text: str) -> None:
 
 
 def _name(row: Row) -> str:
-    return f"{row.node} (simulated, {row.simulated})" if row.simulated else row.node
+    return f"{row.node}, simulated by {row.simulated}" if row.simulated else row.node
 
 
 def _cells(row: Row) -> tuple[str, ...]:

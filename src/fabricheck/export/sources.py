@@ -11,30 +11,24 @@ from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNodes
 from fabricheck.report import gather
 from fabricheck.report.gather import Gathered
+from fabricheck.results import jobs
 from fabricheck.results.folder import ResultsFolder
-
-#: Where jobs over many nodes leave their results, in a results folder: a folder for each job.
-JOBS = "every-node"
+from fabricheck.results.jobs import Job
 
 
 @dataclass(frozen=True)
 class Source:
-    """A session, or documents outside of one.
-
-    node: the node whose results folder it is, by the scheduler's name, where that is known.
-    asked: the nodes that it was meant to measure, where a file says so.
-    """
+    """A session, or documents outside of one; asked: the nodes that it was meant to measure."""
 
     gathered: Gathered
-    node: str | None = None
     asked: AskedNodes | None = None
 
 
 @dataclass(frozen=True)
-class Job:
-    """A job over many nodes; the sessions of its nodes are sources of their own."""
+class Asked:
+    """The nodes of a job over many nodes, whose sessions are sources of their own."""
 
-    asked: AskedNodes
+    nodes: AskedNodes
 
 
 @dataclass(frozen=True)
@@ -44,82 +38,92 @@ class Unreadable:
     sentence: str
 
 
-Found = Source | Job | Unreadable
+Found = Source | Asked | Unreadable
 
 
 def find(what: Sequence[str], every: bool) -> Iterator[Found]:
     """Yield what some words stand for, each session once, read when it is its turn.
 
-    :param what: as of `fabricheck report`, and folders of jobs over many nodes; the latest session
-        where there is none.
+    :param what: as of `fabricheck report`, and jobs over many nodes by name or folder; what began
+        last where there is none.
     :param every: all sessions of results folders, with those of their jobs over many nodes, and
         not the latest one.
     :raises UsageError: when ``every`` is asked of something else than a folder of results.
     :raises NotFoundError: when there is nothing.
     """
     seen: set[Path] = set()
-    for word in what or [""]:
+    for word in what or ["latest"]:
         for one in _of(word, every):
-            if isinstance(one, Source):
-                session = one.gathered.session
-                place = session.report.resolve() if session else None
+            session = one.gathered.session if isinstance(one, Source) else None
+            if session is not None:
+                place = session.report.resolve()
                 if place in seen:
                     continue
-                if place is not None:
-                    seen.add(place)
+                seen.add(place)
             yield one
 
 
 def _of(word: str, every: bool) -> Iterator[Found]:
     path = Path(word)
-    if word and (path / nodes_asked.NAME).is_file() and not (path / "reports").is_dir():
-        yield from _job(path, every)
+    if jobs.is_job(path):
+        yield from _job(jobs.read(path), every)
+    elif any((path / name).is_dir() for name in ("reports", nodes_asked.FOLDER)):
+        yield from _folder(ResultsFolder(path), every)
+    elif word == "latest":
+        yield from _folder(ResultsFolder.default(), every)
     elif every:
-        if word and not (path / "reports").is_dir():
-            raise UsageError(f"--all is of results folders, and {word} is none.")
-        yield from _folder(ResultsFolder(path) if word else ResultsFolder.default())
+        raise UsageError(f"--all is of results folders, and {word} is none.")
+    elif not path.exists() and (job := jobs.named(ResultsFolder.default().path, word)):
+        yield from _job(job, every)
     else:
-        yield _with_nodes(gather.gather(word or "latest"))
+        yield _with_nodes(gather.gather(word))
 
 
-def _folder(folder: ResultsFolder) -> Iterator[Found]:
-    """Yield all sessions, the first one first, what killed ones left, and its jobs."""
-    yield from (Unreadable(str(one)) for one in folder.problems)
-    yield from map(_with_nodes, gather.every(folder))
-    for file in sorted(folder.path.glob(f"{JOBS}/*/{nodes_asked.NAME}")):
-        yield from _job(file.parent, every=True)
-
-
-def _job(path: Path, every: bool) -> Iterator[Found]:
-    try:
-        asked = nodes_asked.read(path / nodes_asked.NAME)
-    except InvalidInputError as problem:
-        yield Unreadable(str(problem))
+def _folder(folder: ResultsFolder, every: bool) -> Iterator[Found]:
+    """Yield what began last, or all: sessions, what killed ones left, and jobs."""
+    if every:
+        yield from (Unreadable(str(one)) for one in folder.problems)
+        yield from map(_with_nodes, gather.every(folder))
+        for path in jobs.under(folder.path):
+            try:
+                job = jobs.read(path)
+            except InvalidInputError as problem:
+                yield Unreadable(str(problem))
+            else:
+                yield from _job(job, every)
         return
-    for name, node in asked.nodes.items():
-        if node.results is not None and (path / node.results / "reports").is_dir():
-            yield from _of_node(path / node.results, name, every)
-    # Last: by then it is known which nodes left something.
-    yield Job(asked)
+    found = [jobs.read(path) for path in jobs.under(folder.path)]
+    last = max(found, key=lambda job: job.asked.started, default=None)
+    if last is not None and all(
+        last.asked.started.timestamp() > session.start for session in folder.sessions
+    ):
+        yield from _job(last, every)
+    else:
+        yield _with_nodes(gather.latest(folder))
 
 
-def _of_node(path: Path, node: str, every: bool) -> Iterator[Found]:
-    if not every:
+def _job(job: Job, every: bool) -> Iterator[Found]:
+    for asked in job.asked.nodes.values():
+        if asked.results is None or not (job.path / asked.results).is_dir():
+            continue
+        folder = ResultsFolder(job.path / asked.results)
+        if every:
+            yield from (Unreadable(str(one)) for one in folder.problems)
+            yield from map(Source, gather.every(folder))
+            continue
         try:
-            yield Source(gather.gather(str(path)), node)
+            yield Source(gather.latest(folder))
         except NotFoundError:
-            return  # without a session, which the row of the node says
+            pass  # without a session, which the row of the node says
         except InvalidInputError as problem:
             yield Unreadable(str(problem))
-        return
-    folder = ResultsFolder(path)
-    yield from (Unreadable(str(one)) for one in folder.problems)
-    yield from (Source(one, node) for one in gather.every(folder))
+    # Last: by then it is known which nodes left something.
+    yield Asked(job.asked)
 
 
 def _with_nodes(gathered: Gathered) -> Source:
     for outputs in gathered.session.outputs if gathered.session else ():
         file = outputs / nodes_asked.NAME
         if file.is_file():
-            return Source(gathered, asked=nodes_asked.read(file))
+            return Source(gathered, nodes_asked.read(file))
     return Source(gathered)

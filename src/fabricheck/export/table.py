@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fabricheck.errors import NotFoundError
 from fabricheck.export import rows
 from fabricheck.export.rows import Row
-from fabricheck.export.sources import Found, Job, Source, Unreadable
+from fabricheck.export.sources import Asked, Found, Source, Unreadable
 from fabricheck.nodes_asked import AskedNode, AskedNodes
 
 #: The result of a node that was asked for and has no check in the table, and of one that has.
@@ -70,8 +70,8 @@ def stream(found: Iterable[Found], told: Told, samples: bool = False) -> Iterato
             case Unreadable():
                 told.problems.append(one.sentence)
                 continue
-            case Job():
-                made = _nodes(one.asked, present, {})
+            case Asked():
+                made = _nodes(one.nodes, present, {})
             case Source():
                 told.sessions += 1
                 made = _source(one, told, samples)
@@ -95,7 +95,6 @@ def _source(source: Source, told: Told, samples: bool) -> Iterator[Row]:
     hosts = {one.document["host"]["hostname"] for one in gathered.entries if one.document}
     # Where all ran on one machine and no scheduler gave nodes, what left nothing ran there too.
     alone = next(iter(hosts)) if len(hosts) == 1 and not any(case.node for case in cases) else None
-    node = source.node or alone
     named: set[str] = set()
     for case in cases:
         entry = entries.get(id(case))
@@ -103,13 +102,13 @@ def _source(source: Source, told: Told, samples: bool) -> Iterator[Row]:
             told.problems.append(str(entry.problem))
         if not case.values and not (entry and entry.document and entry.document["series"]):
             told.bare[case.result] += 1
-        for row in rows.of_case(common, case, entry, node, samples):
+        for row in rows.of_case(common, case, entry, alone, samples):
             named.add(row["node"] or "")
             yield row
     for entry in others:
         if entry.path is not None and entry.problem is not None:
             told.problems.append(str(entry.problem))
-        yield from rows.of_case(common, entry.case, entry, node, samples)
+        yield from rows.of_case(common, entry.case, entry, alone, samples)
     if source.asked is not None:
         yield from _nodes(source.asked, named, common)
 

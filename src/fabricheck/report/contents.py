@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from altair.utils import schemapi
 from markupsafe import Markup
 
 from fabricheck import coverage as rules
-from fabricheck import partitions, testable
+from fabricheck import nodelists, partitions, testable
 from fabricheck.amounts import number
 from fabricheck.coverage import Coverage
+from fabricheck.errors import NotFoundError
 from fabricheck.observed import Observed
 from fabricheck.report import (
     document_figures,
     environment,
     judged_claims,
+    nodes,
     rests_on,
     verdict,
     worst,
@@ -29,9 +31,13 @@ from fabricheck.report.figures import sections
 from fabricheck.report.figures import undrawn as sentence
 from fabricheck.report.figures.rows import own
 from fabricheck.report.gather import Gathered, slug
-from fabricheck.results.session import Session
+from fabricheck.report.nodes import Nodes
+from fabricheck.results.entry import Entry
 from fabricheck.verdict.rules import Word
 from fabricheck.verdict.rules import worst as worst_of
+
+#: Of several nodes so many partitions have sections of their own, where none are chosen.
+MOST_IN_FULL = 4
 
 #: How a page calls the documents that no partition is known of.
 NOWHERE = "no partition"
@@ -119,15 +125,39 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that a page shows."""
+    """Everything that a page shows.
+
+    parts: the partitions with sections of their own. nodes: all nodes at one glance, where there
+    are several; overview: the figures of that.
+    """
 
     gathered: Gathered
     parts: tuple[Part, ...]
     coverage: Sequence[Coverage]
+    nodes: Nodes | None = None
+    overview: tuple[Shown, ...] = ()
+
+    @property
+    def on(self) -> str | None:
+        """The node that all of it is of; None of several, and where nobody names one."""
+        names = {part.observed.on for part in self.parts}
+        return names.pop() if self.nodes is None and len(names) == 1 else None
+
+    @property
+    def left_out(self) -> int:
+        """How many partitions of nodes have no sections of their own."""
+        return len(self.gathered.parts) - len(self.parts)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The documents of what is shown."""
+        return [entry for part in self.parts for entry in part.observed.entries]
 
     @property
     def word(self) -> Word:
         """The verdict on all partitions together."""
+        if self.nodes is not None:
+            return self.nodes.word
         return worst_of(part.verdict.word for part in self.parts) if self.parts else "INCOMPLETE"
 
     @property
@@ -155,17 +185,46 @@ class Contents:
             row.experiment.id
             for row in self.coverage
             for ran in row.ran
-            if ran.where == part.observed.where and (ran.series or ran.comparisons)
+            if (ran.where, ran.node) == (part.observed.where, part.observed.on)
+            and (ran.series or ran.comparisons)
         }
         return frozenset(names | compared)
 
 
-def of(gathered: Gathered) -> Contents:
-    """Judge, draw and list what a session has."""
-    return Contents(gathered, tuple(_parts(gathered.parts, gathered.session)), _coverage(gathered))
+def of(gathered: Gathered, on: Sequence[str] = ()) -> Contents:
+    """Judge, draw and list what a session has.
+
+    :param on: the nodes with sections of their own; where none are named those that did not pass,
+        up to MOST_IN_FULL, or the first.
+    :raises NotFoundError: when there is no result of one of them.
+    """
+    found = nodes.of(gathered)
+    undrawn: list[str] = []
+    overview = tuple(_shown("all", found.figures, undrawn)) if found is not None else ()
+    parts = tuple(_parts(_in_full(gathered, found, on), gathered))
+    if undrawn and parts:
+        parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
+    return Contents(gathered, parts, _coverage(gathered), found, overview)
 
 
-def _parts(observed: Sequence[Observed], session: Session | None) -> Iterator[Part]:
+def _in_full(gathered: Gathered, found: Nodes | None, on: Sequence[str]) -> list[Observed]:
+    every = list(gathered.parts)
+    if on:
+        lacking = sorted(set(on) - {one.on for one in every})
+        if lacking:
+            raise NotFoundError(
+                f"There is no result of {nodelists.folded(lacking)} in {gathered.title}."
+            )
+        return [one for one in every if one.on in on]
+    if len({one.on for one in every}) <= MOST_IN_FULL:
+        return every
+    rows = found.rows if found is not None else ()
+    worst_first = [row.verdict.node for row in rows if row.verdict.word != "PASS"]
+    chosen = [one for node in worst_first for one in every if one.on == node]
+    return chosen[:MOST_IN_FULL] or every[:1]
+
+
+def _parts(observed: Sequence[Observed], gathered: Gathered) -> Iterator[Part]:
     taken: set[str] = set()
     for one in observed:
         name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
@@ -180,7 +239,7 @@ def _parts(observed: Sequence[Observed], session: Session | None) -> Iterator[Pa
         yield Part(
             one,
             name,
-            verdict.of(one, session),
+            verdict.of(one, gathered.session_of(one)),
             worst.of(one),
             judged_claims.of(one),
             {title: figures for title, figures in shown.items() if figures},
@@ -204,7 +263,7 @@ def _shown(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator
 def _coverage(gathered: Gathered) -> list[Coverage]:
     folders = rules.checks_folders()
     return rules.coverage(
-        gathered.session,
+        gathered.together,
         gathered.entries,
         rules.experiments_with_check(folders),
         rules.partitions_for(folders, partitions.known_sites()),

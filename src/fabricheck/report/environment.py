@@ -11,7 +11,9 @@ from typing import Any
 
 from fabricheck.amounts import size
 from fabricheck.errors import FabricheckError
+from fabricheck.nodelists import folded
 from fabricheck.observed import Observed
+from fabricheck.report.gather import Gathered
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import cores_text
 from fabricheck.results.model import Device, ResultDocument
@@ -22,6 +24,9 @@ from fabricheck.software import record
 #: How a document's runtime calls what it is made for.
 RUNTIMES = {"rocm": "ROCm", "cuda": "CUDA", "sim": "SimGrid", "host": "host runtime"}
 
+
+#: Sessions of a job that are named.
+MOST_SESSIONS = 20
 
 #: Up to so many checks are named as those that do not tell what all others do.
 MOST_OTHERS = 3
@@ -45,8 +50,15 @@ class File:
     wrong: bool
 
 
-def of_session(session: Session | None) -> list[Fact]:
-    """Return what ReFrame's report tells of the session."""
+def of_sessions(gathered: Gathered) -> list[Fact]:
+    """Return what ReFrame's report tells of the session, or what is known of a job over nodes."""
+    session, judged = gathered.session, gathered.judged
+    if session is None and judged is not None and judged.asked:
+        facts = [Fact("nodes", folded(judged.asked)), Fact("folder", str(gathered.home))]
+        if judged.started is not None:
+            facts.insert(0, Fact("start", _time(judged.started.timestamp())))
+        ran = [f"{one.id} in {one.report.parent.parent}" for one in gathered.sessions]
+        return [*facts, Fact("sessions", ", ".join(ran[:MOST_SESSIONS]) or "none")]
     if session is None:
         return []
     info = _info(session)
@@ -61,16 +73,23 @@ def of_session(session: Session | None) -> list[Fact]:
     return [*facts, *(Fact(name, str(info[key])) for key, name in named if info.get(key))]
 
 
-def software(session: Session | None) -> tuple[list[str], list[str]]:
-    """Return what is said of a session's software, and the locks and specs kept with it."""
-    if session is None:
-        return [], []
-    says = record.sentences(session.outputs, session.start, session.end)
-    for folder in session.outputs:
-        kept = folder / record.FOLDER
-        if kept.is_dir():
-            return says, sorted(str(one) for one in kept.iterdir() if one.name != record.FILE)
-    return says, []
+def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
+    """Return what is said of the sessions' software, and the locks and specs kept with it.
+
+    Sessions of one job say the same once.
+    """
+    says: dict[str, None] = {}
+    kept: list[str] = []
+    for session in sessions:
+        found = record.sentences(session.outputs, session.start, session.end)
+        new = [sentence for sentence in found if sentence not in says]
+        says |= dict.fromkeys(new)
+        for folder in session.outputs if new else ():
+            if (folder / record.FOLDER).is_dir():
+                files = (folder / record.FOLDER).iterdir()
+                kept += sorted(str(one) for one in files if one.name != record.FILE)
+                break
+    return list(says), kept
 
 
 def _info(session: Session) -> dict[str, Any]:
@@ -110,6 +129,8 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
         overlay = f", changed by the overlay {node['overlay']['name']}" if node["overlay"] else ""
         yield Fact("node model", f"{node['name']}{overlay} (digest {node['digest'][:12]})")
     yield Fact("host", f"{host['hostname']}, {host['kernel']}")
+    if host.get("scheduler_node"):
+        yield Fact("node of the scheduler", str(host.get("scheduler_node")))
     yield Fact("processor", host["cpu_model"])
     yield Fact("cores allowed", cores_text(host["cores_allowed"]))
     domains = ", ".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.observed import Observed, observe
+from fabricheck.results import jobs
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -20,6 +22,7 @@ from fabricheck.results.folder import (
 )
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
+from fabricheck.verdict import sources
 
 #: Where pages are written in a results folder: a folder for each session.
 PAGES = "reports-html"
@@ -30,8 +33,10 @@ class Gathered:
     """What was asked for.
 
     name: of the folder that its page is written to. title: what it is, in a heading. session: None
-    for documents outside of one. home: the results folder. warnings: why this is not all, or not
-    what was asked for, in sentences. notes: what else there is to know; nothing is missing for it.
+    for documents outside of one, and for jobs of several. home: the results folder. warnings: why
+    this is not all, or not what was asked for, in sentences. notes: what else there is to know;
+    nothing is missing for it. judged: what the verdict on its nodes is of: the sessions, and the
+    nodes that were asked for; None for documents outside of any.
     """
 
     name: str
@@ -41,11 +46,37 @@ class Gathered:
     home: Path
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    judged: sources.Gathered | None = None
 
     @cached_property
     def parts(self) -> tuple[Observed, ...]:
-        """The partitions, in the order of the cases."""
-        return tuple(observe(self.session, self.entries))
+        """The partitions, of each node by itself, in the order of the cases."""
+        if self.session is not None or self.judged is None:
+            return tuple(observe(self.session, self.entries))
+        return tuple(_of_sessions(self.judged.sources))
+
+    @cached_property
+    def sessions(self) -> tuple[Session, ...]:
+        """The session, or those of a job, one a node."""
+        found = [one.session for one in self.judged.sources] if self.judged else [self.session]
+        return tuple(one for one in found if one is not None)
+
+    @cached_property
+    def _owners(self) -> dict[int, Session]:
+        return {id(case): session for session in self.sessions for case in session.cases}
+
+    def session_of(self, part: Observed) -> Session | None:
+        """Return the session that a partition is of."""
+        owners = (self._owners.get(id(case)) for case in part.cases)
+        return next((one for one in owners if one is not None), None)
+
+    @property
+    def together(self) -> Session | None:
+        """All sessions as one, for what is counted over all; None without any."""
+        if self.session is not None or not self.sessions:
+            return self.session
+        cases = tuple(case for session in self.sessions for case in session.cases)
+        return dataclasses.replace(self.sessions[0], id=self.name, cases=cases)
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -79,8 +110,10 @@ def gather(what: str) -> Gathered:
     :raises InvalidInputError: when the session's report can not be read and it left no documents.
     """
     path = Path(what)
+    if jobs.is_job(path):
+        return _job(jobs.read(path))
     if path.is_dir() and (path / "reports").is_dir():
-        return _latest(ResultsFolder(path))
+        return _last(ResultsFolder(path))
     if path.is_dir():
         found = tuple(read_entry(one) for one in find_documents(path))
         if not found:
@@ -94,13 +127,16 @@ def gather(what: str) -> Gathered:
     if what == UNREPORTED:
         return _unreported(folder)
     if what == "latest":
-        return _latest(folder)
+        return _last(folder)
     try:
         return _session(folder, folder.session(what))
     except NotFoundError:
         for one in folder.killed():
             if one.name == what:
                 return _killed(folder, [one], f"session {one.name}")
+        job = jobs.named(folder.path, what)
+        if job is not None:
+            return _job(job)
         raise
 
 
@@ -116,8 +152,23 @@ def every(folder: ResultsFolder) -> Iterator[Gathered]:
         yield dataclasses.replace(found, warnings=(), notes=found.warnings)
 
 
-def _latest(folder: ResultsFolder) -> Gathered:
-    """Return the latest session; the documents of no session where its report is not there."""
+def _last(folder: ResultsFolder) -> Gathered:
+    """Return what began last: a session, or a job over many nodes."""
+    job = max(
+        map(jobs.read, jobs.under(folder.path)), key=lambda one: one.asked.started, default=None
+    )
+    if job is not None:
+        began = job.asked.started.timestamp()
+        if all(session.start < began for session in folder.sessions):
+            return _job(job)
+    return latest(folder)
+
+
+def latest(folder: ResultsFolder) -> Gathered:
+    """Return the latest session; the documents of no session where its report is not there.
+
+    :raises FabricheckError: as `gather`.
+    """
     try:
         session = folder.latest()
         return dataclasses.replace(_session(folder, session), notes=tuple(_newer(folder, session)))
@@ -139,8 +190,33 @@ def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
 
 
 def _session(folder: ResultsFolder, session: Session) -> Gathered:
-    entries = tuple(folder.entries(session))
-    return Gathered(session.id, f"session {session.id}", session, entries, folder.path)
+    judged = sources.of_session(folder, session)
+    title = f"session {session.id}"
+    return Gathered(session.id, title, session, _entries(judged), folder.path, judged=judged)
+
+
+def _entries(judged: sources.Gathered) -> tuple[Entry, ...]:
+    return tuple(entry for source in judged.sources for entry in source.every)
+
+
+def _job(job: jobs.Job) -> Gathered:
+    """Return the sessions of all nodes of a job."""
+    judged = sources.of_job(job)
+    title = f"job {job.name} over {len(job.asked.nodes)} nodes"
+    warnings = tuple(problem.sentence for problem in judged.problems)
+    return Gathered(job.name, title, None, _entries(judged), job.path, warnings, judged=judged)
+
+
+def _of_sessions(every: Sequence[sources.Source]) -> Iterator[Observed]:
+    """Yield what several sessions have; partitions of the same name are told apart by the node."""
+    found = [one for source in every for one in observe(source.session, source.every)]
+    names = Counter((one.where, one.apart) for one in found)
+    for one in found:
+        if names[one.where, one.apart] > 1:
+            words = filter(None, (one.on or "no node known", one.apart))
+            yield dataclasses.replace(one, apart=", ".join(words))
+        else:
+            yield one
 
 
 def _unreported(folder: ResultsFolder, why: str | None = None) -> Gathered:
@@ -160,10 +236,13 @@ def _killed(
         "No run report names these documents, as a killed session leaves them, so nobody says "
         "which checks passed."
     )
-    entries = tuple(entry for one in found for entry in one.entries())
     name = found[0].name if len(found) == 1 else UNREPORTED
     warnings = (said,) if why is None else (why, said)
-    return Gathered(name, title, None, entries, folder.path, warnings)
+    if name == UNREPORTED:
+        entries = tuple(entry for one in found for entry in one.entries())
+        return Gathered(name, title, None, entries, folder.path, warnings)
+    judged = sources.of_killed(folder, found[0])
+    return Gathered(name, title, None, _entries(judged), folder.path, warnings, judged=judged)
 
 
 def _slug(path: Path) -> str:

@@ -50,7 +50,7 @@ REFERENCE_KINDS: Mapping[str, str] = {
 def files(found: Contents) -> dict[str, str]:
     """Return the files of a report by their path in its folder."""
     page = render("page.html.j2", found)
-    figures = [one for part in found.parts for one in part.shown]
+    figures = [*found.overview, *(one for part in found.parts for one in part.shown)]
     return {
         PAGE: page,
         SUMMARY: render("summary.md.j2", found),
@@ -61,14 +61,14 @@ def files(found: Contents) -> dict[str, str]:
 
 def render(template: str, found: Contents) -> str:
     """Return a template filled in; in HTML and Markdown every text is shown as it is."""
-    says, kept = environment.software(found.gathered.session)
+    says, kept = environment.software(found.gathered.sessions)
     return _environment(template.endswith(".html.j2")).get_template(template).render(
         page=found,
         gathered=found.gathered,
-        session_facts=environment.of_session(found.gathered.session),
+        session_facts=environment.of_sessions(found.gathered),
         software=says,
         kept=kept,
-        files=environment.files(found.gathered.entries),
+        files=environment.files(found.entries),
         devices=environment.devices,
         sources_of=rests_on.sources,
         documents=documents(),

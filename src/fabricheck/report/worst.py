@@ -88,10 +88,10 @@ class Worst:
 
 def of(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
-    metrics = sorted(_metrics(observed.cases), key=lambda one: (one[1], _margin(one[0])))
-    kept = _of_each([one for one, failed in metrics if not failed and one.margin is not None])
+    found = sorted(metrics(observed.cases), key=lambda one: (one[1], _margin(one[0])))
+    kept = _of_each([one for one, failed in found if not failed and one.margin is not None])
     return Worst(
-        failed=tuple(one for one, failed in metrics if failed),
+        failed=tuple(one for one, failed in found if failed),
         nearest=tuple(kept[:MOST]),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
@@ -111,7 +111,8 @@ def _margin(metric: Metric) -> float:
     return 0.0 if metric.margin is None else metric.margin
 
 
-def _metrics(cases: Iterable[Case]) -> Iterator[tuple[Metric, bool]]:
+def metrics(cases: Iterable[Case]) -> Iterator[tuple[Metric, bool]]:
+    """Yield each metric that has a limit, and whether it missed it."""
     for case in cases:
         for name, (value, unit) in case.values.items():
             judged = case.judged.get(name)

@@ -52,10 +52,12 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidInputError(f"{target} is there already: name a folder that is not.")
     sessions: list[tuple[Path, Session]] = []
+    nodes: list[str | None] = []
     lacking = []
-    for one in (one for folder in folders for one in _results(folder)):
+    for one, node in (each for folder in folders for each in _results(folder)):
         try:
             sessions.append((one, ResultsFolder(one).latest()))
+            nodes.append(node)
         except (NotFoundError, InvalidInputError) as error:
             lacking.append(f"{one} has no session to take: {error}")
     if not sessions:
@@ -74,19 +76,34 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
     except (OSError, shutil.Error) as error:
         raise NotFoundError(f"{target} can not be written: {error}") from None
     path = target / "reports" / "run-0.json"
-    reports = [json.loads(read_text(session.report)) for _, session in sessions]
+    reports = [
+        _placed(json.loads(read_text(session.report)), node)
+        for (_, session), node in zip(sessions, nodes, strict=True)
+    ]
     write_whole(path, json.dumps(_one(reports, target.resolve()), indent=1) + "\n")
     run_report.read(path)
     return Joined(path, tuple(lacking))
 
 
-def _results(folder: Path) -> list[Path]:
+def _results(folder: Path) -> list[tuple[Path, str | None]]:
+    """Return results folders, and of a job over many nodes the node that each is of."""
     if not jobs.is_job(folder):
-        return [folder]
+        return [(folder, None)]
     return [
-        share.folder.path if share.folder else folder / share.node
+        (share.folder.path if share.folder else folder / share.node, share.node)
         for share in jobs.read(folder).shares
     ]
+
+
+def _placed(report: dict[str, Any], node: str | None) -> dict[str, Any]:
+    """Return a report whose cases say on which node of a job over many they ran.
+
+    The session there has the local scheduler, and all around it is Slurm's.
+    """
+    if node is not None:
+        for case in (case for run in report["runs"] for case in run["testcases"]):
+            case.update(scheduler="slurm", job_nodelist=[node])
+    return report
 
 
 def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from the front end that calls them. Where a later ReFrame has none of these, the
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -73,6 +72,7 @@ def install() -> None:
     _wrap(exceptions, "is_warning", _guard_ending)
     _wrap(loader.RegressionCheckLoader, "load_from_file", _guard_check_file)
     _wrap(slurm_schedulers.SqueueJobScheduler, "poll", _guard_poll)
+    _wrap(slurm_schedulers.SlurmJobScheduler, "_cancel_if_blocked", slurm.cancel_if_blocked)
 
 
 def _wrap(owner: Any, name: str, guard: Callable[..., Any]) -> None:
@@ -118,8 +118,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             steps.forget_own_step(os.environ)
         if session.nodes is not None:
             distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
-    measures = here and not session.option("dry_run")
-    with turns.of_this_node(getlogger().info) if measures else contextlib.nullcontext():
+    measured = not session.option("dry_run")
+    with turns.taken(measured and bool(here), measured and bool(stepping), getlogger().info):
         try:
             result = original(runner, testcases, *args, **kwargs)
         except RunSessionTimeout as end:

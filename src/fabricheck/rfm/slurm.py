@@ -7,13 +7,15 @@ s unless a site says otherwise), and ``scontrol`` shows it without accounting.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reframe.core.exceptions import JobError, ReframeError
+from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
+from reframe.core.schedulers.slurm import slurm_state_pending
 
 from fabricheck.nodes_asked import AskedNode
 
@@ -30,6 +32,11 @@ ALL_CORES = "--cpu-bind=none"
 #: A job whose node is lost ends. Slurm would put it back into the queue, where it waits for a node
 #: that may never return, or starts again in a folder that holds what it left.
 ONCE = "--no-requeue"
+
+#: States of a node in which a job that asks for it waits for somebody to mend it, and those in
+#: which it waits for the end of a reservation that it does not name.
+_LOST = {"DOWN", "DRAIN", "FAIL"}
+_RESERVED = {"MAINT", "MAINTENANCE", "RESERVED"}
 
 #: Seconds after which the controller of a busy cluster is not waited for.
 PATIENCE_S = 120
@@ -56,6 +63,47 @@ def record(job: str) -> Mapping[str, str]:
     :raises LookupError: when it can not be asked or no longer knows the job, with its first line.
     """
     return _words(_shown("job", job))
+
+
+def cancel_if_blocked(
+    cancel: Any, scheduler: Any, jobs: Sequence[Any], reasons: Any = None
+) -> None:
+    """Let ReFrame cancel the jobs that are blocked, but none that will have its turn.
+
+    Slurm's reason ``ReqNodeNotAvail`` is of every job that asks for a node which another job waits
+    for already, healthy or not, and ReFrame takes it for blocked: a second session would cost the
+    first its jobs. So one that asks for a node is blocked by the state of the node.
+
+    :param cancel: ReFrame's own function of a scheduler.
+    """
+    asking = [one for one in jobs if one.pin_nodes and slurm_state_pending(one.state)]
+    names = sorted({name for one in asking for name in one.pin_nodes})
+    found: dict[str, AskedNode] = {}
+    if names:
+        with contextlib.suppress(LookupError):
+            shown = _shown("nodes", ",".join(names)).splitlines()
+            found = {_words(line)["NodeName"]: asked_node(line) for line in shown if line.strip()}
+    lost = {one: [name for name in one.pin_nodes if _is_lost(found, name, one)] for one in asking}
+    cancel(scheduler, [one for one in jobs if lost.get(one, True)], reasons)
+    for one, nodes in lost.items():
+        if isinstance(one.exception, JobBlockedError) and nodes[0] in found:
+            node = found[nodes[0]]
+            because = f" ({node.because})" if node.because else ""
+            one._exception = JobBlockedError(
+                f"node {nodes[0]} is {node.state}{because}: the job would wait for it, and was "
+                "cancelled",
+                one.jobid,
+            )
+
+
+def _is_lost(found: Mapping[str, AskedNode], name: str, job: Any) -> bool:
+    """Return whether a job waits for a node in vain; of an unknown one ReFrame's word holds."""
+    if name not in found:
+        return True
+    states = set((found[name].state or "").split("+"))
+    options = (*job.sched_access, *job.options, *job.cli_options)
+    reserved = any(option.startswith("--reservation") for option in options)
+    return bool(states & _LOST) or (bool(states & _RESERVED) and not reserved)
 
 
 def asked_node(description: str) -> AskedNode:

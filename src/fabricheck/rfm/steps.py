@@ -51,13 +51,22 @@ def options(job: Any, tasks: int) -> list[str]:
     return found
 
 
-def _on_this_node(environment: Mapping[str, str]) -> list[str]:
+def node(environment: Mapping[str, str]) -> tuple[str | None, bool]:
+    """Return the node of the allocation that a session measures, and whether it runs there itself.
+
+    Under salloc the session may run on a login node, which is none of the job's: then it is the
+    first of them. None where Slurm names no nodes.
+    """
     nodes = NodeSet(environment.get("SLURM_JOB_NODELIST"))
-    if len(nodes) < 2:
-        return []
-    # Under salloc the session may run on a login node, which is none of them.
     own = environment.get("SLURMD_NODENAME")
-    return [f"--nodelist={own if own and own in nodes else nodes[0]}"]
+    if own and own in nodes:
+        return own, True
+    return (nodes[0] if nodes else None), False
+
+
+def _on_this_node(environment: Mapping[str, str]) -> list[str]:
+    several = len(NodeSet(environment.get("SLURM_JOB_NODELIST"))) > 1
+    return [f"--nodelist={node(environment)[0]}"] if several else []
 
 
 def forget_own_step(environment: MutableMapping[str, str]) -> None:

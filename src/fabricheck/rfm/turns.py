@@ -10,39 +10,91 @@ from pathlib import Path
 
 from reframe.core.exceptions import ReframeError
 
+from fabricheck.rfm import steps
+
 #: Folders that all users of a node share; the first that is there holds the lock's file.
 FOLDERS = (Path("/dev/shm"), Path("/tmp"))
 
-NAME = "fabricheck-measures-this-node.lock"
+NAME = "fabricheck-measures-{}.lock"
+
+#: What the machine is called in it that a session without Slurm runs on, and measures.
+THIS_NODE = "this-node"
+
+
+@contextlib.contextmanager
+def taken(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[None]:
+    """Hold the locks of what a session measures.
+
+    :param here: whether it measures the machine that it runs on, without Slurm.
+    :param stepping: whether it measures a node of the allocation around it, by steps.
+    :param say: as in `of_this_node`.
+    :raises ReframeError: as there.
+    """
+    node, own = steps.node(os.environ) if stepping else (None, False)
+    with contextlib.ExitStack() as stack:
+        if here:
+            stack.enter_context(of_this_node(say))
+        if node is not None:
+            # What this session holds already it would wait for in vain.
+            stack.enter_context(of_an_allocation(node, own and not here, say))
+        yield
 
 
 @contextlib.contextmanager
 def of_this_node(say: Callable[[str], object]) -> Iterator[None]:
     """Hold the lock of the node that this process runs on, after waiting for other sessions.
 
-    The system releases it when the process ends, killed or not. The file stays, and is never
-    written: a second user can open it for reading, and that is enough to lock it.
-
     :param say: called with a sentence when there is someone to wait for.
     :raises ReframeError: when the file can not be made or opened.
     """
-    file = _file()
+    with _held(THIS_NODE, fcntl.LOCK_EX, say):
+        yield
+
+
+@contextlib.contextmanager
+def of_an_allocation(node: str, here: bool, say: Callable[[str], object]) -> Iterator[None]:
+    """Hold the lock of a node that a session measures by steps, against others of its allocation.
+
+    Slurm lets only this job on the node, and nothing keeps the job from having two sessions. Where
+    the session runs on the node itself, none without Slurm measures it either; of several nodes
+    that are one machine (``slurmd -N``) each is measured at its time.
+
+    :param node: the scheduler's name of the node.
+    :param here: whether this process runs there.
+    :param say: as in `of_this_node`.
+    :raises ReframeError: as there.
+    """
+    with contextlib.ExitStack() as stack:
+        if here:
+            stack.enter_context(_held(THIS_NODE, fcntl.LOCK_SH, say))
+        stack.enter_context(_held(f"node-{node}", fcntl.LOCK_EX, say))
+        yield
+
+
+@contextlib.contextmanager
+def _held(name: str, kind: int, say: Callable[[str], object]) -> Iterator[None]:
+    """Hold a lock.
+
+    The system releases it when the process ends, killed or not. The file stays, and is never
+    written: a second user can open it for reading, and that is enough to lock it.
+    """
+    file = _file(name)
     descriptor = _open(file)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             say(f"Another session measures this node ({file} is locked): waiting for its end.")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(descriptor, kind)
         yield
     finally:
         os.close(descriptor)
 
 
-def _file() -> Path:
+def _file(name: str) -> Path:
     for folder in FOLDERS:
         if folder.is_dir() and os.access(folder, os.W_OK):
-            return folder / NAME
+            return folder / NAME.format(name)
     raise ReframeError(
         f"No folder for the lock of this node: none of {', '.join(map(str, FOLDERS))} is writable."
     )

@@ -14,6 +14,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import TOOLS
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
+from fabricheck.rfm.plausible import verification_faults
 from fabricheck.verdict.rules import RULES, WORDS, Finding, Word, finding, worst
 
 #: Sentences of one attempt: a broken device has hundreds.
@@ -126,7 +127,7 @@ class Attempt:
             self._say("wrong-data", sentence)
             for series in document["series"]
             if series["verification"]["errors"]
-            for sentence in _wrong_data(document, series)
+            for sentence in verification_faults(document, series)
         ]
         yield from wrong
         if status == "good" or (status == "wrong-data" and wrong):
@@ -208,12 +209,6 @@ class Attempt:
 
 def _missed(case: Case) -> dict[str, Judged]:
     return {name: one for name, one in case.judged.items() if one.result == "fail"}
-
-
-def _wrong_data(document: ResultDocument, series: Any) -> list[str]:
-    from fabricheck.rfm.plausible import verification_faults
-
-    return list(verification_faults(document, series))
 
 
 def _beside_limit(case: Case, metric: str, judged: Judged) -> str:

@@ -115,10 +115,11 @@ def _node(
         return entry.document["host"]["hostname"], False
     if names:
         return UNPLACED, False
+    # A simulated node has a host name of its own, so the partition's documents are asked.
     hosts = {
         one.document["host"]["hostname"]
         for one in source.entries.values()
-        if one.document is not None
+        if one.document is not None and case and one.case and one.case.where == case.where
     }
     if len(hosts) == 1:
         return hosts.pop(), False

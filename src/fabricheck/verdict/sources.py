@@ -37,11 +37,16 @@ class Source:
     loose: tuple[Entry, ...] = ()
 
     @property
+    def every(self) -> tuple[Entry, ...]:
+        """All documents, and what is said of those that are not there."""
+        return (*self.entries.values(), *self.loose)
+
+    @property
     def start(self) -> float:
         """When it began, in s since 1970; 0 where nobody knows."""
         if self.session is not None:
             return self.session.start
-        times = [_started(entry) for entry in (*self.entries.values(), *self.loose)]
+        times = [_started(entry) for entry in self.every]
         return min((one for one in times if one is not None), default=0.0)
 
 
@@ -84,7 +89,7 @@ def gather(what: Sequence[str]) -> Gathered:
     (one,) = what
     path = Path(one)
     if jobs.is_job(path):
-        return _job(jobs.read(path))
+        return of_job(jobs.read(path))
     if path.is_dir():
         return _latest(ResultsFolder(path))
     folder = ResultsFolder.default()
@@ -114,12 +119,12 @@ def _latest(folder: ResultsFolder) -> Gathered:
     """Return what began last: a session, one without a report, or a job over many nodes."""
     makers: list[tuple[float, Callable[[], Gathered]]] = []
     for job in map(jobs.read, jobs.under(folder.path)):
-        makers.append((job.asked.started.timestamp(), functools.partial(_job, job)))
+        makers.append((job.asked.started.timestamp(), functools.partial(of_job, job)))
     for one in _without_report(folder):
-        makers.append((_named_start(one.name), functools.partial(_killed, folder, one)))
+        makers.append((_named_start(one.name), functools.partial(of_killed, folder, one)))
     if folder.sessions or folder.problems or not makers:
         session = folder.latest()
-        makers.append((session.start, functools.partial(_session, folder, session)))
+        makers.append((session.start, functools.partial(of_session, folder, session)))
     return max(makers, key=lambda made: made[0])[1]()
 
 
@@ -144,24 +149,26 @@ def _named_start(name: str) -> float:
 
 def _named(folder: ResultsFolder, name: str) -> Gathered:
     try:
-        return _session(folder, folder.session(name))
+        return of_session(folder, folder.session(name))
     except NotFoundError:
         job = jobs.named(folder.path, name)
         if job is not None:
-            return _job(job)
+            return of_job(job)
         for one in _without_report(folder):
             if one.name == name:
-                return _killed(folder, one)
+                return of_killed(folder, one)
         raise
 
 
-def _session(folder: ResultsFolder, session: Session) -> Gathered:
+def of_session(folder: ResultsFolder, session: Session) -> Gathered:
+    """Return one session, with its documents and the nodes that it was to measure."""
     source = _source(folder.path, session.id, session, folder.entries(session))
     asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
     return _of(session.id, folder.path, source, asked)
 
 
-def _killed(folder: ResultsFolder, one: Killed) -> Gathered:
+def of_killed(folder: ResultsFolder, one: Killed) -> Gathered:
+    """Return what a killed session left, and the nodes that it was to measure."""
     source = _source(folder.path, one.name, None, one.entries())
     return _of(one.name, folder.path, source, _asked(folder.path / "output" / one.name))
 
@@ -189,7 +196,7 @@ def _of(name: str, results: Path, source: Source, asked: AskedNodes | None) -> G
     )
 
 
-def _job(job: jobs.Job) -> Gathered:
+def of_job(job: jobs.Job) -> Gathered:
     """Return the sessions of a job over many nodes, one a node."""
     sources: list[Source] = []
     problems: list[Problem] = []
@@ -197,9 +204,9 @@ def _job(job: jobs.Job) -> Gathered:
         if share.problem is not None:
             problems.append(Problem(share.node, str(share.problem)))
         if share.folder is not None and share.session is not None:
-            sources += _session(share.folder, share.session).sources
+            sources += of_session(share.folder, share.session).sources
         if share.folder is not None and share.killed is not None:
-            sources += _killed(share.folder, share.killed).sources
+            sources += of_killed(share.folder, share.killed).sources
     return Gathered(
         name=job.name,
         home=job.path / VERDICTS,

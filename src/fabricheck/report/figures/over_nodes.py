@@ -1,0 +1,167 @@
+"""Each node's value of each metric, relative to the median of the nodes: a strip for a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from fabricheck.amounts import number
+from fabricheck.calibration.files import REDUCED
+from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
+from fabricheck.report.spread import Spread
+
+#: Metrics that are drawn: those first of which a node stands out, then the widest.
+MOST = 30
+
+#: In pixels: the plot, and one strip.
+_WIDTH, _STRIP = 460, 18
+
+#: The axis is linear up to so many percent from the median, and logarithmic beyond.
+_LINEAR = 1.0
+
+#: Where the axis has numbers, in percent, on both sides of zero.
+_TICKS = (0, 1, 3, 10, 30, 100, 300, 1000)
+
+#: Nodes of one metric that are named in the drawing.
+_NAMED = 2
+
+#: Dots nearer than this part of the axis are one.
+_NEAR = 1 / 150
+
+
+def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
+    """Yield a figure for each partition, measured and simulated apart."""
+    groups: dict[tuple[str, str], list[Spread]] = {}
+    for one in spreads:
+        groups.setdefault((one.where, one.kind), []).append(one)
+    for (where, kind), every in groups.items():
+        shown = first_of_each(every)[:MOST]
+        yield Figure(
+            f"nodes-{where}-{kind}",
+            f"Each node's value by metric, relative to the median of the nodes of {where}",
+            kind,
+            _says(every, shown),
+            list(_rows(every)),
+            _drawing(shown, kind),
+        )
+
+
+def first_of_each(every: Iterable[Spread]) -> list[Spread]:
+    """Return of each metric that a check has as worst and median the first one."""
+    found: dict[tuple[str, str, str], Spread] = {}
+    for one in every:
+        found.setdefault((one.where, one.check, REDUCED.sub("", one.metric)), one)
+    return list(found.values())
+
+
+def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
+    nodes = max(len(one.values) for one in every)
+    widest = max(every, key=lambda one: one.deviation)
+    said = [
+        f"{len(every)} metrics of up to {nodes} nodes. The widest is {widest.check} "
+        f"{widest.metric}: robust standard deviation {widest.deviation:.2g} % of the median."
+    ]
+    if len(shown) < len(every):
+        said.append(
+            f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
+            "out; the data has all. The darker a dot, the more nodes are there."
+        )
+    out = [one for one in every if one.worse]
+    for one in out[:3]:
+        far = one.worse[0]
+        said.append(
+            f"{far.node} stands out in {one.check} {one.metric}: {far.percent:+.1f} %, "
+            f"{number(far.value)} {one.unit}."
+        )
+    if not out:
+        said.append("No node is worse than the others by more than their spread.")
+    return " ".join(said)
+
+
+def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
+    for one in every:
+        far = {each.node for each in (*one.worse, *one.better)}
+        for node, value in one.values.items():
+            yield {
+                "partition": one.where, "check": one.check, "metric": one.metric, "node": node,
+                "value": value, "unit": one.unit, "median": one.median,
+                "percent": one.percent(value), "stands_out": node in far, "kind": one.kind,
+            }  # fmt: skip
+
+
+def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
+    low = min(-_LINEAR, *(one.ends[0] for one in shown)) * 1.1
+    # Kept free on the right: the names of those that are better.
+    high = max(_LINEAR, *(one.ends[1] for one in shown)) * 2
+    labels = [f"{one.check} {one.metric}" for one in shown]
+    x = alt.X(
+        "percent:Q",
+        title="percent above the median of the nodes",
+        scale=alt.Scale(type="symlog", constant=_LINEAR, domain=[low, high], nice=False),
+        axis=alt.Axis(values=[t for each in _TICKS for t in (-each, each) if low <= t <= high]),
+    )
+    y = alt.Y(
+        "label:N",
+        title=None,
+        sort=labels,
+        scale=alt.Scale(domain=labels),
+        axis=alt.Axis(labelLimit=260, ticks=False, grid=True),
+    )
+    colour = alt.Color(
+        "out:N",
+        title=None,
+        scale=alt.Scale(domain=[False, True], range=[PALETTE[0], PALETTE[1]]),
+        legend=None,
+    )
+    dots = list(_dots(shown, labels, high - low))
+    names = [
+        {"label": label, "percent": far.percent, "node": far.node}
+        for one, label in zip(shown, labels, strict=True)
+        for far in (*one.worse, *one.better)[:_NAMED]
+    ]
+    layers = [
+        alt.Chart(alt.InlineData(values=dots))
+        .mark_point(shape=SHAPES[kind], size=24, filled=True)
+        .encode(
+            x=x,
+            y=y,
+            color=colour,
+            opacity=alt.Opacity(
+                "share:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None
+            ),
+        )
+    ]
+    if names:
+        layers.append(
+            alt.Chart(alt.InlineData(values=names))
+            .mark_text(align="left", dx=5, fontSize=10)
+            .encode(x=x, y=y, text="node:N")
+        )
+    return drawn(
+        alt.layer(*layers).properties(
+            width=_WIDTH, height=_STRIP * len(labels), padding={"left": 2, "right": 8}
+        )
+    )
+
+
+def _dots(
+    shown: Sequence[Spread], labels: Sequence[str], reach: float
+) -> Iterator[Mapping[str, Any]]:
+    """Yield a dot for each place where there are nodes: hundreds on one spot are one dot.
+
+    share: of the nodes on that spot, against the spot with most.
+    """
+    for one, label in zip(shown, labels, strict=True):
+        far = {each.node for each in (*one.worse, *one.better)}
+        places: dict[tuple[int, bool], list[float]] = {}
+        for node, value in one.values.items():
+            percent = one.percent(value)
+            # Finer within what is linear: there the axis has most of its length.
+            step = _NEAR * (min(reach, 4 * _LINEAR) if abs(percent) < 2 * _LINEAR else reach)
+            places.setdefault((round(percent / step), node in far), []).append(percent)
+        most = max(map(len, places.values()))
+        for (_, out), there in places.items():
+            share = 1.0 if out else len(there) / most
+            yield {"label": label, "percent": there[0], "out": out, "share": share}

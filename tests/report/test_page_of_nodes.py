@@ -1,0 +1,238 @@
+"""The page of several nodes: all of them at one glance, and no two of them together."""
+
+import csv
+import io
+
+import pytest
+from html_page import Page, faults
+from typer.testing import CliRunner
+
+import distributed_sessions
+import factories
+from fabricheck.cli import app
+from fabricheck.errors import NotFoundError
+from fabricheck.observed import Observed
+from fabricheck.report import contents, gather, page, spread
+from fabricheck.report.figures import over_nodes
+from fabricheck.results.session import Case
+
+#: node2 is slow, node3 was lost; node4 is asked for in nodes.json and never answered.
+THREE = {"node1": 10.0, "node2": 7.0, "node3": None}
+STATES = {"node4": {"state": "DOWN", "because": "no power"}}
+
+
+@pytest.fixture
+def session(results_folder, one_figure):
+    distributed_sessions.session(results_folder, THREE)
+    asked = {node: STATES.get(node, {}) for node in (*THREE, "node4")}
+    content = {"partition": distributed_sessions.PARTITION, "started": "2026-01-02T03:04:00Z"}
+    factories.write(
+        results_folder / "output" / "nodes.json",
+        {"form": "fabricheck-nodes-1", "nodes": asked} | content,
+    )
+    return results_folder
+
+
+def words(found):
+    return {row.node: row.verdict.word for row in found.nodes.rows}
+
+
+def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
+    found = contents.of(gather.gather("latest"))
+    assert list(words(found).items()) == [
+        ("node2", "PERF-FAIL"),
+        ("node3", "INCOMPLETE"),
+        ("node4", "INCOMPLETE"),
+        ("node1", "PASS"),
+    ]
+    says = {row.node: row.says for row in found.nodes.rows}
+    assert "DOWN (no power)" in says["node4"]
+    assert says["node1"] == "1 of 1 checks passed"
+    assert found.word == "PERF-FAIL"
+
+
+def test_each_node_has_sections_of_its_own(session):
+    found = contents.of(gather.gather("latest"))
+    assert [(part.name, part.verdict.word) for part in found.parts] == [
+        ("cluster:queue (node1)", "PASS"),
+        ("cluster:queue (node2)", "PERF-FAIL"),
+        ("cluster:queue (node3)", "INCOMPLETE"),
+    ]
+    # Each has the one value that is its own.
+    assert [[one.value for one in part.worst.failed] for part in found.parts] == [[], [7.0], []]
+    assert [len(part.observed.points) for part in found.parts] == [1, 1, 0]
+
+
+def test_the_page_and_its_summary_name_them(session):
+    files = page.files(contents.of(gather.gather("latest")))
+    shown = Page(files["index.html"])
+    assert list(faults(shown)) == []
+    text = shown.text()
+    assert "4 nodes : 1 PERF-FAIL (node2), 2 INCOMPLETE (node[3-4]), 1 PASS" in text.replace(
+        "nodes:", "nodes :"
+    )
+    assert "cluster:queue on node1 by the host runtime: 1 series" in text
+    assert "node4: INCOMPLETE" in files["summary.md"]
+
+
+def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
+    values = {"node1": 10.0, "node2": 7.0, "node3": 10.0, "node4": None}
+    job = distributed_sessions.job(results_folder, values, **STATES)
+    for what in (str(job), "17", "latest"):
+        gathered = gather.gather(what)
+        assert (gathered.title, gathered.outputs.parent.parent.name) == (
+            "job 17 over 4 nodes", "17",
+        )  # fmt: skip
+    found = contents.of(gathered)
+    assert words(found) == {
+        "node1": "PASS", "node2": "PERF-FAIL", "node3": "PASS", "node4": "INCOMPLETE",
+    }  # fmt: skip
+    assert [part.name for part in found.parts] == [
+        f"cluster:queue ({node})" for node in ("node1", "node2", "node3")
+    ]
+    (first, *_) = found.coverage
+    assert {ran.node: ran.failed for ran in first.ran} == {"node1": 0, "node2": 1, "node3": 0}
+    shown = Page(page.files(found)["index.html"])
+    assert list(faults(shown)) == []
+    assert "run-0 in" in shown.text() and "node[1-4]" in shown.text()
+
+
+def test_the_session_of_one_node_of_a_job_is_a_page_as_of_any(results_folder, one_figure):
+    job = distributed_sessions.job(results_folder, {"node1": 10.0, "node2": 7.0})
+    found = contents.of(gather.gather(str(job / "node2")))
+    assert (found.nodes, [part.name for part in found.parts]) == (None, ["cluster:queue"])
+    assert "On node2, 2026-01-02" in Page(page.files(found)["index.html"]).text()
+
+
+@pytest.fixture
+def fifty(results_folder, one_figure):
+    values = {f"nid{number:04}": 10.0 + number % 7 / 100 for number in range(50)}
+    distributed_sessions.session(results_folder, values | {"nid0007": 7.0, "nid0044": None})
+    return results_folder
+
+
+def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
+    found = contents.of(gather.gather("latest"))
+    assert [part.observed.on for part in found.parts] == ["nid0007", "nid0044"]
+    assert (len(found.nodes.rows), len(found.nodes.told), found.left_out) == (50, 2, 48)
+    files = page.files(found)
+    assert len(files["index.html"]) < 400_000
+    assert "48 more have none of their own" in Page(files["index.html"]).text()
+    table = list(csv.DictReader(io.StringIO(files["figures/all-nodes-cluster-queue-measured.csv"])))
+    assert len(table) == 49
+    assert [row["node"] for row in table if row["stands_out"] == "True"] == ["nid0007"]
+
+
+def test_chosen_nodes_have_sections(fifty):
+    found = contents.of(gather.gather("latest"), ["nid0001", "nid0002"])
+    assert [part.observed.on for part in found.parts] == ["nid0001", "nid0002"]
+    assert len(found.nodes.rows) == 50
+    with pytest.raises(NotFoundError, match=r"There is no result of nid9999 in session run-0\."):
+        contents.of(gather.gather("latest"), ["nid9999"])
+
+
+def test_where_all_passed_the_first_has_sections(results_folder, one_figure):
+    distributed_sessions.session(results_folder, {f"node{n}": 10.0 for n in range(1, 7)})
+    found = contents.of(gather.gather("latest"))
+    assert ([part.observed.on for part in found.parts], found.word) == (["node1"], "PASS")
+
+
+def test_documents_of_many_nodes_outside_of_a_session(tmp_path, one_figure):
+    for number in range(6):
+        document = distributed_sessions.document(f"node{number}")
+        factories.write(tmp_path / f"{number}" / "result.json", document)
+    found = contents.of(gather.gather(str(tmp_path)))
+    assert (found.nodes, len(found.parts), found.left_out) == (None, 1, 5)
+
+
+def test_the_command_takes_nodes(session, tmp_path):
+    folder = str(tmp_path / "page")
+    done = CliRunner().invoke(app, ["report", "--node", "node[1-2]", "--output", folder])
+    assert done.exit_code == 4
+    assert "node3 (fail) left no result document" in done.output
+    assert "There is no result of node node4, which the scheduler called DOWN" in done.output
+    assert "cluster:queue (node2)" in (tmp_path / "page" / "index.html").read_text()
+    assert "cluster:queue (node3)" not in (tmp_path / "page" / "index.html").read_text()
+    done = CliRunner().invoke(app, ["report", "--node", "node9", "--output", folder])
+    assert done.exit_code == 3 and "no result of node9" in done.output
+
+
+def test_five_hundred_nodes_are_as_quick_to_look_at(results_folder, one_figure):
+    distributed_sessions.session(results_folder, {f"nid{n:04}": 10.0 for n in range(500)})
+    files = page.files(contents.of(gather.gather("latest")))
+    assert len(files["index.html"]) < 800_000
+    assert len(files["figures/all-nodes-cluster-queue-measured.svg"]) < 100_000
+
+
+def over(values, unit="GB/s", metric="copy_worst"):
+    """Return how one metric is spread over nodes."""
+    parts = [
+        Observed(
+            "cluster:queue",
+            (Case("stream_local", "cluster", "queue", "host", "pass", None, frozenset(), (),
+                  values={metric: (value, unit)}, node=node),),
+            (), None, on=node,
+        )
+        for node, value in values.items()
+    ]  # fmt: skip
+    return spread.of(parts)
+
+
+def named(far):
+    return [(one.node, round(one.percent)) for one in far]
+
+
+def test_a_node_stands_out_by_more_than_the_spread_of_all():
+    values = {f"node{n}": 100 + n / 10 for n in range(9)}
+    (found,) = over(values | {"slow": 80.0, "fast": 130.0})
+    assert named(found.worse) == [("slow", -20)] and named(found.better) == [("fast", 29)]
+    # With a spread of 10 % a node that is 20 % off is one of them.
+    wide = {f"node{n}": 100 + 5 * n for n in range(9)}
+    (found,) = over(wide | {"slow": 95.0})
+    assert not found.worse and not found.better
+
+
+def test_of_a_latency_more_is_worse():
+    (found,) = over({"node1": 2.0, "node2": 2.0, "node3": 2.5}, "us")
+    assert named(found.worse) == [("node3", 25)] and not found.better
+
+
+def test_alike_values_are_no_reason_to_name_a_node_that_is_hardly_off():
+    """Simulated nodes are exactly alike: their spread is none, and 1 % the least that counts."""
+    (found,) = over({"node1": 10.0, "node2": 10.0, "node3": 9.95})
+    assert found.deviation == 0 and not found.worse
+    (found,) = over({"node1": 10.0, "node2": 10.0, "node3": 9.85})
+    assert named(found.worse) == [("node3", -2)]
+
+
+def test_of_two_nodes_nobody_knows_which_one_stands_out():
+    (found,) = over({"node1": 10.0, "node2": 5.0})
+    assert not found.worse and not found.better
+    assert [round(end) for end in found.ends] == [-33, 33]
+
+
+def test_repetitions_on_a_node_are_one_value():
+    parts = [
+        Observed("cluster:queue", tuple(
+            Case(f"stream_local %.repeat_no={number}", "cluster", "queue", "host", "pass", None,
+                 frozenset(), (), values={"copy": (value, "GB/s")}, node=node)
+            for number, value in enumerate(values)), (), None, on=node)
+        for node, values in {"node1": (9.0, 10.0, 20.0), "node2": (11.0, 11.0, 11.0)}.items()
+    ]  # fmt: skip
+    (found,) = spread.of(parts)
+    assert (found.check, dict(found.values)) == ("stream_local", {"node1": 10.0, "node2": 11.0})
+
+
+def test_the_figure_draws_every_place_once_and_tells_who_stands_out():
+    values = {f"node{n}": 100.0 for n in range(200)} | {"slow": 80.0}
+    (figure,) = over_nodes.figures(over(values))
+    assert "slow stands out in stream_local copy_worst: -20.0 %, 80" in figure.says
+    assert len(figure.rows) == 201
+    # Two hundred nodes on one spot are one mark.
+    assert figure.svg.count("<path aria") + figure.svg.count('transform="translate(') < 60
+    assert ">slow</text>" in figure.svg
+
+
+def test_without_a_file_of_nodes_the_cases_tell_them(session):
+    (session / "output" / "nodes.json").unlink()
+    assert list(words(contents.of(gather.gather("latest")))) == ["node2", "node3", "node1"]

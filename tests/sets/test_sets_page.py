@@ -1,0 +1,59 @@
+"""docs/sets.md has the checks of today, and the times of the recorded sessions."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "sets.md"
+H200 = ROOT / "tests" / "outputs" / "h200"
+
+pytestmark = pytest.mark.slow
+
+
+def block(text: str, partition: str) -> str:
+    (found,) = re.findall(f"<!-- sets of {partition} -->\n(.*)<!-- end of sets of {partition} -->",
+                          text, re.DOTALL)  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def made_anew(tmp_path, monkeypatch):
+    """Write the tables of a system in a copy of the page."""
+    monkeypatch.chdir(ROOT)
+    page = shutil.copy(PAGE, tmp_path)
+
+    def made(system: str, *results: Path) -> str:
+        arguments = ["sets", *map(str, results), "--system", system, "--page", str(page)]
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        return Path(page).read_text()
+
+    return made
+
+
+def test_what_two_h200_took_is_of_the_recorded_sessions(made_anew, monkeypatch):
+    for tools in ("FABRICHECK_NCCL_TESTS", "FABRICHECK_CUDA_OSU"):
+        monkeypatch.setenv(tools, "/not/started/by/a/dry/run")
+    reports = sorted((H200 / "reports-x2").glob("*.json"))
+    anew = made_anew("h200:x2", *reports, H200 / "session-x2")
+    assert block(anew, "h200:x2") == block(PAGE.read_text(), "h200:x2")
+
+
+def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
+    anew = made_anew("local", tmp_path)
+    for partition in ("local:host", "local:sim-mi250x"):
+        now, then = block(anew, partition), block(PAGE.read_text(), partition)
+        assert now.partition("\n\n")[2] == then.partition("\n\n")[2]
+        times = re.compile(r"(\| (?:smoke|node|full) (?:\| [^|]+){3})\| ([^|]+) \|", re.MULTILINE)
+        assert [row[0] for row in times.findall(now)] == [row[0] for row in times.findall(then)]
+        # Each set has been measured here.
+        assert all(re.match(r"\d+\.\d", row[1]) for row in times.findall(then))
+        assert len(times.findall(then)) == 3
