@@ -2,8 +2,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# Where verdicts stay from one job to the next, which artifacts of a child pipeline do not.
-kept=${FABRICHECK_KEPT:-$PWD/pipeline/kept}
+# Where the verdicts of a pipeline stay from one job to the next, which artifacts of its children do
+# not. A child has a number of its own, and its parent's in FABRICHECK_PIPELINE.
+every_kept=${FABRICHECK_KEPT:-$PWD/pipeline/kept}
+kept=$every_kept/${FABRICHECK_PIPELINE:-${CI_PIPELINE_ID:-by-hand}}
 site=${FABRICHECK_SITE:-local}
 set=${FABRICHECK_SET:-smoke}
 read -ra options <<< "${FABRICHECK_OPTIONS:-}"

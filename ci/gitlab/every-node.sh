@@ -6,7 +6,8 @@
 source "$(dirname "$0")/environment.sh"
 [ -n "${FABRICHECK_NODES:-}" ] || fail 2 "FABRICHECK_NODES does not say which nodes"
 folder=pipeline/results/every-node
-rm -rf $folder
+# Nothing of an earlier try is taken for this one's, however early it ends.
+rm -rf $folder pipeline/verdict/every-node "$kept/every-node"
 mkdir -p $folder
 export FABRICHECK_RESULTS=$PWD/$folder
 
@@ -34,7 +35,8 @@ case $FABRICHECK_NODES in
   *)
     which=--nodelist
     [[ $FABRICHECK_NODES =~ [^0-9] ]] || which=--nodes
-    salloc --exclusive "$which=$FABRICHECK_NODES" "${reached[@]:2}" \
+    # --no-kill: a node that fails does not end the job of the others.
+    salloc --exclusive --no-kill "$which=$FABRICHECK_NODES" "${reached[@]:2}" \
       --time="${FABRICHECK_TIME:-60}" fabricheck every-node -- "${checks[@]}" || status=$?
     judged=$(find "$folder/every-node" -mindepth 1 -maxdepth 1 -type d 2> /dev/null | tail -n 1) || true
     [ -n "$judged" ] || fail 13 "no node was measured: salloc or every-node says why"

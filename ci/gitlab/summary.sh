@@ -21,15 +21,17 @@ worst=0 rows=''
 for name in "${names[@]}"; do
   ended=13 said="no verdict of this pipeline in $kept/$name"
   if [ -f "$kept/$name/ended" ]; then
-    { read -r pipeline; read -r code; } < "$kept/$name/ended"
-    if [ "$pipeline" = "${CI_PIPELINE_ID:-}" ]; then
-      ended=$code
-      said=$(head -n 1 "$kept/$name/verdict.txt")
-      cp -r "$kept/$name" pipeline/summary
-    fi
+    ended=$(< "$kept/$name/ended")
+    said=$(head -n 1 "$kept/$name/verdict.txt")
+    cp -r "$kept/$name" pipeline/summary
   fi
+  [ -n "$said" ] || said="fabricheck verdict ended with $ended"
   printf '%-24s %3s  %s\n' "$name" "$ended" "$said"
-  rows+="<tr><td><a href=\"$name/report/index.html\">$name</a><td>$said</tr>"
+  shown=$name
+  if [ -f "pipeline/summary/$name/report/index.html" ]; then
+    shown="<a href=\"$name/report/index.html\">$name</a>"
+  fi
+  rows+="<tr><td>$shown<td>$said</tr>"
   # A node that failed (12) outweighs one of which little is known (13).
   if [ "$ended" -eq 12 ] || [ "$worst" -eq 0 ]; then worst=$ended; fi
 done
@@ -38,4 +40,6 @@ cat > pipeline/summary/index.html << END
 <h1>fabricheck, $(date -u +'%Y-%m-%d %H:%M') UTC</h1>
 <table>$rows</table></html>
 END
+# As long as GitLab keeps artifacts.
+find "$every_kept" -mindepth 1 -maxdepth 1 -mtime +28 -exec rm -rf {} + || true
 exit "$worst"

@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from fabricheck.errors import UsageError
+
 #: Where no option chooses: the checks that run only if asked for are in no set.
 EVERYTHING = "full"
 
@@ -62,6 +64,15 @@ def known() -> dict[str, CheckSet]:
     """Return the sets by name, from the shortest to the longest."""
     text = resources.files("fabricheck").joinpath("sets.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, CheckSet]).validate_python(yaml.safe_load(text))
+
+
+def require(name: str) -> None:
+    """Refuse what is the name of no set.
+
+    :raises UsageError: that names all sets.
+    """
+    if name not in known():
+        raise UsageError(f"There is no set {name!r}; there are {', '.join(known())}.")
 
 
 def modes() -> list[dict[str, Any]]:

@@ -3,15 +3,19 @@
 `ci/gitlab/try.sh` runs it, where gitlab-ci-local is installed.
 """
 
+import json
 import os
 import re
 import runpy
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 import yaml
+
+import factories
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "ci/gitlab").glob("*.sh"))
@@ -159,6 +163,8 @@ def test_a_value_that_can_not_be_is_a_sentence_before_anything_runs(name, value,
 def checkout(tmp_path):
     """Return a folder with the scripts alone, in which they may write."""
     shutil.copytree(ROOT / "ci/gitlab", tmp_path / "ci/gitlab")
+    for name in ("src", "config"):
+        (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 
 
@@ -173,10 +179,11 @@ def script(checkout, name, *arguments, **variables):
 
 
 def kept_verdict(checkout, name, pipeline, status):
-    folder = checkout / "pipeline/kept" / name
+    folder = checkout / "pipeline/kept" / str(pipeline) / name
     (folder / "report").mkdir(parents=True)
-    (folder / "ended").write_text(f"{pipeline}\n{status}\n")
-    (folder / "verdict.txt").write_text("Verdict on run-0: 1 PASS\nNode\n")
+    (folder / "report/index.html").touch()
+    (folder / "ended").write_text(f"{status}\n")
+    (folder / "verdict.txt").write_text("Verdict on run-0: 1 PASS\nNode\n" if status != 4 else "")
 
 
 @pytest.mark.parametrize(
@@ -191,6 +198,7 @@ def test_the_summary_ends_as_the_worst_verdict(checkout, statuses, ends):
     assert ended.returncode == ends, ended.stderr
     assert (checkout / "pipeline/summary/site-two/report").is_dir()
     assert "site-two/report/index.html" in (checkout / "pipeline/summary/index.html").read_text()
+    assert ("fabricheck verdict ended with 4" in ended.stdout) == (4 in statuses)
 
 
 def test_a_child_without_a_verdict_of_this_pipeline_is_incomplete(checkout):
@@ -202,13 +210,49 @@ def test_a_child_without_a_verdict_of_this_pipeline_is_incomplete(checkout):
     assert "1 PASS" in said[0]
     assert all("no verdict of this pipeline in " in line for line in said[1:])
     assert not (checkout / "pipeline/summary/site-two").exists()
+    page = (checkout / "pipeline/summary/index.html").read_text()
+    assert "site-one/report" in page
+    assert "site-two/report" not in page
+    # Another pipeline that runs meanwhile has its own.
+    assert (checkout / "pipeline/kept/70/site-two/ended").is_file()
     assert script(checkout, "summary.sh").returncode == 13
+
+
+def test_verdicts_older_than_artifacts_are_not_kept(checkout):
+    kept_verdict(checkout, "site-one", 71, 0)
+    kept_verdict(checkout, "site-one", 9, 0)
+    long_ago = time.time() - 30 * 86400
+    os.utime(checkout / "pipeline/kept/9", (long_ago, long_ago))
+    assert script(checkout, "summary.sh", "site-one").returncode == 0
+    assert [path.name for path in (checkout / "pipeline/kept").iterdir()] == ["71"]
 
 
 def test_jobs_that_left_nothing_are_incomplete(checkout):
     ended = script(checkout, "verdict.sh", "site:one", "pipeline/results/site-one/p2p_engine")
     assert ended.returncode == 13
     assert "pipeline/results/site-one/p2p_engine is not there: its job left nothing" in ended.stderr
+
+
+def test_jobs_without_a_session_cost_the_others_no_verdict(checkout):
+    factories.session(checkout / "good", [factories.case()])
+    factories.write(factories.case_folder(checkout / "good", "stream_local") / "result.json")
+    # One ended before its session began, the runner of the other is gone.
+    (checkout / "early/logs").mkdir(parents=True)
+    stale = checkout / "pipeline/kept/71/site-one.partial"
+    stale.mkdir(parents=True)
+    ended = script(checkout, "verdict.sh", "site:one", "good", "early", "gone")
+    assert ended.returncode == 13, ended.stderr
+    made = checkout / "pipeline/kept/71/site-one"
+    assert (made / "ended").read_text() == "13\n"
+    assert sorted(path.name for path in made.parent.iterdir()) == ["site-one"]
+    rows = json.loads((made / "verdict.json").read_text())["nodes"]
+    reasons = {row["node"]: [one["sentence"] for one in row["reasons"]] for row in rows}
+    (said,) = [found for node, found in reasons.items() if node == "(no node)"]
+    assert any("early" in one for one in said)
+    assert any("gone" in one for one in said)
+    assert len(reasons) == 2
+    assert "stream_local" in (made / "metrics.txt").read_text()
+    assert "gone has no session to take" in (made / "report/summary.md").read_text()
 
 
 def test_jobs_that_measure_keep_their_results_however_they_end():

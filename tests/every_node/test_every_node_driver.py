@@ -20,7 +20,8 @@ from fabricheck.nodes_asked import AskedNode
 SRUN = """#!/bin/sh
 for option in "$@"; do case $option in --nodelist=*) node=${option#*=} ;; esac; done
 export node folder=FOLDER
-{ echo "$@"; env; } > "$folder/$node.started"
+group="pid and session $(cut -d " " -f 1,6 /proc/$$/stat)"
+{ echo "$@"; env; echo "$group"; } > "$folder/$node.started"
 report() { mkdir -p "$FABRICHECK_RESULTS/reports"; : > "$FABRICHECK_RESULTS/reports/run-0.json"; }
 . "$folder/$node.does"
 """
@@ -34,7 +35,7 @@ STUBBORN = f"{BEGINS}trap '' TERM\nwhile :; do sleep 0.05; done\n"
 
 #: The steps of the job: those of the sessions and of their checks, and one of before.
 STEPS = (
-    "7.0|before|node1\n7.batch|batch|node1\n7.1|{name}|node1\n7.2|{name}|node2\n7.3|stream|node2\n"
+    "7.0|before|node2\n7.batch|batch|node1\n7.1|{name}|node1\n7.2|{name}|node2\n7.3|stream|node2\n"
 )
 
 
@@ -53,7 +54,7 @@ class Run:
         self.script(
             "squeue",
             f'#!/bin/sh\nif ls "{folder}"/*.started > /dev/null 2>&1; then printf "{steps}"; '
-            'else echo "7.0|before|node1"; fi\n',
+            'else echo "7.0|before|node2"; fi\n',
         )
         self.script("scancel", f'#!/bin/sh\necho "$@" >> "{folder}/cancelled"\n')
         monkeypatch.setenv("PATH", f"{self.bin}:/usr/bin:/bin")
@@ -140,6 +141,9 @@ def test_a_session_is_one_task_beside_which_its_checks_fit(a_run, monkeypatch):
     assert f"FABRICHECK_RESULTS={run.folder}/node1" in lines
     assert "SLURM_JOB_ID=7" in lines
     assert not any(line.startswith("SLURM_NTASKS") for line in lines)
+    # Ctrl-C reaches the driver alone.
+    number, leader = lines[-1].removeprefix("pid and session ").split()
+    assert number == leader
 
 
 def test_what_hangs_is_asked_to_end_and_the_others_have_ended(a_run):

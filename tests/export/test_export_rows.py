@@ -147,6 +147,16 @@ def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(result
     assert "run-9.json: is not a whole run report of ReFrame." in said
 
 
+def test_a_folder_without_a_session_costs_the_others_no_row(results_folder, tmp_path):
+    factories.session(results_folder, [factories.case()])
+    early = tmp_path / "early"
+    early.mkdir()
+    found, said = rows(early, results_folder, code=4)
+    assert [row["check"] for row in of("check", found)] == ["stream_local"]
+    assert f"under {early}" in said
+    assert run(early, early).exit_code == 3
+
+
 def test_what_a_killed_session_left_is_there_with_an_unknown_result(results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")

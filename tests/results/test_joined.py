@@ -9,8 +9,10 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.report import gather
 from fabricheck.results import joined
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.verdict import judging, sources
 
 START = factories.SESSION_START
 
@@ -66,18 +68,35 @@ def test_attempts_stay_attempts(tmp_path):
     }
 
 
-def test_of_a_job_over_many_nodes_each_case_has_its_node(tmp_path):
-    job = tmp_path / "42"
-    for number, node in enumerate(("node1", "node2")):
-        factories.session(job / node, [factories.case(scheduler="local")], number)
-    asked = {"node1": {"results": "node1"}, "node2": {"results": "node2"}, "node3": {}}
-    content = {"partition": None, "started": "2026-01-01T00:00:00Z", "nodes": asked}
-    (job / "nodes.json").write_text(json.dumps(content))
-    found = joined.join([job], tmp_path / "all")
-    cases = ResultsFolder(tmp_path / "all").latest().cases
-    assert [case.node for case in cases] == ["node1", "node2"]
-    (sentence,) = found.lacking
-    assert sentence.startswith(f"{job / 'node3'} has no session to take")
+def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
+    joined.join(parts, tmp_path / "unknown")
+    joined.join([*parts, tmp_path / "lost"], tmp_path / "known", "smoke")
+    # Its parts each chose one check: of which set, they do not know.
+    assert ResultsFolder(tmp_path / "unknown").latest().choice.set is None
+    session = ResultsFolder(tmp_path / "known").latest()
+    assert session.choice.set == "smoke"
+    (sentence,) = session.lacking
+    assert f"{tmp_path / 'lost'} has no session to take" in sentence
+    # The page and the verdict of it say so, too.
+    assert sentence in gather.gather(str(tmp_path / "known")).problems
+    words = {one.node: one for one in judging.judge(sources.gather([str(tmp_path / "known")]))}
+    assert [one.sentence for one in words["(no node)"].reasons] == [sentence]
+
+
+def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):
+    results = tmp_path / "results"
+    for number, stamp in enumerate(("20260101T000000-7", "20260101T000100-8")):
+        made = factories.session(results, [factories.case()], number, START + 60 * number)
+        report = json.loads(made.read_text())
+        for part in ("output", "stage"):
+            report["session_info"][f"prefix_{part}"] = f"{results}/{part}/{stamp}"
+            own = report["runs"][0]["testcases"][0]
+            own[f"{part}dir"] = f"{results}/{part}/{stamp}/local/host/host/stream_local"
+        made.write_text(json.dumps(report))
+        folder = results / "output" / stamp / "local/host/host/stream_local"
+        factories.write(folder / "result.json")
+    joined.join([results], tmp_path / "all")
+    assert [path.name for path in (tmp_path / "all" / "output").iterdir()] == [stamp]
 
 
 def test_what_is_not_there_is_told_and_ends_with_4(parts, tmp_path):

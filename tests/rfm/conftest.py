@@ -109,7 +109,7 @@ class Suite:
         """Call reframe in this process, as its own unit tests do: quicker, and coverage sees it."""
         kept = dict(os.environ)
         signals = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGTERM)}
-        environment = self._environment(fault)
+        environment = self.environment(fault)
         out = io.StringIO()
         status: object = None
         with (
@@ -152,7 +152,7 @@ class Suite:
         """Start the command reframe, inside another command (salloc) where one is given."""
         return subprocess.Popen(
             [*inside, *self._command(checks, arguments)],
-            env=self._environment(fault),
+            env=self.environment(fault),
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -174,7 +174,8 @@ class Suite:
         path = ["-c", str(searched)] if searched else []
         return [reframe, "--nocolor", *path, *arguments]
 
-    def _environment(self, fault: str) -> dict[str, str]:
+    def environment(self, fault: str = "") -> dict[str, str]:
+        """Return the environment of a session."""
         inherited = {
             name: value
             for name, value in os.environ.items()

@@ -7,6 +7,7 @@ only a broken Slurm reaches.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fabricheck.node import load, node_directory
+from fabricheck.node.platform import platform_json
 
 ROOT = Path(__file__).resolve().parents[2]
 SLURM = ROOT / "ci" / "slurm" / "slurm.sh"
@@ -81,6 +85,19 @@ def make_cluster(suite: Any) -> None:
     suite.own_site(SITE)
     suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(ROOT / "build" / "sim" / "bin")
     suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(ROOT / "build" / "host" / "bin")
+
+
+def slow_platform(folder: Path) -> Path:
+    """Return a simulated node whose device 3 has slow memory where its model says that it has not.
+
+    :param folder: where its file is written.
+    """
+    healthy = json.loads(platform_json(load("mi250x")))
+    overlay = node_directory() / "overlays" / "device-3-memory-slow.yaml"
+    slow = json.loads(platform_json(load("mi250x", str(overlay))))
+    file = folder / "slow.json"
+    file.write_text(json.dumps({**slow, "node": healthy["node"]}))
+    return file
 
 
 class Competitor:

@@ -22,6 +22,7 @@ from real_slurm import (
     SLURM,
     Competitor,
     make_cluster,
+    slow_platform,
     started,
     tell,
     until,
@@ -29,8 +30,6 @@ from real_slurm import (
 )
 
 from fabricheck import nodes_asked
-from fabricheck.node import load, node_directory
-from fabricheck.node.platform import platform_json
 
 pytestmark = pytest.mark.slow
 
@@ -71,11 +70,7 @@ class Ended:
 
 def make_faulty(suite) -> None:
     """Let the second node be slow where its model says that it is not."""
-    healthy = json.loads(platform_json(load("mi250x")))
-    overlay = node_directory() / "overlays" / "device-3-memory-slow.yaml"
-    slow = json.loads(platform_json(load("mi250x", str(overlay))))
-    faulty = suite.folder / "faulty.json"
-    faulty.write_text(json.dumps({**slow, "node": healthy["node"]}))
+    faulty = slow_platform(suite.folder)
     for name in ("p2p", "stream"):
         program = suite.programs / name
         program.write_text(

@@ -93,7 +93,7 @@ def test_an_interrupted_session(suite):
     (suite.programs / "stream").write_text(f"#!/bin/sh\necho start > {suite.log}\nexec sleep 600\n")
     session = subprocess.Popen(
         suite._command(None, ("-r", "-n", "stream_local")),
-        env=suite._environment(""),
+        env=suite.environment(),
         cwd=suite.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

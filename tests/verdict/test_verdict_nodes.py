@@ -93,6 +93,22 @@ def test_folders_are_taken_together_by_node(tmp_path):
         sources.gather([str(tmp_path / "0"), "latest"])
 
 
+def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
+    there = made.write(tmp_path / "there", [(made.good(), factories.document())])
+    early, cut = tmp_path / "early", tmp_path / "cut"
+    (early / "logs").mkdir(parents=True)
+    (cut / "reports").mkdir(parents=True)
+    (cut / "reports/run-0.json").write_text("{")
+    found = made.judge(there, early, cut)
+    assert set(found) == {"node1", "(no node)"}
+    lost = found["(no node)"]
+    assert (lost.word, lost.kind, lost.scheduled) == ("INCOMPLETE", "nothing", False)
+    assert {one.rule for one in lost.reasons} == {"report"}
+    assert all(any(str(path) in one.sentence for one in lost.reasons) for path in (early, cut))
+    with pytest.raises(NotFoundError, match="early"):
+        made.judge(early, cut)
+
+
 def test_the_last_by_its_start_counts(tmp_path):
     slow = made.good() | made.missed()
     first = made.write(tmp_path / "a", [(slow, factories.document())])

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck import amounts
+from fabricheck import amounts, sets
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.nodelists import folded, unfolded
@@ -381,12 +381,18 @@ def join_results(
         typer.Argument(metavar="FOLDER...", help="Results folders; the latest session of each."),
     ],
     target: Annotated[Path, typer.Option("--output", metavar="DIR", help="A new results folder.")],
+    whole: Annotated[
+        str | None,
+        typer.Option("--set", metavar="TAG", help="The set that all of them are together."),
+    ] = None,
 ) -> None:
     """Make one session of those in several results folders, as the jobs of a pipeline leave them.
 
     Ends with 4 when the session was written, and a folder has none to take.
     """
-    found = joined.join(folders, target)
+    if whole is not None:
+        sets.require(whole)
+    found = joined.join(folders, target, whole)
     for sentence in found.lacking:
         _warn(sentence)
     typer.echo(f"Joined: {found.report}")

@@ -10,7 +10,7 @@ import typer
 
 from fabricheck import nodelists, sets
 from fabricheck.cli import output
-from fabricheck.errors import GOOD, UsageError
+from fabricheck.errors import GOOD
 from fabricheck.results.text import printable
 from fabricheck.verdict import documents, judging, scheduler, sources
 from fabricheck.verdict.model import Row, Verdict
@@ -62,8 +62,8 @@ def verdict(
     Writes a document for each node and one of all. Lines for scontrol are printed, never run. Ends
     with 12 when a node failed, with 13 when none failed and one is UNSTABLE or INCOMPLETE.
     """
-    if set_tag is not None and set_tag not in sets.known():
-        raise UsageError(f"There is no set {set_tag!r}; there are {', '.join(sets.known())}.")
+    if set_tag is not None:
+        sets.require(set_tag)
     expected = nodelists.unfolded(nodes) if nodes is not None else []
     gathered = sources.gather(what or ["latest"])
     verdicts = judging.judge(gathered, expected, set_tag)

@@ -11,7 +11,7 @@ from pathlib import Path
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.nodelists import folded
 from fabricheck.observed.partition import by_node
-from fabricheck.results import jobs, nodes
+from fabricheck.results import jobs, nodes, split_checks
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -48,6 +48,16 @@ class Check:
     def document(self) -> ResultDocument | None:
         """Its document, where there is one that can be read."""
         return self.entry.document if self.entry is not None else None
+
+    @property
+    def names(self) -> list[str]:
+        """The checks of today that it stands for: an older one may have been several in one."""
+        metrics = self.case.values if self.case is not None else ()
+        series = self.document["series"] if self.document is not None else ()
+        found = {split_checks.of_metric(self.name, one) for one in metrics}
+        return sorted(found | {split_checks.of_series(self.name, one) for one in series}) or [
+            self.name
+        ]
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,6 @@ from fabricheck.every_node.allocation import Allocation
 from fabricheck.every_node.session import NodeSession
 from fabricheck.nodes_asked import AskedNodes
 
-#: The folder of all jobs over many nodes, in the results folder.
-FOLDER = "every-node"
-
 #: Seconds of the job's time that no session has: for stopping what hangs, and for the verdict.
 KEPT_S = 60
 
@@ -75,7 +72,7 @@ class Driver:
                 f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {KEPT_S} s of "
                 "its time are kept for the verdict: nothing would be measured."
             )
-        self.folder = _new_folder(results / FOLDER, allocation.job)
+        self.folder = _new_folder(results / nodes_asked.FOLDER, allocation.job)
         self.nodes = AskedNodes(
             partition=None,
             chosen=tuple(asked.chosen),

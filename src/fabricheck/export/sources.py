@@ -53,7 +53,7 @@ def find(what: Sequence[str], every: bool) -> Iterator[Found]:
     """
     seen: set[Path] = set()
     for word in what or ["latest"]:
-        for one in _of(word, every):
+        for one in _of(word, every) if len(what) < 2 else _one_of_several(word, every):
             session = one.gathered.session if isinstance(one, Source) else None
             if session is not None:
                 place = session.report.resolve()
@@ -61,6 +61,14 @@ def find(what: Sequence[str], every: bool) -> Iterator[Found]:
                     continue
                 seen.add(place)
             yield one
+
+
+def _one_of_several(word: str, every: bool) -> Iterator[Found]:
+    """Yield what a word stands for; that it stands for nothing does not cost the others."""
+    try:
+        yield from _of(word, every)
+    except (NotFoundError, InvalidInputError) as problem:
+        yield Unreadable(str(problem))
 
 
 def _of(word: str, every: bool) -> Iterator[Found]:

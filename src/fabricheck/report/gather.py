@@ -192,7 +192,9 @@ def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
 def _session(folder: ResultsFolder, session: Session) -> Gathered:
     judged = sources.of_session(folder, session)
     title = f"session {session.id}"
-    return Gathered(session.id, title, session, _entries(judged), folder.path, judged=judged)
+    return Gathered(
+        session.id, title, session, _entries(judged), folder.path, session.lacking, judged=judged
+    )
 
 
 def _entries(judged: sources.Gathered) -> tuple[Entry, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.results import jobs, run_report
+from fabricheck.results import run_report
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
 from fabricheck.results.text import read_text
@@ -36,15 +36,14 @@ class Joined:
     lacking: tuple[str, ...]
 
 
-def join(folders: Sequence[Path], target: Path) -> Joined:
+def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joined:
     """Write a results folder whose only session is the latest one of each results folder.
 
-    A folder that is not there or has no readable session is told; what it should have held is
-    missing in the joined session.
+    A folder that is not there or has no readable session is told, here and in the joined session.
 
-    :param folders: results folders, and folders of jobs over many nodes, of which those of all
-        nodes are taken; they stay as they are.
+    :param folders: results folders; they stay as they are.
     :param target: a folder that is not there yet, or is empty.
+    :param whole: the set that all of them are together; no session of a single check says it.
     :raises NotFoundError: when none of the folders has a session, or the target can not be written.
     :raises InvalidInputError: when the target has something in it, or the sessions were run with
         different software, so that no record is that of all.
@@ -52,22 +51,23 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidInputError(f"{target} is there already: name a folder that is not.")
     sessions: list[tuple[Path, Session]] = []
-    nodes: list[str | None] = []
     lacking = []
-    for one, node in (each for folder in folders for each in _results(folder)):
+    for one in folders:
         try:
             sessions.append((one, ResultsFolder(one).latest()))
-            nodes.append(node)
         except (NotFoundError, InvalidInputError) as error:
             lacking.append(f"{one} has no session to take: {error}")
     if not sessions:
         raise NotFoundError("\n".join(["No session is there to be joined.", *lacking]))
     _require_same_software(sessions)
+    reports = [json.loads(read_text(session.report)) for _, session in sessions]
     try:
-        for folder, _ in sessions:
+        for (folder, _), report in zip(sessions, reports, strict=True):
             for part in _FOLDERS.values():
-                if (folder / part).is_dir():
-                    shutil.copytree(folder / part, target / part, dirs_exist_ok=True)
+                # Those of other sessions in it would be nobody's.
+                own = _own(report["session_info"].get(f"prefix_{part}") or "", part)
+                if (folder / part / own).is_dir():
+                    shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
         for outputs in (one for _, session in sessions for one in session.outputs):
             if (outputs / record.FOLDER).is_dir():
                 shutil.copytree(outputs / record.FOLDER, target / "output" / record.FOLDER)
@@ -76,34 +76,11 @@ def join(folders: Sequence[Path], target: Path) -> Joined:
     except (OSError, shutil.Error) as error:
         raise NotFoundError(f"{target} can not be written: {error}") from None
     path = target / "reports" / "run-0.json"
-    reports = [
-        _placed(json.loads(read_text(session.report)), node)
-        for (_, session), node in zip(sessions, nodes, strict=True)
-    ]
-    write_whole(path, json.dumps(_one(reports, target.resolve()), indent=1) + "\n")
+    joined = _one(reports, target.resolve())
+    joined["session_info"]["joined"].update(set=whole, lacking=lacking)
+    write_whole(path, json.dumps(joined, indent=1) + "\n")
     run_report.read(path)
     return Joined(path, tuple(lacking))
-
-
-def _results(folder: Path) -> list[tuple[Path, str | None]]:
-    """Return results folders, and of a job over many nodes the node that each is of."""
-    if not jobs.is_job(folder):
-        return [(folder, None)]
-    return [
-        (share.folder.path if share.folder else folder / share.node, share.node)
-        for share in jobs.read(folder).shares
-    ]
-
-
-def _placed(report: dict[str, Any], node: str | None) -> dict[str, Any]:
-    """Return a report whose cases say on which node of a job over many they ran.
-
-    The session there has the local scheduler, and all around it is Slurm's.
-    """
-    if node is not None:
-        for case in (case for run in report["runs"] for case in run["testcases"]):
-            case.update(scheduler="slurm", job_nodelist=[node])
-    return report
 
 
 def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
@@ -117,7 +94,7 @@ def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
         "session_info": {
             **first["session_info"],
             "uuid": str(uuid.uuid4()),
-            "joined": [one["uuid"] for one in infos],
+            "joined": {"sessions": [one["uuid"] for one in infos]},
             "hostname": ", ".join(hosts),
             "time_start_unix": start,
             "time_end_unix": end,
@@ -154,9 +131,12 @@ def _places(
     for key, part in _FOLDERS.items():
         base, recorded = info.get(f"prefix_{part}") or "", case.get(key)
         if base and recorded and Path(recorded).is_relative_to(base):
-            # The last part of a prefix is the session's own folder, unless sessions have none.
-            own = "" if Path(base).name == part else Path(base).name
-            yield key, str(target / part / own / Path(recorded).relative_to(base))
+            yield key, str(target / part / _own(base, part) / Path(recorded).relative_to(base))
+
+
+def _own(base: str, part: str) -> str:
+    """Return a session's own folder, the last part of ReFrame's prefix; ``""`` without one."""
+    return "" if Path(base).name == part else Path(base).name
 
 
 def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:

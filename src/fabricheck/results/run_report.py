@@ -120,6 +120,18 @@ class TestCase(_Section):
     job_completion_time_unix: _Time | str | None = None
 
 
+class Joined(_Section):
+    """Of a session that is made of several: what the first one's command does not say.
+
+    sessions: their UUIDs. set: the set that they were to be together, where it is known. lacking:
+    in sentences what is not in it.
+    """
+
+    sessions: list[str]
+    set: str | None = None
+    lacking: list[str] = []
+
+
 class SessionInfo(_Section):
     """What holds for the whole session; times are seconds since the epoch.
 
@@ -135,6 +147,7 @@ class SessionInfo(_Section):
     cmdline: str = ""
     prefix_output: str = ""
     prefix_stage: str = ""
+    joined: Joined | None = None
 
 
 class Run(_Section):

@@ -121,7 +121,9 @@ class Session:
     """One call of ReFrame. Times are seconds since the epoch.
 
     ``outputs`` are the folders where the outputs of its checks may lie, in order; ``reframe`` is
-    ReFrame's version, and ``command`` how it was called.
+    ReFrame's version, and ``command`` how it was called. Of several that were joined, ``command``
+    is the first one's, ``whole`` the set that all are together, and ``lacking`` says what is not
+    there.
     """
 
     id: str
@@ -135,6 +137,8 @@ class Session:
     outputs: tuple[Path, ...] = ()
     reframe: str = ""
     command: str = ""
+    whole: str | None = None
+    lacking: tuple[str, ...] = ()
 
     @property
     def date(self) -> datetime:
@@ -153,6 +157,8 @@ class Session:
     @property
     def choice(self) -> sets.Choice:
         """What chose its checks, and the set that they are."""
+        if self.whole is not None:
+            return sets.Choice((), self.whole)
         return sets.chosen(self.command)
 
     @property
@@ -202,6 +208,8 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
         reframe=printable(info.version),
         command=printable(info.cmdline),
+        whole=info.joined.set if info.joined else None,
+        lacking=tuple(map(printable, info.joined.lacking)) if info.joined else (),
     )
 
 

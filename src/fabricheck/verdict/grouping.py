@@ -178,3 +178,5 @@ def _add_silent(
         if name not in there:
             there.add(name)
             found[Subject(name, kind)] = Results(scheduled=True)
+    if UNPLACED not in there and any(one.node is None for one in gathered.problems):
+        found[Subject(UNPLACED, kind)] = Results()

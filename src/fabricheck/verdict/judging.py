@@ -10,7 +10,7 @@ from fabricheck.nodes_asked import AskedNode
 from fabricheck.sets import Choice
 from fabricheck.verdict import checks, expected, facts, model, reservations
 from fabricheck.verdict.checks import Checks, Key, Reason
-from fabricheck.verdict.grouping import Results, Subject, group
+from fabricheck.verdict.grouping import UNPLACED, Results, Subject, group
 from fabricheck.verdict.rules import Finding, finding, worst
 from fabricheck.verdict.sources import Gathered
 
@@ -131,11 +131,11 @@ class _Node:
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
-        for problem in self.gathered.problems:
-            if problem.node == node:
-                yield finding("report", problem.sentence)
+        told = [one for one in self.gathered.problems if (one.node or UNPLACED) == node]
+        for problem in told:
+            yield finding("report", problem.sentence)
         asked = self.gathered.asked.get(node)
-        if not self.results.attempts:
+        if not self.results.attempts and not (told and node == UNPLACED):
             yield finding("silent", f"There is no result of node {node}{_as_asked(asked)}.")
         elif asked is not None and asked.said is not None:
             yield finding("session", f"Node {node}: {asked.said}")

@@ -161,7 +161,11 @@ _OF_A_NODE = (
         "The node was to be measured and there is no result of it: it is down, or died.",
     ),
     Rule("session", "INCOMPLETE", "The session on the node did not end by itself, or was killed."),
-    Rule("report", "INCOMPLETE", "The run report of the node's session can not be read."),
+    Rule(
+        "report",
+        "INCOMPLETE",
+        "The run report of the node's session can not be read, or one of several folders has none.",
+    ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
 )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from fabricheck import nodes_asked
-from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results import jobs
 from fabricheck.results.entry import Entry
@@ -52,9 +52,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Problem:
-    """Results that can not be read, and the node that they are of."""
+    """Results that are not there or can not be read, and the node; None where nobody knows it."""
 
-    node: str
+    node: str | None
     sentence: str
 
 
@@ -82,7 +82,8 @@ def gather(what: Sequence[str]) -> Gathered:
         nodes or its folder, or results folders; several of these are taken together.
     :raises UsageError: when several are named and one is no folder.
     :raises NotFoundError: when there is nothing.
-    :raises InvalidInputError: when a report or ``nodes.json`` can not be read.
+    :raises InvalidInputError: when a report or ``nodes.json`` can not be read; of one of several
+        folders that is a problem.
     """
     if len(what) > 1:
         return _several(what)
@@ -102,14 +103,23 @@ def _several(what: Sequence[str]) -> Gathered:
             raise UsageError(
                 f"{one} is no folder, and several sessions are taken together by their folders."
             )
-    parts = [gather([one]) for one in what]
+    parts: list[Gathered] = []
+    problems: list[Problem] = []
+    for one in what:
+        try:
+            parts.append(gather([one]))
+        except (NotFoundError, InvalidInputError) as error:
+            # It does not cost the others their verdict.
+            problems.append(Problem(None, str(error)))
+    if not parts:
+        raise NotFoundError("\n".join(problem.sentence for problem in problems))
     started = [part.started for part in parts if part.started is not None]
     return Gathered(
         name=parts[-1].name,
         home=parts[-1].home,
         sources=tuple(source for part in parts for source in part.sources),
         asked={name: one for part in parts for name, one in part.asked.items()},
-        problems=tuple(one for part in parts for one in part.problems),
+        problems=(*problems, *(one for part in parts for one in part.problems)),
         partition=next((part.partition for part in parts if part.partition), None),
         started=min(started, default=None),
     )
@@ -164,7 +174,8 @@ def of_session(folder: ResultsFolder, session: Session) -> Gathered:
     """Return one session, with its documents and the nodes that it was to measure."""
     source = _source(folder.path, session.id, session, folder.entries(session))
     asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
-    return _of(session.id, folder.path, source, asked)
+    problems = tuple(Problem(None, sentence) for sentence in session.lacking)
+    return replace(_of(session.id, folder.path, source, asked), problems=problems)
 
 
 def of_killed(folder: ResultsFolder, one: Killed) -> Gathered:

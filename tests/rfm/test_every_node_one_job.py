@@ -1,0 +1,177 @@
+"""One job over many nodes, by `fabricheck every-node` on a real Slurm of five nodes.
+
+node1 is healthy, node2 has a device whose memory is slow, on node3 a program hangs, node4 is lost
+while it measures, and node5 was lost before, in the same job.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_slurm import SLURM, make_cluster, slow_platform, started, tell, until, used
+
+from fabricheck import nodes_asked
+from fabricheck.nodes_asked import AskedNodes
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+NODES = ("node1", "node2", "node3", "node4", "node5")
+JOB = ("salloc", "--quiet", "--no-kill", "--exclusive", "--nodes=5", "--gpus-per-node=8")
+
+#: A program that is another one on each node.
+PROGRAM = """#!/bin/sh
+case $SLURMD_NODENAME in
+  node2) FABRICHECK_NODE={slow} ;;
+  node[34]) : > "{folder}/$SLURMD_NODENAME.started"; exec sleep 3600 ;;
+esac
+exec {program} "$@"
+"""
+
+#: What the job does: it loses a node, and measures the others.
+SCRIPT = """
+"{slurm}" kill "{folder}" node5
+scontrol update NodeName=node5 State=DOWN Reason='fan 3 is broken'
+fabricheck every-node --minutes 0.5 -- -c "{checks}" --system=cluster:allocation -n ^stream_local$
+echo "status $?"
+left() {{ squeue --noheader --steps --jobs=$SLURM_JOB_ID --format='left %j on %N'; }}
+for _ in $(seq 100); do left | grep -q node3 || break; sleep 0.2; done
+left
+"""
+
+
+@dataclass
+class Ended:
+    """What a job left: its output, its folder and file of nodes, and the verdict on each node."""
+
+    suite: Any
+    text: str
+    folder: Path
+    asked: AskedNodes
+    verdicts: dict[str, Any]
+
+
+def script_of(folder: Path) -> str:
+    (file,) = folder.glob("*/*/cluster/allocation/sim/stream_local/rfm_job.sh")
+    return file.read_text()
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    with (
+        started(tmp_path_factory.mktemp("slurm"), nodes=5) as folder,
+        pytest.MonkeyPatch.context() as patch,
+        used(folder, patch),
+    ):
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def ended(slurm, shared_suite):
+    """Run the job, and lose a node meanwhile."""
+    suite = shared_suite
+    make_cluster(suite)
+    program = suite.programs / "stream"
+    program.write_text(
+        PROGRAM.format(
+            slow=slow_platform(suite.folder),
+            folder=suite.folder,
+            program=ROOT / "build" / "sim" / "bin" / "stream",
+        )
+    )
+    suite.variables["FABRICHECK_SIM_PROGRAMS"] = str(suite.programs)
+    script = SCRIPT.format(slurm=SLURM, folder=slurm, checks=ROOT / "reframe_checks")
+    run = subprocess.Popen(
+        [*JOB, "--time=10", "bash", "-c", f'PATH="{BIN}:$PATH"\n{script}'],
+        env=suite.environment(),
+        cwd=suite.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    for node in ("node3", "node4"):
+        until((suite.folder / f"{node}.started").exists, f"the program runs on {node}")
+    tell(SLURM, "kill", slurm, "node4")
+    # As Slurm does by itself some minutes later (SlurmdTimeout).
+    tell("scontrol", "update", "NodeName=node4", "State=DOWN", "Reason=it does not answer")
+    text, _ = run.communicate(timeout=300)
+    (folder,) = (suite.results / "every-node").iterdir()
+    total = json.loads((folder / "verdicts" / "verdict.json").read_text())
+    return Ended(
+        suite,
+        text,
+        folder,
+        nodes_asked.read(folder / nodes_asked.NAME),
+        {row["node"]: row for row in total["nodes"]},
+    )
+
+
+def test_every_node_has_the_right_verdict(ended):
+    assert {node: row["word"] for node, row in ended.verdicts.items()} == {
+        "node1": "PASS",
+        "node2": "PERF-FAIL",
+        "node3": "INCOMPLETE",
+        "node4": "INCOMPLETE",
+        "node5": "INCOMPLETE",
+    }, ended.text
+    assert "\nstatus 12\n" in ended.text
+    assert "Verdict on " in ended.text
+
+
+def test_the_file_says_how_each_node_ended(ended):
+    nodes = ended.asked.nodes
+    assert tuple(nodes) == NODES
+    assert ended.asked.job == ended.folder.name
+    assert {node: (one.status, one.said) for node, one in nodes.items()} == {
+        "node1": (0, None),
+        "node2": (1, None),
+        "node3": (None, "node3 did not end within 0.5 minutes, and was stopped."),
+        "node4": (
+            None,
+            "node4 ended without a run report: srun: error: Node failure on node4.",
+        ),
+        "node5": (None, nodes["node5"].said),
+    }
+    assert re.fullmatch(
+        r"node5 was DOWN\S* and taken out of the job \(fan 3 is broken\), so nothing was started "
+        r"on it\.",
+        nodes["node5"].said,
+    )
+    assert not (ended.folder / "node5").exists()
+
+
+def test_each_node_measured_itself(ended):
+    for node in ("node1", "node2"):
+        assert f"srun --nodes=1 --ntasks=1 --nodelist={node} " in script_of(ended.folder / node)
+        (file,) = ended.folder.glob(f"{node}/*/*/cluster/*/*/stream_local/result.json")
+        assert json.loads(file.read_text())["host"]["scheduler_node"] == node
+    reasons = ended.verdicts["node2"]["reasons"]
+    assert any("device 3 of node " in reason["sentence"] for reason in reasons)
+
+
+def test_a_session_that_was_stopped_ends_in_order_and_leaves_no_step(ended):
+    (file,) = ended.folder.glob("node3/reports/run-*.json")
+    (case,) = json.loads(file.read_text())["runs"][0]["testcases"]
+    assert case["result"] == "abort"
+    # Of the node that is gone nobody can tell.
+    assert not re.findall(r"^left .* on node[123]$", ended.text, re.MULTILINE)
+
+
+def test_the_folder_of_a_node_is_a_results_folder(ended):
+    listed = subprocess.run(
+        [BIN / "fabricheck", "results", "list"],
+        env=ended.suite.environment() | {"FABRICHECK_RESULTS": str(ended.folder / "node2")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert listed.returncode == 0, listed.stderr
+    assert re.search(r"run-0 .*cluster:allocation +node2 +1 +0 +1 ", listed.stdout)
