@@ -23,6 +23,7 @@ from fabricheck.results.folder import (
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
 from fabricheck.verdict import sources
+from fabricheck.verdict.reservations import count
 
 #: Where pages are written in a results folder: a folder for each session.
 PAGES = "reports-html"
@@ -196,7 +197,7 @@ def _entries(judged: sources.Gathered) -> tuple[Entry, ...]:
 def _job(job: jobs.Job) -> Gathered:
     """Return the sessions of all nodes of a job."""
     judged = sources.of_job(job)
-    title = f"job {job.name} over {len(job.asked.nodes)} nodes"
+    title = f"job {job.name} over {count(len(job.asked.nodes), 'node')}"
     warnings = tuple(problem.sentence for problem in judged.problems)
     return Gathered(job.name, title, None, _entries(judged), job.path, warnings, judged=judged)
 
