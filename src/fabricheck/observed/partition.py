@@ -90,7 +90,9 @@ class Observed:
 
     @property
     def simulated(self) -> bool:
-        """Whether its results are of a simulated node."""
+        """Whether its results are of a simulated node; without any document the site tells."""
+        if not self.documents:
+            return "simulated" in partitions.known(self.where).get("features", ())
         return any(document["clock"] == "simulated" for document in self.documents)
 
     @property
