@@ -23,6 +23,7 @@ from fabricheck.calibration.runs import (
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.node import NodeModel
 from fabricheck.observed.partition import node_of
+from fabricheck.results import split_checks
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
@@ -178,7 +179,8 @@ def _runs(
         model = node_of(partition, [document])
         for metric, value in _values(case, document, model):
             of_run = several.setdefault(id(run), {})
-            of_run.setdefault(check, {}).setdefault(metric, []).append(value)
+            today = split_checks.of_metric(check, metric)
+            of_run.setdefault(today, {}).setdefault(metric, []).append(value)
     if not runs:
         name = place or session.hostname
         runs[name, None] = Run(session, name)
@@ -253,7 +255,8 @@ def _values(
         decisive = widths.get((unit, value))
         width = statistics.median(decisive) if decisive else None
         about = physics.subject(document, model, metric, value, unit)
-        yield metric, Value(value, unit, width, about.link_class, about.engine, about.bound)
+        check = case.name.split()[0]
+        yield metric, Value(value, unit, width, about.link_class, about.engine, about.bound, check)
 
 
 def _middle(values: Sequence[Value]) -> Value:

@@ -28,6 +28,7 @@ class Value:
         None where it is of no single series.
     link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
         not told by the document. bound: what no true value of the metric passes; None if unknown.
+    check: under whose name it was measured, which may be another one's part today.
     """
 
     value: float
@@ -36,6 +37,7 @@ class Value:
     link_class: str | None = None
     engine: str | None = None
     bound: Bound | None = None
+    check: str = ""
 
 
 @dataclass(frozen=True)

@@ -87,3 +87,8 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
             for ran in row.ran
         ],
     }
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("coverage")(coverage)

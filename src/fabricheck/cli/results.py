@@ -14,7 +14,7 @@ from fabricheck import amounts, sets
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.nodelists import folded, unfolded
-from fabricheck.results import beside, jobs, joined, nodes
+from fabricheck.results import beside, jobs, joined, meant, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -22,6 +22,7 @@ from fabricheck.results.folder import (
     find_documents,
     read_entry,
 )
+from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
 from fabricheck.results.text import printable
 from fabricheck.software import record
@@ -165,17 +166,14 @@ def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
     folder = ResultsFolder.default()
     if name == UNREPORTED:
         return _all_unreported(folder)
-    try:
-        session = folder.session(name)
-    except NotFoundError:
-        for one in folder.killed():
-            if one.name == name:
-                _warn_of_reports(folder)
-                return f"Session {name}, {NO_REPORT}", one.entries()
-        job = jobs.named(folder.path, name)
-        if job is not None:
+    match meant.named(folder, name):
+        case jobs.Job() as job:
             return _of_job(job, wanted)
-        raise
+        case Killed() as one:
+            _warn_of_reports(folder)
+            return f"Session {name}, {NO_REPORT}", one.entries()
+        case session:
+            pass
     heading = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"

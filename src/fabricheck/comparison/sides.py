@@ -11,7 +11,7 @@ from pathlib import Path
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.nodelists import folded
 from fabricheck.observed.partition import by_node
-from fabricheck.results import jobs, nodes
+from fabricheck.results import jobs, meant, nodes, split_checks
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -48,6 +48,16 @@ class Check:
     def document(self) -> ResultDocument | None:
         """Its document, where there is one that can be read."""
         return self.entry.document if self.entry is not None else None
+
+    @property
+    def names(self) -> list[str]:
+        """The checks of today that it stands for: an older one may have been several in one."""
+        metrics = self.case.values if self.case is not None else ()
+        series = self.document["series"] if self.document is not None else ()
+        found = {split_checks.of_metric(self.name, one) for one in metrics}
+        return sorted(found | {split_checks.of_series(self.name, one) for one in series}) or [
+            self.name
+        ]
 
 
 @dataclass(frozen=True)
@@ -109,8 +119,8 @@ def find(name: str) -> Side:
     """Return what a name stands for, with the partition, node or both behind ``@`` alone.
 
     That is a session (``latest``, an id, a part of its UUID, a killed one's folder), a document, a
-    folder of documents, a results folder, of which the latest session is taken, or a report of
-    ReFrame in one.
+    folder of documents, a results folder, of which what began last is taken (a session, or a job
+    over many nodes), or a report of ReFrame in one.
 
     :raises FabricheckError: when there is none of that name, or none that can be read.
     """
@@ -147,7 +157,7 @@ def _whole(what: str, name: str, chosen: Sequence[str] = ()) -> Side:
         if not (path / "reports").is_dir():
             return _of_documents(name, f"documents under {what}", find_documents(path), path)
         folder = ResultsFolder(path)
-        return _of_session(name, folder, folder.latest(), chosen)
+        return _of(name, folder, meant.latest(folder), chosen)
     if path.parent.name == "reports" and path.suffix == ".json":
         if not path.is_file():
             raise NotFoundError(f"There is no report {what}.")
@@ -160,17 +170,17 @@ def _whole(what: str, name: str, chosen: Sequence[str] = ()) -> Side:
         paths = [entry.path for entry in folder.unreported() if entry.path is not None]
         title = f"documents of no session in {folder.path}"
         return _of_documents(name, title, paths, folder.path)
-    try:
-        session = folder.session(what)
-    except NotFoundError:
-        for one in folder.killed():
-            if one.name == what:
-                return _of_killed(name, one)
-        job = jobs.named(folder.path, what)
-        if job is not None:
-            return _of_job(name, job)
-        raise
-    return _of_session(name, folder, session, chosen)
+    return _of(name, folder, meant.named(folder, what), chosen)
+
+
+def _of(name: str, folder: ResultsFolder, found: meant.Meant, chosen: str | None) -> Side:
+    match found:
+        case Job():
+            return _of_job(name, found)
+        case Killed():
+            return _of_killed(name, found)
+        case _:
+            return _of_session(name, folder, found, chosen)
 
 
 def _of_documents(name: str, title: str, paths: Sequence[Path], root: Path) -> Side:

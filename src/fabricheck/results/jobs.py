@@ -50,6 +50,11 @@ class Job:
         """The scheduler's number of the job, as its folder is called."""
         return self.path.resolve().name
 
+    @property
+    def start(self) -> float:
+        """When it began, in s since 1970."""
+        return self.asked.started.timestamp()
+
     @cached_property
     def shares(self) -> tuple[Share, ...]:
         """The nodes in the order in which they were asked, those without any result too."""
