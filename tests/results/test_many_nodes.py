@@ -1,6 +1,7 @@
 """Sessions and jobs of several nodes on the command line: each node stands for itself."""
 
 import json
+import os
 
 import pytest
 from typer.testing import CliRunner
@@ -150,6 +151,38 @@ def test_of_many_nodes_those_without_a_change_are_one_line(results_folder, tmp_p
     shown = " ".join(run("compare", "latest", str(tmp_path / "b"), code=10).stdout.split())
     assert "Unchanged, and shown by --all: node[1-4,6-7]." in shown
     assert "cluster:queue on node5" in shown and "cluster:queue on node4" not in shown
+
+
+def test_coverage_of_a_job_is_that_of_its_nodes(results_folder):
+    distributed_sessions.job(results_folder, THREE)
+    for name in ("17", "latest"):
+        found = json.loads(run("coverage", name, "--json").stdout)
+        assert found["session"] == "17"
+        assert {one["node"] for one in found["experiments"][0]["ran"]} == set(THREE)
+
+
+def test_a_job_whose_file_is_cut_costs_the_others_nothing(three):
+    """Of a disk that was full once: what was written later is as good as before."""
+    cut = distributed_sessions.job(three, {"node1": 10.0}, name="16") / "nodes.json"
+    cut.write_text('{"form":')
+    distributed_sessions.job(three, THREE)
+    os.utime(cut, (factories.SESSION_START - 60,) * 2)
+    assert run("results", "show").stdout.startswith("Job 17 over 3 nodes")
+    listed = run("results", "list", code=4)
+    assert "fabricheck results show 17" in listed.stdout and f"{cut}: " in listed.stderr
+    listed = json.loads(run("results", "list", "--json", code=4).stdout)
+    assert (listed["jobs"], len(listed["problems"])) == (["17"], 1)
+    # The last thing that was begun is never passed over.
+    os.utime(cut)
+    assert f"{cut}: " in run("results", "show", code=4).stderr
+
+
+def test_the_last_jobs_are_listed_first(results_folder):
+    """Their numbers are no text: 9 is before 10."""
+    for name, hour in (("9", "03"), ("10", "05"), ("100", "04")):
+        path = distributed_sessions.job(results_folder, THREE, name=name) / "nodes.json"
+        path.write_text(path.read_text().replace("T03:", f"T{hour}:"))
+    assert json.loads(run("results", "list", "--json").stdout)["jobs"] == ["10", "100", "9"]
 
 
 def wherever(results, places):

@@ -173,7 +173,7 @@ def _whole(what: str, name: str, chosen: Sequence[str] = ()) -> Side:
     return _of(name, folder, meant.named(folder, what), chosen)
 
 
-def _of(name: str, folder: ResultsFolder, found: meant.Meant, chosen: str | None) -> Side:
+def _of(name: str, folder: ResultsFolder, found: meant.Meant, chosen: Sequence[str] = ()) -> Side:
     match found:
         case Job():
             return _of_job(name, found)
