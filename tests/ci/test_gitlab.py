@@ -252,6 +252,9 @@ def test_jobs_without_a_session_cost_the_others_no_verdict(checkout):
     assert any("gone" in one for one in said)
     assert len(reasons) == 2
     assert "stream_local" in (made / "metrics.txt").read_text()
+    # What is published has pages and verdicts, no results.
+    assert not (made / "output").exists()
+    assert (checkout / "pipeline/verdict/site-one/output").is_dir()
     assert "gone has no session to take" in (made / "report/summary.md").read_text()
 
 
