@@ -15,6 +15,7 @@ from fabricheck.calibration.runs import (
     Run,
     Unused,
     Value,
+    head_of,
     leave_out,
     name_nodes,
     number_occasions,
@@ -175,7 +176,7 @@ def _runs(
             (nowhere if run is None else run.unused).append(said)
             continue
         assert run is not None and document is not None
-        run.documents.append(document)
+        run.documents.append(head_of(document))
         model = node_of(partition, [document])
         for metric, value in _values(case, document, model):
             of_run = several.setdefault(id(run), {})

@@ -194,8 +194,8 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         device_names=sorted({one["name"] for document in documents for one in document["devices"]}),
         device_sets={name: sorted(ids) for name, ids in sets.items()},
         overlays={run.group: run.overlay for run in runs if run.overlay is not None},
-        programs=_distinct([dict(document["program"]) for document in documents]),
-        versions=_distinct([dict(document["versions"]) for document in documents]),
+        programs=_distinct([document["program"] for document in documents]),
+        versions=_distinct([document["versions"] for document in documents]),
         sessions=[
             SessionRecord(
                 number=run.number,

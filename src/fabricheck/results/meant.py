@@ -40,10 +40,15 @@ def latest(folder: ResultsFolder) -> Session | Job:
     """Return what began last: a session with a report, or a job over many nodes.
 
     :raises FabricheckError: as `ResultsFolder.latest` where no job is later than all sessions, and
-        when the ``nodes.json`` of a job is not readable.
+        when a ``nodes.json`` that was written after all that is not readable.
     """
-    found = [jobs.read(path) for path in jobs.under(folder.path)]
-    last = max(found, key=lambda job: job.start, default=None)
+    found, unreadable = jobs.all_of(folder.path)
+    last = found[0] if found else None
+    starts = [one.start for one in found] + [one.start for one in folder.sessions]
+    began = max(starts, default=0.0)
+    for written, problem in unreadable:
+        if written > began:
+            raise problem
     if last is None or any(session.start > last.start for session in folder.sessions):
         return folder.latest()
     if folder.unreadable_since(last.start):
