@@ -45,17 +45,28 @@ _gathered = sites.gather(Path(__file__).resolve().parent / "sites")
 for _system in _gathered["systems"]:
     _system.setdefault("prefix", str(RESULTS))
 
+_general = {
+    "check_search_path": [str(ROOT / "reframe_checks")],
+    "check_search_recursive": True,
+    "trap_job_errors": True,
+    "resolve_module_conflicts": False,
+    "report_file": str(RESULTS / "reports" / "run-{sessionid}.json"),
+}
+
+# ReFrame looks ever more rarely whether a check has ended, after 10 s once a second, as is due to
+# the scheduler of a cluster. Where there is none that is only time lost, with each check.
+_without_queue = [
+    system["name"]
+    for system in _gathered["systems"]
+    if all(partition["scheduler"] == "local" for partition in system["partitions"])
+]
+
 site_configuration = {
     **_gathered,
     "autodetect_methods": ["py::fabricheck.rfm.this_machine.name"],
     "general": [
-        {
-            "check_search_path": [str(ROOT / "reframe_checks")],
-            "check_search_recursive": True,
-            "trap_job_errors": True,
-            "resolve_module_conflicts": False,
-            "report_file": str(RESULTS / "reports" / "run-{sessionid}.json"),
-        }
+        _general,
+        {**_general, "poll_rate_min": 4, "target_systems": _without_queue},
     ],
     # --mode=smoke is -t smoke, and no other tag: -t takes any part of one for a match.
     "modes": sets.modes(),

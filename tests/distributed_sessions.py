@@ -10,6 +10,9 @@ import factories
 
 PARTITION = "cluster:queue"
 
+#: What is simulated on the nodes of a job.
+SIMULATED = "cluster:model"
+
 
 def case(node: str, check: str = "stream_local", **changes: Any) -> dict[str, Any]:
     """Build the case of a check that ReFrame distributed to a node."""
@@ -59,12 +62,31 @@ def session(results: Path, values: Mapping[str, float | None], **options: Any) -
     return factories.session(results, cases, **options)
 
 
+def _step(
+    results: Path, node: str, check: str, content: dict[str, Any], value: float
+) -> dict[str, Any]:
+    """Write the document of a check that ran as a step of the allocation; return its case."""
+    recorded = perfvalues(value)
+    failed = any(entry[5] == "fail" for entry in recorded.values())
+    kind = "stage" if failed else "output"
+    factories.write(factories.case_folder(results, check, kind) / "result.json", content)
+    # To ReFrame on the node the scheduler is the local one.
+    return case(node, check, display_name=check, unique_name=check, scheduler="local",
+                job_nodelist=["login"], perfvalues=recorded,
+                result="fail" if failed else "pass")  # fmt: skip
+
+
 def job(
-    results: Path, values: Mapping[str, float | None], name: str = "17", **asked: dict[str, Any]
+    results: Path,
+    values: Mapping[str, float | None],
+    name: str = "17",
+    simulated: Mapping[str, float] | None = None,
+    **asked: dict[str, Any],
 ) -> Path:
     """Write a job over many nodes with a session a node; returns its folder.
 
-    A node without a value has no results folder. asked: by node what else is known of it.
+    A node without a value has no results folder. simulated: by node the value of a partition that
+    is simulated there. asked: by node what else is known of it.
     """
     folder = results / "every-node" / name
     folder.mkdir(parents=True)
@@ -73,16 +95,16 @@ def job(
         shares[node] = {"results": node if value is not None else None} | asked.get(node, {})
         if value is not None:
             # As steps of the allocation: ReFrame's scheduler is the local one.
-            recorded = perfvalues(value)
-            failed = any(entry[5] == "fail" for entry in recorded.values())
-            one = case(node, display_name="stream_local", unique_name="stream_local",
-                       scheduler="local", job_nodelist=["login"], perfvalues=recorded,
-                       result="fail" if failed else "pass")  # fmt: skip
-            factories.session(folder / node, [one])
-            place = factories.case_folder(
-                folder / node, "stream_local", "stage" if failed else "output"
-            )
-            factories.write(place / "result.json", document(node, value))
+            cases = [_step(folder / node, node, "stream_local", document(node, value), value)]
+            if simulated is not None:
+                told = factories.simulated_document()
+                of_model = document(node, simulated[node])
+                of_model |= {key: told[key] for key in ("clock", "node", "program")}
+                cases.append(
+                    _step(folder / node, node, "stream_scan", of_model, simulated[node])
+                    | {"partition": SIMULATED.split(":")[1]}
+                )
+            factories.session(folder / node, cases)
     content = {"partition": None, "started": "2026-01-02T03:04:00Z", "job": name, "nodes": shares}
     factories.write(folder / "nodes.json", {"form": "fabricheck-nodes-1"} | content)
     return folder

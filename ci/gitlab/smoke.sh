@@ -5,5 +5,5 @@ folder=pipeline/results/smoke
 status=0
 ci/gitlab/run.sh $folder reframe --system="$site" -c reframe_checks -r --tag 'smoke$' \
   "${options[@]}" --report-junit=$folder/junit.xml || status=$?
-FABRICHECK_SET=smoke ci/gitlab/verdict.sh smoke $folder || status=$?
+ci/gitlab/verdict.sh smoke $folder || status=$?
 exit "$status"

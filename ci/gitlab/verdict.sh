@@ -24,20 +24,24 @@ done
 [ $there -gt 0 ] || fail 13 "no job of $name left results"
 
 # One page needs one session; that of a job over many nodes is of all of them.
-page=$1 status=0
+page=$1 status=0 whole=()
 if [ $# -gt 1 ]; then
-  fabricheck results join --set "$set" --output "$target" "$@" || status=13
+  # Of one check each: together they are the set. Another session says what it was asked for.
+  whole=(--set "$set")
+  fabricheck results join "${whole[@]}" --output "$target" "$@" || status=13
   page=$target
 fi
 mkdir -p "$target"
 fabricheck report "$page" --output "$target/report" || status=13
 fabricheck export "$@" --openmetrics "$target/metrics.txt" || status=13
 judged=0
-fabricheck verdict --set "$set" --output "$target" "$@" | tee "$target/verdict.txt" || judged=$?
+fabricheck verdict "${whole[@]}" --output "$target" "$@" | tee "$target/verdict.txt" || judged=$?
 [ "$judged" -eq 0 ] || status=$judged
 
-# Whole or not at all: the summary of the pipeline reads it.
+# Whole or not at all: the summary of the pipeline reads it, and what is published is made of it. The
+# results themselves stay artifacts of this job.
 cp -r "$target" "$kept/$name.partial"
+rm -rf "$kept/$name.partial"/{output,stage,reports}
 echo "$status" > "$kept/$name.partial/ended"
 mv "$kept/$name.partial" "$kept/$name"
 exit "$status"

@@ -190,3 +190,12 @@ def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, hea
     results = write(folder.parent / "s", elsewhere, document, 0, 0, "n0")
     with pytest.raises(InvalidInputError, match="is simulated, and local:host is no simulated"):
         gather([results], "local:host")
+
+
+def test_what_was_published_outlives_the_entry_that_it_was_of(folder, healthy, slow):
+    """The rehearsal of docs/calibration.md: limits go first, and documents are not forgotten."""
+    first = nights(folder.parent / "16", {"n0": healthy}, often=1, ids=False)
+    run(folder, [first], "--report-only", "--accept-looser", "--write", system=SIM)
+    assert entry(folder) == [0, None, None, "GB/s"]
+    refused = run(folder, [job(folder, *[slow] * 3)], "--write", code=2, system=SIM)
+    assert "is -49% from the derived 148 GB/s of the same node model" in refused.stderr

@@ -47,7 +47,7 @@ def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
     ]
     says = {row.node: row.says for row in found.nodes.rows}
     assert "DOWN (no power)" in says["node4"]
-    assert says["node1"] == "1 of 1 checks passed"
+    assert says["node1"] == "1 of 1 check passed"
     assert found.word == "PERF-FAIL"
 
 
@@ -102,6 +102,51 @@ def test_the_session_of_one_node_of_a_job_is_a_page_as_of_any(results_folder, on
     found = contents.of(gather.gather(str(job / "node2")))
     assert (found.nodes, [part.name for part in found.parts]) == (None, ["cluster:queue"])
     assert "On node2, 2026-01-02" in Page(page.files(found)["index.html"]).text()
+
+
+def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, one_figure):
+    """node2 is slow where it is simulated alone, node3 as a machine."""
+    values = {f"node{number}": 10.0 for number in range(1, 5)}
+    distributed_sessions.job(
+        results_folder, values | {"node3": 7.0}, simulated=values | {"node2": 5.0}
+    )
+    found = contents.of(gather.gather("17"))
+    behind = {
+        (row.verdict.node, row.verdict.kind): row.behind and round(row.behind[1].percent)
+        for row in found.nodes.rows
+    }
+    alike = {(node, kind): None for node in values for kind in ("measured", "simulated")}
+    assert behind == alike | {("node3", "measured"): -30, ("node2", "simulated"): -50}
+    files = page.files(found)
+    shown, summary = Page(files["index.html"]).text(), files["summary.md"]
+    assert "4 nodes : 1 PERF-FAIL (node3), 3 PASS" in shown.replace("nodes:", "nodes :")
+    for text in (shown.replace("nodes :", "nodes:"), summary):
+        assert "4 simulated nodes: 1 PERF-FAIL (node2), 3 PASS" in text
+    assert "8 nodes" not in shown + summary
+
+
+def test_one_node_that_never_answered_is_no_empty_page(results_folder, one_figure, tmp_path):
+    distributed_sessions.job(results_folder, {"node4": None}, **STATES)
+    done = CliRunner().invoke(app, ["report", "--output", str(tmp_path / "page")])
+    assert (done.exit_code, "which the scheduler called DOWN (no power)" in done.output) == (
+        4,
+        True,
+    )
+    assert "DOWN (no power)" in (tmp_path / "page" / "index.html").read_text()
+
+
+def test_values_without_any_document_are_of_what_the_site_says(results_folder):
+    """A simulated partition whose documents are lost: its metrics are no measured ones."""
+    cases = [
+        distributed_sessions.case(
+            node, partition="sim-mi250x", system="local",
+            perfvalues=distributed_sessions.perfvalues(value),
+        )
+        for node, value in {"node1": 10.0, "node2": 9.5, "node3": 10.0}.items()
+    ]  # fmt: skip
+    factories.session(results_folder, cases)
+    (found,) = contents.of(gather.gather("latest")).nodes.spreads
+    assert (found.kind, len(found.values)) == ("simulated", 3)
 
 
 @pytest.fixture
@@ -209,6 +254,29 @@ def test_of_two_nodes_nobody_knows_which_one_stands_out():
     (found,) = over({"node1": 10.0, "node2": 5.0})
     assert not found.worse and not found.better
     assert [round(end) for end in found.ends] == [-33, 33]
+    (figure,) = over_nodes.figures([found])
+    assert "Which of two nodes is off, nothing here can tell" in figure.says
+    assert "No node is worse" not in figure.says
+
+
+def test_two_environments_of_a_check_are_two_metrics():
+    parts = [
+        Observed("cluster:queue", tuple(
+            Case("stream_local", "cluster", "queue", environ, "pass", None, frozenset(), (),
+                 values={"copy": (value, "GB/s")}, node=node)
+            for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()), (), None, on=node)
+        for node in ("node1", "node2")
+    ]  # fmt: skip
+    found = {one.check: one.median for one in spread.of(parts)}
+    assert found == {"stream_local +rocm5": 10.0, "stream_local +rocm6": 20.0}
+
+
+def test_each_node_that_stands_out_is_told_once_and_by_its_farthest():
+    values = {f"node{n}": 100.0 for n in range(9)} | {"a": 50.0, "b": 80.0}
+    one, other = over(values), over(values | {"a": 60.0}, metric="add_worst")
+    (figure,) = over_nodes.figures([*one, *other])
+    assert [figure.says.count(f"{node} stands out") for node in "ab"] == [1, 1]
+    assert "a stands out in stream_local copy_worst: -50.0 %" in figure.says
 
 
 def test_repetitions_on_a_node_are_one_value():

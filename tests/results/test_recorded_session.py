@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fabricheck.calibration import record
 from fabricheck.cli import app
+from fabricheck.results import split_checks
 from fabricheck.results.document import load
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.rfm.metrics import Metric, evaluate
@@ -233,7 +234,8 @@ def test_every_value_is_within_its_reference():
         if isinstance(reference, list)
     }
     missed, required = [], 0
-    for key, value in values().items():
+    for (check, metric), value in values().items():
+        key = (split_checks.of_metric(check, metric), metric)
         reference, lower, upper, _ = entries[key]
         required += (lower, upper) != (None, None)
         least = -float("inf") if lower is None else reference * (1 + lower)
@@ -249,12 +251,27 @@ def test_the_calibration_has_its_values():
     uuid = ResultsFolder(FOLDER).latest().uuid
     (number,) = [one.number for one in calibrated.sessions if one.uuid == uuid]
     recorded = {
-        (check, name): metric.values[number]
+        (by, name): metric.values[number]
         for check, of_check in calibrated.checks.items()
         for name, metric in of_check.items()
         if number in metric.values
+        for by in metric.measured_by or [check]
     }
     assert recorded == values()
+
+
+def test_the_calibration_says_what_an_older_check_measured():
+    """memcpy_near had pageable memory too, which is memcpy_near_pageable today."""
+    calibrated = record.read(REFERENCES / "calibrations" / "h200-x2.yaml")
+    older = {
+        (check, *metric.measured_by)
+        for check, of_check in calibrated.checks.items()
+        for metric in of_check.values()
+        if metric.measured_by
+    }
+    assert older == {("memcpy_near_pageable", "memcpy_near")}
+    own = calibrated.checks["memcpy_near_pageable"]
+    assert len(own) == 6 and all(metric.measured_by for metric in own.values())
 
 
 def test_one_session_is_too_few_to_calibrate(said, tmp_path):

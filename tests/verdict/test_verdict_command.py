@@ -138,5 +138,5 @@ def test_a_cut_report_leads_to_what_its_session_left(results):
     (results / "reports").mkdir()
     (results / "reports/run-0.json").write_text("")
     said = run(code=INVALID).stderr
-    assert said.endswith(f"session without a report left: `fabricheck verdict {name}`.\n")
+    assert said.endswith(f"session without a report left has the name {name}.\n")
     assert "Verdict on" in run(name, code=OPEN).stdout

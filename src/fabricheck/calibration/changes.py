@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fabricheck.calibration.files import ReferenceFile, read_folder
@@ -43,14 +44,21 @@ class Change:
             return "report only" if after == before else "required"
         if after == (None, None):
             return "lifted"
+        if self.other_unit:
+            return "looser"
         low = _slack(before[0], after[0], lower=True)
         high = _slack(before[1], after[1], lower=False)
         return "looser" if low or high else "tighter"
 
     @property
+    def other_unit(self) -> bool:
+        """Whether the present entry is in another unit, so that nobody can tell what is looser."""
+        return self.present is not None and self.present[3] != self.entry[3]
+
+    @property
     def value_change(self) -> float | None:
         """The change of the value as a part of the present one, where both are required."""
-        if self.present is None or not self.present[0] or not self.entry[0]:
+        if self.present is None or not self.present[0] or not self.entry[0] or self.other_unit:
             return None
         return self.entry[0] / self.present[0] - 1
 
@@ -63,6 +71,11 @@ class Change:
             return (
                 f"{self.check} {self.metric}: {said(self.present)} would become report only "
                 f"({self.why})."
+            )
+        if self.other_unit:
+            return (
+                f"{self.check} {self.metric}: {said(self.entry)} is in another unit than "
+                f"{said(self.present)}, so which of them lets pass more can not be told."
             )
         low, high = limits(self.present)
         value = self.entry[0]
@@ -161,16 +174,21 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
             unit = _unit(present[metric])
             if unit is not None and unit != "count":
                 wanted[metric] = (report_only(unit), "no session has it")
-        changes += compare(check, present, wanted, notes)
+        recorded = before.checks.get(check, {}) if before is not None else {}
+        gone = {metric: entry_of(one.entry) for metric, one in recorded.items()}
+        changes += compare(check, present, wanted, notes, gone)
     if before is not None:
         _refuse_lost(record, before, files, origin["record"])
-    for file in set(files.values()):
+    others: dict[str, list[str]] = {}
+    for file in dict.fromkeys(files.values()):
         for other, stated in (file.content.get("x-provenance") or {}).items():
             if other != partition and (stated or {}).get("record") == origin["record"]:
-                notes.append(
-                    f"{file.path.name}: {other} rests on this record: run fabricheck calibrate "
-                    f"--like {partition} --for {other} afterwards."
-                )
+                others.setdefault(other, []).append(file.path.name)
+    notes += [
+        f"{other} rests on this record ({', '.join(names)}): run fabricheck calibrate "
+        f"--like {partition} --for {other} afterwards."
+        for other, names in others.items()
+    ]
     notes = sorted(notes)
     return Proposal(folder, partition, files, changes, notes, origin, record, named, slow)
 
@@ -196,8 +214,13 @@ def compare(
     present: Mapping[str, Any],
     wanted: Mapping[str, tuple[Entry, str]],
     notes: list[str],
+    gone: Mapping[str, Entry | None] = MappingProxyType({}),
 ) -> list[Change]:
-    """Return the changes of one check; what can not be changed is added to the notes."""
+    """Return the changes of one check; what can not be changed is added to the notes.
+
+    :param gone: the entries of the present record: what the file has no longer is not loosened
+        silently either.
+    """
     changes = []
     for metric, (entry, why) in wanted.items():
         raw = present.get(metric)
@@ -205,10 +228,18 @@ def compare(
         if raw is not None and before is None:
             notes.append(f"{check} {metric}: {list(raw)} is no plain reference, and stays.")
             continue
-        if entry == COUNT_ENTRY and before is not None:
+        if entry == COUNT_ENTRY and before is not None and before[3] == "count":
             # What is required of a count was decided by who wrote it.
             entry = before
-        changes.append(Change(check, metric, before, entry, why))
+        change = Change(check, metric, before, entry, why)
+        recorded = Change(check, metric, gone.get(metric), entry, why)
+        if raw is None and recorded.effect in LOOSER:
+            notes.append(
+                f"{check} {metric}: {said(recorded.present)} is in the present record, and no "
+                "longer in the file."
+            )
+            change = recorded
+        changes.append(change)
     return changes
 
 
@@ -252,6 +283,11 @@ def _refuse_lost(
         )
 
 
+def looser(proposal: Proposal) -> list[str]:
+    """Return a sentence for each entry that would let pass what fails at present."""
+    return [one.sentence for one in proposal.changes if one.effect in LOOSER]
+
+
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> list[Path]:
     """Write the record and the reference files, all or none.
 
@@ -259,9 +295,8 @@ def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) ->
     :raises UsageError: when something is loosened, or far from what was published, and that is not
         accepted.
     """
-    looser = [one.sentence for one in proposal.changes if one.effect in LOOSER]
     for sentences, what, option, accepted in (
-        (looser, "would be looser", "--accept-looser", accept_looser),
+        (looser(proposal), "would be looser", "--accept-looser", accept_looser),
         (proposal.slow, "would be far from published values", "--accept-slow", accept_slow),
     ):
         if sentences and not accepted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fabricheck import partitions
+from fabricheck.calibration import record
 from fabricheck.calibration.record import Expected, PublishedRecord
 from fabricheck.references.origin import Origin, follow, load
 from fabricheck.references.stated import References, requires
@@ -15,17 +16,20 @@ def of(folder: Path, partition: str) -> Expected:
 
     Values count that are of the node model that the partition's site names, whatever partition or
     set has them; what stands under the partition itself or its set comes first. Of a partition
-    without a node model nothing is known.
+    without a node model nothing is known. What a calibration replaced in the files is in the record
+    that it wrote, and counts from there.
 
     :param folder: of the reference files.
     :raises NotFoundError: when there is no such folder.
-    :raises InvalidInputError: when a file, or what it says of an origin, can not be read.
+    :raises InvalidInputError: when a file, a record, or what is said of an origin can not be read.
     """
     extras = partitions.extras(partition)
     found = References(folder)
     model = extras.get("node")
     first = [key for key in (partition, extras.get("references")) if key]
     users = _users(str(model))
+    present = record.file_of(folder, partition)
+    before = record.read_of(folder, partition).checks if present.exists() else {}
 
     def look_up(check: str, metric: str, unit: str) -> PublishedRecord | None:
         keys = dict.fromkeys([*first, *found.table(check)])
@@ -42,7 +46,8 @@ def of(folder: Path, partition: str) -> Expected:
                 return PublishedRecord.model_validate(
                     {"value": value, "key": key, "kind": origin.kind}
                 )
-        return None
+        replaced = before.get(check, {}).get(metric)
+        return replaced.published if replaced is not None and replaced.unit == unit else None
 
     return look_up
 

@@ -87,12 +87,25 @@ class ReferenceFile:
         """Return the metrics of a check in a partition as they stand, none where there are none.
 
         :param named: the set whose entries count where the partition has none of its own.
+        :raises InvalidInputError: when ReFrame takes those of a key that is a pattern.
         """
         table = self.checks[check]
         found = table.get(partition)
+        if partition not in table:
+            self._refuse_pattern(check, partition)
         if found is None and named is not None:
             found = table.get(named)
         return found if found is not None else {}
+
+    def _refuse_pattern(self, check: str, partition: str) -> None:
+        """Refuse a key that matches a partition: ReFrame takes keys for patterns where it must."""
+        for key in self.checks[check]:
+            if isinstance(key, str) and _matches(key, partition):
+                raise InvalidInputError(
+                    f"{self.path}: the references of {check} on {partition} are those of {key}, "
+                    "which matches it as a pattern: give the partition entries of its own, with "
+                    "the same limits, so that what changes can be told."
+                )
 
     def adopt(self, check: str, partition: str, named: str, replaced: set[str]) -> None:
         """Give a partition without own entries of a check those of its set, which stays as it is.
@@ -232,6 +245,13 @@ class ReferenceFile:
         self._yaml.dump(self.content, out)
         # A table that grew ends before the next one.
         return re.sub(r"(?m)^( .*\n)(?=[\w$][\w$-]*:)", r"\1\n", out.getvalue())
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return re.match(f"^{pattern}$", name) is not None
+    except re.error:
+        return False
 
 
 def _flat(table: Any) -> Any:

@@ -15,6 +15,7 @@ from fabricheck.calibration.runs import (
     Run,
     Unused,
     Value,
+    head_of,
     leave_out,
     name_nodes,
     number_occasions,
@@ -23,6 +24,7 @@ from fabricheck.calibration.runs import (
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.node import NodeModel
 from fabricheck.observed.partition import node_of
+from fabricheck.results import split_checks
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
@@ -174,11 +176,12 @@ def _runs(
             (nowhere if run is None else run.unused).append(said)
             continue
         assert run is not None and document is not None
-        run.documents.append(document)
+        run.documents.append(head_of(document))
         model = node_of(partition, [document])
         for metric, value in _values(case, document, model):
             of_run = several.setdefault(id(run), {})
-            of_run.setdefault(check, {}).setdefault(metric, []).append(value)
+            today = split_checks.of_metric(check, metric)
+            of_run.setdefault(today, {}).setdefault(metric, []).append(value)
     if not runs:
         name = place or session.hostname
         runs[name, None] = Run(session, name)
@@ -253,7 +256,8 @@ def _values(
         decisive = widths.get((unit, value))
         width = statistics.median(decisive) if decisive else None
         about = physics.subject(document, model, metric, value, unit)
-        yield metric, Value(value, unit, width, about.link_class, about.engine, about.bound)
+        check = case.name.split()[0]
+        yield metric, Value(value, unit, width, about.link_class, about.engine, about.bound, check)
 
 
 def _middle(values: Sequence[Value]) -> Value:

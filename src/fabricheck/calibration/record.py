@@ -34,8 +34,11 @@ _INLINE = frozenset(
 
 #: Members of a metric that are written where they say something.
 _OPTIONAL = frozenset(
-    {"by_devices", "tolerance", "link_class", "engine", "peak", "published", "aside", "overlays"}
-)
+    {
+        "by_devices", "tolerance", "link_class", "engine", "peak", "published", "aside", "overlays",
+        "measured_by",
+    }
+)  # fmt: skip
 
 _K = TypeVar("_K", int, str)
 
@@ -81,16 +84,18 @@ class PublishedRecord(_Model):
 class MetricRecord(_Model):
     """One metric.
 
-    link_class, engine: of the transfers that it is of. peak: what the node model allows, in the
-    unit. published: what documents say of the same node model. values: by the number of the
+    measured_by: the checks under whose names it was measured, where sessions are older than the
+    check. link_class, engine: of the transfers that it is of. peak: what the node model allows, in
+    the unit. published: what documents say of the same node model. values: by the number of the
     session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
-    entry. between_occasions: the largest difference of two
-    occasions' medians over the median of all. within_run: the median over the sessions of half of
-    the 95 % interval over the median. tolerance: its candidates, None where there can be none.
-    entry: the reference, and why it is so: ``rule``, or why nothing is required.
+    entry. between_occasions: the largest difference of two occasions' medians over the median of
+    all. within_run: the median over the sessions of half of the 95 % interval over the median.
+    tolerance: its candidates, None where there can be none. entry: the reference, and why it is so:
+    ``rule``, or why nothing is required.
     """
 
     unit: str
+    measured_by: list[str] = Field(default_factory=list)
     link_class: str | None = None
     engine: str | None = None
     peak: float | None = None
@@ -189,8 +194,8 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         device_names=sorted({one["name"] for document in documents for one in document["devices"]}),
         device_sets={name: sorted(ids) for name, ids in sets.items()},
         overlays={run.group: run.overlay for run in runs if run.overlay is not None},
-        programs=_distinct([dict(document["program"]) for document in documents]),
-        versions=_distinct([dict(document["versions"]) for document in documents]),
+        programs=_distinct([document["program"] for document in documents]),
+        versions=_distinct([document["versions"] for document in documents]),
         sessions=[
             SessionRecord(
                 number=run.number,
@@ -209,7 +214,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         checks={
             check: {
                 metric: _metric(
-                    found, occasions, nodes, expected(check, metric, _first(found).unit)
+                    check, found, occasions, nodes, expected(check, metric, _first(found).unit)
                 )
                 for metric, found in metrics.items()
             }
@@ -228,6 +233,7 @@ def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 
 
 def _metric(
+    check: str,
     found: Mapping[int, Value],
     occasions: Mapping[int, int],
     nodes: Mapping[int, str],
@@ -245,8 +251,10 @@ def _metric(
     tolerance = verdict.tolerance
     bounds = [one.bound.value for one in found.values() if one.bound is not None]
     several = len(set(nodes.values())) > 1
+    measured_by = {one.check for one in found.values()}
     return MetricRecord(
         unit=unit,
+        measured_by=[] if measured_by == {check} else sorted(measured_by),
         link_class=_only({one.link_class for one in found.values()}),
         engine=_only({one.engine for one in found.values()}),
         # A time is bounded by zero, a count by nothing.

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
 from fabricheck.calibration import physics
 from fabricheck.errors import InvalidInputError, UsageError
-from fabricheck.results.model import Clock, ResultDocument
+from fabricheck.results.model import Clock, Device, ResultDocument
 from fabricheck.results.session import Session
 from fabricheck.rfm.plausible import Bound
 
@@ -28,6 +29,7 @@ class Value:
         None where it is of no single series.
     link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
         not told by the document. bound: what no true value of the metric passes; None if unknown.
+    check: under whose name it was measured, which may be another one's part today.
     """
 
     value: float
@@ -36,6 +38,7 @@ class Value:
     link_class: str | None = None
     engine: str | None = None
     bound: Bound | None = None
+    check: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,25 @@ class Unused:
     check: str
     reason: str
     sentence: str
+
+
+class Head(TypedDict):
+    """What is kept of a document: with its samples those of some hundred nodes fill a machine."""
+
+    clock: Clock
+    program: dict[str, Any]
+    versions: dict[str, Any]
+    devices: list[Device]
+
+
+def head_of(document: ResultDocument) -> Head:
+    """Return what a record has of a document beside its values."""
+    return {
+        "clock": document["clock"],
+        "program": dict(document["program"]),
+        "versions": dict(document["versions"]),
+        "devices": document["devices"],
+    }
 
 
 @dataclass
@@ -65,7 +87,7 @@ class Run:
     devices: frozenset[str] = frozenset()
     values: dict[str, dict[str, Value]] = field(default_factory=dict)
     unused: list[Unused] = field(default_factory=list)
-    documents: list[ResultDocument] = field(default_factory=list)
+    documents: list[Head] = field(default_factory=list)
 
     @property
     def clock(self) -> Clock:

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck.cli import (
-    calibrate,
-    claims,
-    compare,
-    coverage,
-    every_node,
-    export,
-    fidelity,
-    node,
-    references,
-    report,
-    results,
-    sets,
-    site_check,
-    tools,
-    verdict,
-)
 from fabricheck.errors import FabricheckError, UsageError
 from fabricheck.results.text import printable
 
@@ -40,8 +24,53 @@ EXIT_CODES = (
 )
 
 
+#: The commands in the order of the help, and the module of each: it has an app, or registers it.
+COMMANDS = {
+    "results": "results",
+    "coverage": "coverage",
+    "claims": "claims",
+    "report": "report",
+    "topology": "node",
+    "best-gpus": "node",
+    "fidelity": "fidelity",
+    "tools": "tools",
+    "calibrate": "calibrate",
+    "compare": "compare",
+    "export": "export",
+    "references": "references",
+    "sets": "sets",
+    "site-check": "site_check",
+    "every-node": "every_node",
+    "verdict": "verdict",
+}
+
+
+@functools.cache
+def _commands_of(module: str) -> Mapping[str, Any]:
+    part = typer.Typer(rich_markup_mode=None)
+    found = importlib.import_module(f"fabricheck.cli.{module}")
+    if hasattr(found, "app"):
+        part.add_typer(found.app, name=module)
+    else:
+        found.register(part)
+    return typer.main.get_group(part).commands
+
+
 class OneSentenceGroup(TyperGroup):
-    """A group of commands whose errors are one sentence on stderr and an exit code."""
+    """A group of commands whose errors are one sentence on stderr and an exit code.
+
+    A command's module is imported when it is asked for: all of them take the better part of a
+    second, and checks call `topology` and `tools` on the node that they measure.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, None where there is none of that name."""
+        module = COMMANDS.get(cmd_name)
+        return None if module is None else _commands_of(module)[cmd_name]
 
     def main(
         self,
@@ -89,21 +118,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(results.app, name="results")
-app.command("coverage")(coverage.coverage)
-app.command("claims")(claims.claims)
-app.command("report")(report.report)
-node.register(app)
-fidelity.register(app)
-tools.register(app)
-calibrate.register(app)
-compare.register(app)
-export.register(app)
-references.register(app)
-sets.register(app)
-site_check.register(app)
-every_node.register(app)
-verdict.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -189,12 +189,17 @@ def _end(
     for one in proposal.changes:
         if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
             _say(f"report only: {one.check} {one.metric}: {one.why}.")
+    # All of them, accepted or not: who accepts one is told what else it is that is accepted.
+    if not write or accept_looser:
+        for sentence in changes.looser(proposal):
+            _say(f"looser: {sentence}")
+    if not write or accept_slow:
+        for sentence in proposal.slow:
+            _say(f"far from what was published: {sentence}")
     if write:
         for path in changes.write(proposal, accept_looser, accept_slow):
             typer.echo(f"wrote {path}", err=True)
     else:
-        for sentence in proposal.slow:
-            _say(f"far from what was published: {sentence}")
         _say("nothing was written: --write does.")
 
 

@@ -193,3 +193,8 @@ def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
         "numbers": [asdict(number) for number in one.finding.numbers],
         "published": [asdict(number) for number in one.published],
     }
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("claims")(claims)

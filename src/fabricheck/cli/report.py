@@ -52,3 +52,8 @@ def report(
     typer.echo(f"Report: {written}")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("report")(report)

@@ -14,7 +14,7 @@ from fabricheck import amounts, sets
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.nodelists import folded, unfolded
-from fabricheck.results import beside, jobs, joined, nodes
+from fabricheck.results import beside, jobs, joined, meant, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -22,6 +22,7 @@ from fabricheck.results.folder import (
     find_documents,
     read_entry,
 )
+from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
 from fabricheck.results.text import printable
 from fabricheck.software import record
@@ -52,15 +53,17 @@ def list_sessions(
 ) -> None:
     """List the sessions, latest first."""
     folder = ResultsFolder.default()
+    found, unreadable = jobs.all_of(folder.path)
+    problems = [*folder.problems, *(problem for _, problem in unreadable)]
     rows = [_session_row(folder, session) for session in folder.sessions[:limit]]
     left = len(folder.unreported_paths())
     if as_json:
         output.write_json(
             {
                 "sessions": rows,
-                "jobs": [path.name for path in jobs.under(folder.path)],
+                "jobs": [job.name for job in found],
                 "unreported_documents": left,
-                "problems": [str(problem) for problem in folder.problems],
+                "problems": [str(problem) for problem in problems],
             }
         )
     elif rows:
@@ -88,16 +91,16 @@ def list_sessions(
             output.console().print(
                 f"{len(folder.sessions) - limit} older sessions: --limit shows more."
             )
-    found = list(jobs.under(folder.path))
     if not as_json:
-        for path in found[: -limit - 1 : -1]:
-            job = jobs.read(path)
+        for job in found[:limit]:
             output.console().print(
                 f"Job {job.name} of {job.asked.started.astimezone():%Y-%m-%d %H:%M:%S}, each node "
                 f"a session: {folded(job.asked.nodes)}; fabricheck results show {job.name}"
             )
     _warn_about(folder, left)
-    if folder.problems:
+    for _, problem in unreadable:
+        _warn(str(problem))
+    if problems:
         raise typer.Exit(InvalidInputError.exit_code)
     if not rows and not left and not found:
         raise folder.no_session()
@@ -165,17 +168,14 @@ def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
     folder = ResultsFolder.default()
     if name == UNREPORTED:
         return _all_unreported(folder)
-    try:
-        session = folder.session(name)
-    except NotFoundError:
-        for one in folder.killed():
-            if one.name == name:
-                _warn_of_reports(folder)
-                return f"Session {name}, {NO_REPORT}", one.entries()
-        job = jobs.named(folder.path, name)
-        if job is not None:
+    match meant.named(folder, name):
+        case jobs.Job() as job:
             return _of_job(job, wanted)
-        raise
+        case Killed() as one:
+            _warn_of_reports(folder)
+            return f"Session {name}, {NO_REPORT}", one.entries()
+        case session:
+            pass
     heading = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"

@@ -189,8 +189,8 @@ def _counts(one: Compared) -> bool:
 
 def _ran(part: Part) -> list[str]:
     """Return the names of the checks that were not skipped, each once."""
-    ran = (one.name for one in part.checks if one.case is None or not one.case.skipped)
-    return list(dict.fromkeys(ran))
+    ran = (one.names for one in part.checks if one.case is None or not one.case.skipped)
+    return list(dict.fromkeys(name for names in ran for name in names))
 
 
 def _of_both(a: Part, b: Part) -> tuple[list[ResultDocument], list[ResultDocument]]:
@@ -235,8 +235,9 @@ def _states(part: Part) -> dict[str, Check]:
     """Return of each name the check that counts: of repetitions the first that did not pass."""
     found: dict[str, Check] = {}
     for check in part.checks:
-        if check.name not in found or (_good(found[check.name]) and not _good(check)):
-            found[check.name] = check
+        for name in check.names:
+            if name not in found or (_good(found[name]) and not _good(check)):
+                found[name] = check
     return found
 
 

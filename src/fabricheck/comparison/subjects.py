@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from fabricheck.results import split_checks
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.rfm.engines import ENGINES_OFF
 
@@ -52,7 +53,7 @@ def _said(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Transfer:
-    """What a series is of, but for its terms; ``check`` is of its document."""
+    """What a series is of, but for its terms; ``check`` is of its document, by its name today."""
 
     check: str
     program: str
@@ -153,7 +154,7 @@ class Metric:
 
 
 def of_document(check: str, document: ResultDocument) -> Iterator[tuple[Subject, Series]]:
-    """Yield each series of a document with what it is of."""
+    """Yield each series of a document with what it is of, by the check of today that has it."""
     off: tuple[str, ...] = ()
     if document["program"]["runtime"] in ("rocm", "sim"):
         environment = document["environment"]
@@ -161,7 +162,7 @@ def of_document(check: str, document: ResultDocument) -> Iterator[tuple[Subject,
     for one in document["series"]:
         ranks = one.get("ranks")
         transfer = Transfer(
-            check,
+            split_checks.of_series(check, one),
             document["program"]["name"],
             one["experiment"],
             one["operation"],

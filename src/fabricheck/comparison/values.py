@@ -10,6 +10,7 @@ from fabricheck.comparison import subjects
 from fabricheck.comparison.judging import SIMULATED_FLOOR, Value, together, value_of
 from fabricheck.comparison.sides import Check, Part
 from fabricheck.comparison.subjects import Metric, Subject, Terms
+from fabricheck.results import split_checks
 
 
 def values(part: Part) -> dict[Subject | Metric, Value]:
@@ -44,8 +45,12 @@ def _metrics(
         return
     clock = check.document["clock"]
     for name, (median, unit) in check.case.values.items():
-        metric = Metric(check.name, name, unit)
-        basis = frozenset(_basis(what.terms) for what in series if _is_in(what, unit))
+        metric = Metric(split_checks.of_metric(check.name, name), name, unit)
+        basis = frozenset(
+            _basis(what.terms)
+            for what in series
+            if _is_in(what, unit) and what.check == metric.check
+        )
         # Most metrics are the median of a series, whose samples then are theirs.
         alike = (one for one in series.values() if (one.unit, one.median) == (unit, median))
         own = next(alike, None)

@@ -11,7 +11,7 @@ from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNodes
 from fabricheck.report import gather
 from fabricheck.report.gather import Gathered
-from fabricheck.results import jobs
+from fabricheck.results import jobs, meant
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.jobs import Job
 
@@ -100,11 +100,12 @@ def _folder(folder: ResultsFolder, every: bool) -> Iterator[Found]:
             else:
                 yield from _job(job, every)
         return
-    found = [jobs.read(path) for path in jobs.under(folder.path)]
-    last = max(found, key=lambda job: job.asked.started, default=None)
-    if last is not None and all(
-        last.asked.started.timestamp() > session.start for session in folder.sessions
-    ):
+    try:
+        last = meant.latest(folder)
+    except (NotFoundError, InvalidInputError):
+        yield _with_nodes(gather.latest(folder))  # what is unreported, where there is any
+        return
+    if isinstance(last, Job):
         yield from _job(last, every)
     else:
         yield _with_nodes(gather.latest(folder))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.observed import Observed, observe
-from fabricheck.results import jobs
+from fabricheck.results import jobs, meant
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -21,8 +21,9 @@ from fabricheck.results.folder import (
     read_entry,
 )
 from fabricheck.results.killed import Killed
-from fabricheck.results.session import Session
+from fabricheck.results.session import Session, together
 from fabricheck.verdict import sources
+from fabricheck.verdict.reservations import count
 
 #: Where pages are written in a results folder: a folder for each session.
 PAGES = "reports-html"
@@ -75,8 +76,7 @@ class Gathered:
         """All sessions as one, for what is counted over all; None without any."""
         if self.session is not None or not self.sessions:
             return self.session
-        cases = tuple(case for session in self.sessions for case in session.cases)
-        return dataclasses.replace(self.sessions[0], id=self.name, cases=cases)
+        return together(self.sessions, self.name)
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def gather(what: str) -> Gathered:
     if jobs.is_job(path):
         return _job(jobs.read(path))
     if path.is_dir() and (path / "reports").is_dir():
-        return _last(ResultsFolder(path))
+        return latest(ResultsFolder(path))
     if path.is_dir():
         found = tuple(read_entry(one) for one in find_documents(path))
         if not found:
@@ -127,17 +127,8 @@ def gather(what: str) -> Gathered:
     if what == UNREPORTED:
         return _unreported(folder)
     if what == "latest":
-        return _last(folder)
-    try:
-        return _session(folder, folder.session(what))
-    except NotFoundError:
-        for one in folder.killed():
-            if one.name == what:
-                return _killed(folder, [one], f"session {one.name}")
-        job = jobs.named(folder.path, what)
-        if job is not None:
-            return _job(job)
-        raise
+        return latest(folder)
+    return _of(folder, meant.named(folder, what))
 
 
 def every(folder: ResultsFolder) -> Iterator[Gathered]:
@@ -152,31 +143,32 @@ def every(folder: ResultsFolder) -> Iterator[Gathered]:
         yield dataclasses.replace(found, warnings=(), notes=found.warnings)
 
 
-def _last(folder: ResultsFolder) -> Gathered:
-    """Return what began last: a session, or a job over many nodes."""
-    job = max(
-        map(jobs.read, jobs.under(folder.path)), key=lambda one: one.asked.started, default=None
-    )
-    if job is not None:
-        began = job.asked.started.timestamp()
-        if all(session.start < began for session in folder.sessions):
-            return _job(job)
-    return latest(folder)
-
-
 def latest(folder: ResultsFolder) -> Gathered:
-    """Return the latest session; the documents of no session where its report is not there.
+    """Return what began last, a session or a job over many nodes; without one what is unreported.
 
     :raises FabricheckError: as `gather`.
     """
     try:
-        session = folder.latest()
-        return dataclasses.replace(_session(folder, session), notes=tuple(_newer(folder, session)))
+        found = meant.latest(folder)
     except (InvalidInputError, NotFoundError) as error:
         try:
             return _unreported(folder, str(error))
         except NotFoundError:
             raise error from None
+    made = _of(folder, found)
+    if isinstance(found, Session):
+        return dataclasses.replace(made, notes=tuple(_newer(folder, found)))
+    return made
+
+
+def _of(folder: ResultsFolder, found: meant.Meant) -> Gathered:
+    match found:
+        case jobs.Job():
+            return _job(found)
+        case Killed():
+            return _killed(folder, [found], f"session {found.name}")
+        case _:
+            return _session(folder, found)
 
 
 def _newer(folder: ResultsFolder, session: Session) -> Iterator[str]:
@@ -204,7 +196,7 @@ def _entries(judged: sources.Gathered) -> tuple[Entry, ...]:
 def _job(job: jobs.Job) -> Gathered:
     """Return the sessions of all nodes of a job."""
     judged = sources.of_job(job)
-    title = f"job {job.name} over {len(job.asked.nodes)} nodes"
+    title = f"job {job.name} over {count(len(job.asked.nodes), 'node')}"
     warnings = tuple(problem.sentence for problem in judged.problems)
     return Gathered(job.name, title, None, _entries(judged), job.path, warnings, judged=judged)
 

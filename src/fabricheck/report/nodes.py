@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.nodelists import folded, natural
@@ -15,6 +15,7 @@ from fabricheck.report.spread import Far, Spread
 from fabricheck.report.worst import Metric, metrics
 from fabricheck.verdict.judging import judge
 from fabricheck.verdict.model import NodeVerdict
+from fabricheck.verdict.reservations import count
 from fabricheck.verdict.rules import WORDS, Word, worst
 
 #: Up to so many nodes that passed stand in the open.
@@ -27,7 +28,8 @@ class Row:
 
     says: the first reason for its word, or what its checks came to. nearest: the metric that is
     farthest beyond its limit, or has the least margin. behind: the metric that is farthest behind
-    the median of all nodes, and how far, where it stands out.
+    the median of all nodes, and how far, where it stands out. All of it is of what the verdict is
+    on: nothing simulated stands beside the word of a machine.
     """
 
     verdict: NodeVerdict
@@ -40,6 +42,23 @@ class Row:
         """Its name, and what is simulated on it."""
         simulated = self.verdict.simulated
         return f"{self.verdict.node}, simulating {simulated}" if simulated else self.verdict.node
+
+
+@dataclass(frozen=True)
+class Total:
+    """All machines, or all that is simulated on them: how many, and how many have each word.
+
+    counts: a word, how many have it, and the names of their nodes; those of PASS are not named.
+    """
+
+    simulated: bool
+    rows: int
+    counts: tuple[tuple[Word, int, str], ...]
+
+    @property
+    def what(self) -> str:
+        """How many of what: ``3 nodes``, ``3 simulated nodes``."""
+        return count(self.rows, "simulated node" if self.simulated else "node")
 
 
 @dataclass(frozen=True)
@@ -56,12 +75,12 @@ class Nodes:
         return worst(row.verdict.word for row in self.rows)
 
     @property
-    def counts(self) -> Iterator[tuple[Word, int, str]]:
-        """Each word, how many nodes have it, and their names; those of PASS are not named."""
-        for word in WORDS:
-            here = [row.verdict.node for row in self.rows if row.verdict.word == word]
-            if here:
-                yield word, len(here), "" if word == "PASS" else folded(here)
+    def totals(self) -> Iterator[Total]:
+        """The machines, then what is simulated on them."""
+        for simulated in (False, True):
+            rows = [row.verdict for row in self.rows if bool(row.verdict.simulated) == simulated]
+            if rows:
+                yield Total(simulated, len(rows), tuple(_counts(rows)))
 
     @property
     def silent(self) -> list[str]:
@@ -100,40 +119,61 @@ class Nodes:
         return [one for one in self.spreads if not one.worse and not one.better]
 
 
+def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[Word, int, str]]:
+    for word in WORDS:
+        here = [row.node for row in rows if row.word == word]
+        if here:
+            yield word, len(here), "" if word == "PASS" else folded(here)
+
+
 def of(gathered: Gathered) -> Nodes | None:
-    """Return what there is of several nodes; None of one, or where no node has a name."""
+    """Return what there is of several nodes, or of one that never answered.
+
+    None of one with results, or where no node has a name.
+    """
     if gathered.judged is None:
         return None
-    names = {one.on for one in gathered.parts if one.on is not None} | set(gathered.judged.asked)
-    if len(names) < 2:
+    there = {one.on for one in gathered.parts if one.on is not None}
+    asked = set(gathered.judged.asked)
+    if len(there | asked) < 2 and not asked - there:
         return None
     spreads = spread.of(gathered.parts)
     parts: dict[str, list[Observed]] = {}
     for part in gathered.parts:
         parts.setdefault(part.on or "", []).append(part)
-    behind: dict[str, tuple[Spread, Far]] = {}
+    behind: dict[str, list[tuple[Spread, Far]]] = {}
     for one in spreads:
         for far in one.worse:
-            if far.node not in behind or abs(far.percent) > abs(behind[far.node][1].percent):
-                behind[far.node] = (one, far)
+            behind.setdefault(far.node, []).append((one, far))
     rows = [
-        _row(verdict, parts.get(verdict.node, []), behind.get(verdict.node))
+        _row(verdict, parts.get(verdict.node, ()), behind.get(verdict.node, ()))
         for verdict in judge(gathered.judged)
     ]
     rows.sort(key=lambda row: (WORDS.index(row.verdict.word), natural(row.node)))
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 
 
-def _row(verdict: NodeVerdict, parts: Sequence[Observed], behind: tuple[Spread, Far] | None) -> Row:
+def _row(
+    verdict: NodeVerdict, parts: Iterable[Observed], behind: Iterable[tuple[Spread, Far]]
+) -> Row:
     checks = verdict.checks
-    says = f"{checks.passed} of {checks.passed + checks.failed + len(checks.skipped)} checks passed"
+    every = checks.passed + checks.failed + len(checks.skipped)
+    says = f"{checks.passed} of {count(every, 'check')} passed"
     if verdict.reasons:
         says = verdict.reasons[0].sentence
         more = len(verdict.reasons) - 1
-        says += f" And {more} more." if more else ""
+        says = f"{says.rstrip('.')}. And {more} more." if more else says
     own = [
-        one for part in parts if (part.kind == "simulated") == (verdict.simulated is not None)
+        one for part in parts if _is_of(verdict, part)
         for one, _ in metrics(part.cases) if one.margin is not None
     ]  # fmt: skip
     nearest = min(own, key=lambda one: one.margin or 0.0, default=None)
-    return Row(verdict, says, nearest, behind)
+    its = (one for one in behind if _is_of(verdict, one[0]))
+    farthest = max(its, key=lambda one: abs(one[1].percent), default=None)
+    return Row(verdict, says, nearest, farthest)
+
+
+def _is_of(verdict: NodeVerdict, one: Observed | Spread) -> bool:
+    """Whether values are of what a verdict is on, the machine or what is simulated there."""
+    simulated = verdict.simulated is not None
+    return one.where in verdict.partitions and (one.kind == "simulated") == simulated

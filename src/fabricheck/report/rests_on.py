@@ -14,6 +14,7 @@ from fabricheck.references.dry_run import Told
 from fabricheck.references.listing import Row, Source, rows
 from fabricheck.references.stated import References, folder
 from fabricheck.report.worst import nearest_limit
+from fabricheck.results import split_checks
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 
@@ -87,7 +88,8 @@ def _origin(
     try:
         found = _references(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name, entry = case.name.split()[0], [judged.reference, judged.lower, judged.upper, unit]
+        name = split_checks.of_metric(case.name.split()[0], metric)
+        entry = [judged.reference, judged.lower, judged.upper, unit]
         told = Told(name, where, case.environ, {metric: {"unit": unit, "entry": entry}})
         row: Row = next(rows([told], found, {where: extras(where).get("references")}))
     except FabricheckError as error:

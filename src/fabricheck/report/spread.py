@@ -17,8 +17,8 @@ from fabricheck.rfm.references import SMALLER_IS_BETTER
 #: and Hoaglin (How to Detect and Handle Outliers, 1993) advise; and no less than BEHIND_PERCENT.
 FAR = 3.5
 
-#: A metric of a partition: ``system:partition``, check, name and unit.
-Key = tuple[str, str, str, str]
+#: A metric of a partition: ``system:partition``, check, environment, name and unit.
+Key = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,18 @@ def of(parts: Iterable[Observed]) -> list[Spread]:
 
 def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
     found: dict[tuple[str, Key], dict[str, list[float]]] = {}
+    environs: dict[str, set[str]] = {}
     for part in parts:
         for case in part.cases:
+            environs.setdefault(part.where, set()).add(case.environ)
+            check = REPETITION.sub("", case.name)
             for name, (value, unit) in case.values.items():
                 if part.on is not None:
-                    key = (part.kind, (part.where, REPETITION.sub("", case.name), name, unit))
+                    key = (part.kind, (part.where, check, case.environ, name, unit))
                     found.setdefault(key, {}).setdefault(part.on, []).append(value)
-    for (kind, (where, check, name, unit)), nodes in found.items():
+    for (kind, (where, check, environ, name, unit)), nodes in found.items():
+        if len(environs[where]) > 1:
+            check += f" +{environ}"
         values = {node: statistics.median(several) for node, several in nodes.items()}
         median = statistics.median(values.values())
         if len(values) > 1 and median > 0:

@@ -86,6 +86,10 @@ class ResultsFolder:
             raise self.no_session()
         return self.sessions[0]
 
+    def unreadable_since(self, moment: float) -> bool:
+        """Whether a report that is not readable was written after a time in s since 1970."""
+        return self._newest_unreadable is not None and self._newest_unreadable[0] > moment
+
     def no_session(self) -> NotFoundError:
         """Return what to say where there is no session that came to its end."""
         sentence = f"There is no session in {self.path}: run `make run` first"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck import coverage
+from fabricheck.results import split_checks
 from fabricheck.sets import Choice
 from fabricheck.verdict import expected
 from fabricheck.verdict.attempts import Attempt, Tried, together
@@ -57,7 +58,14 @@ class Checks:
 
     def absent_of(self, name: str | None) -> list[str]:
         """Return the checks that the site expects of a set, and that are not there."""
-        here = {(where, check.split()[0]) for where, _, check in self.tried}
+        here = {
+            (where, name)
+            for (where, _, check), one in self.tried.items()
+            for attempt in one.attempts
+            for name in split_checks.of_metrics(
+                check.split()[0], attempt.case.values if attempt.case else ()
+            )
+        }
         return [
             check
             for where in self.partitions

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -14,8 +13,10 @@ from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results import jobs
 from fabricheck.results.entry import Entry
-from fabricheck.results.folder import UNREPORTED, ResultsFolder
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
+from fabricheck.results.meant import Meant, began_last, named
 from fabricheck.results.session import Case, Session
 
 #: The folder of verdicts in a results folder, or in that of a job over many nodes.
@@ -103,9 +104,10 @@ def gather(what: Sequence[str]) -> Gathered:
     if jobs.is_job(path):
         return of_job(jobs.read(path))
     if path.is_dir():
-        return _latest(ResultsFolder(path))
+        folder = ResultsFolder(path)
+        return _of_meant(folder, began_last(folder))
     folder = ResultsFolder.default()
-    return _latest(folder) if one == "latest" else _named(folder, one)
+    return _of_meant(folder, began_last(folder) if one == "latest" else named(folder, one))
 
 
 def _several(what: Sequence[str]) -> Gathered:
@@ -136,61 +138,14 @@ def _several(what: Sequence[str]) -> Gathered:
     )
 
 
-def _latest(folder: ResultsFolder) -> Gathered:
-    """Return what began last: a session, one without a report, or a job over many nodes."""
-    makers: list[tuple[float, Callable[[], Gathered]]] = []
-    for job in map(jobs.read, jobs.under(folder.path)):
-        makers.append((job.asked.started.timestamp(), functools.partial(of_job, job)))
-    for one in _without_report(folder):
-        makers.append((_named_start(one.name), functools.partial(of_killed, folder, one)))
-    if folder.sessions or folder.problems or not makers:
-        try:
-            session = folder.latest()
-        except InvalidInputError as problem:
-            # A full disk cuts the report, and leaves what was measured before.
-            left = max(
-                _without_report(folder), key=lambda one: _named_start(one.name), default=None
-            )
-            if left is None:
-                raise
-            raise InvalidInputError(
-                f"{problem} What the last session without a report left: "
-                f"`fabricheck verdict {left.name}`."
-            ) from None
-        makers.append((session.start, functools.partial(of_session, folder, session)))
-    return max(makers, key=lambda made: made[0])[1]()
-
-
-def _without_report(folder: ResultsFolder) -> list[Killed]:
-    """Return the sessions that left documents, or the names of their nodes, and no report."""
-    found = {one.name: one for one in folder.killed() if one.name != UNREPORTED}
-    reported = {path.name for session in folder.sessions for path in session.outputs}
-    for asked in folder.path.glob(f"output/*/{nodes_asked.NAME}"):
-        name = asked.parent.name
-        if name not in reported:
-            found.setdefault(name, Killed(name, folder.path, ()))
-    return list(found.values())
-
-
-def _named_start(name: str) -> float:
-    """Return when a session began by the name of its folders; 0 of one that is named otherwise."""
-    try:
-        return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
-    except ValueError:
-        return 0.0
-
-
-def _named(folder: ResultsFolder, name: str) -> Gathered:
-    try:
-        return of_session(folder, folder.session(name))
-    except NotFoundError:
-        job = jobs.named(folder.path, name)
-        if job is not None:
-            return of_job(job)
-        for one in _without_report(folder):
-            if one.name == name:
-                return of_killed(folder, one)
-        raise
+def _of_meant(folder: ResultsFolder, meant: Meant) -> Gathered:
+    match meant:
+        case Job():
+            return of_job(meant)
+        case Killed():
+            return of_killed(folder, meant)
+        case _:
+            return of_session(folder, meant)
 
 
 def of_session(folder: ResultsFolder, session: Session) -> Gathered:
@@ -244,7 +199,7 @@ def _of(name: str, results: Path, source: Source, asked: AskedNodes | None) -> G
     )
 
 
-def of_job(job: jobs.Job) -> Gathered:
+def of_job(job: Job) -> Gathered:
     """Return the sessions of a job over many nodes, one a node."""
     sources: list[Source] = []
     problems: list[Problem] = []

@@ -11,6 +11,8 @@ from fabricheck.amounts import number
 from fabricheck.calibration.files import REDUCED
 from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.spread import Spread
+from fabricheck.report.worst import FEWEST
+from fabricheck.verdict.reservations import count
 
 #: Metrics that are drawn: those first of which a node stands out, then the widest.
 MOST = 30
@@ -24,8 +26,8 @@ _LINEAR = 1.0
 #: Where the axis has numbers, in percent, on both sides of zero.
 _TICKS = (0, 1, 3, 10, 30, 100, 300, 1000)
 
-#: Nodes of one metric that are named in the drawing.
-_NAMED = 2
+#: Nodes of one metric that are named in the drawing, and nodes of all that are told in words.
+_NAMED, _TOLD = 2, 3
 
 #: Dots nearer than this part of the axis are one.
 _NEAR = 1 / 150
@@ -60,7 +62,7 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
     nodes = max(len(one.values) for one in every)
     widest = max(every, key=lambda one: one.deviation)
     said = [
-        f"{len(every)} metrics of up to {nodes} nodes. The widest is {widest.check} "
+        f"{count(len(every), 'metric')} of up to {nodes} nodes. The widest is {widest.check} "
         f"{widest.metric}: robust standard deviation {widest.deviation:.2g} % of the median."
     ]
     if len(shown) < len(every):
@@ -68,14 +70,20 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
             f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
             "out; the data has all. The darker a dot, the more nodes are there."
         )
-    out = [one for one in every if one.worse]
-    for one in out[:3]:
-        far = one.worse[0]
-        said.append(
-            f"{far.node} stands out in {one.check} {one.metric}: {far.percent:+.1f} %, "
-            f"{number(far.value)} {one.unit}."
-        )
-    if not out:
+    out: dict[str, str] = {}
+    for one in every:
+        for far in one.worse:
+            out.setdefault(
+                far.node,
+                f"{far.node} stands out in {one.check} {one.metric}: {far.percent:+.1f} %, "
+                f"{number(far.value)} {one.unit}.",
+            )
+    said += list(out.values())[:_TOLD]
+    if len(out) > _TOLD:
+        said.append(f"So do {len(out) - _TOLD} more nodes; the table below has them.")
+    if nodes < FEWEST:
+        said.append("Which of two nodes is off, nothing here can tell: their references do.")
+    elif not out:
         said.append("No node is worse than the others by more than their spread.")
     return " ".join(said)
 

@@ -1,0 +1,61 @@
+"""Checks that were one when older sessions ran: which check of today has each of their values.
+
+What ran keeps its name wherever sessions are listed. Only where names are matched (with references,
+with another session, with the checks that a site expects) those of today count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fabricheck.results.model import Series
+
+
+class _Part(NamedTuple):
+    """What is a check of its own today: its name, its metrics, and the memory of its series."""
+
+    check: str
+    metrics: re.Pattern[str]
+    memory: str
+
+
+_SPLIT = {
+    "memcpy_near": _Part(
+        "memcpy_near_pageable", re.compile(r"(h2d|d2h|both)_pageable_near_\w+"), "host-pageable"
+    ),
+}
+
+#: A check's name: the folders before it, the name, and its repetition or environment.
+_NAME = re.compile(r"(?P<before>(.*/)?)(?P<name>[^/ ]+)(?P<after>( .*)?)")
+
+
+def of_metric(check: str, metric: str) -> str:
+    """Return the check of today that has a metric; its own name for all but those that were split.
+
+    :param check: that recorded it; folders before its name, and what follows it, stay.
+    """
+    found, part = _part(check)
+    return _named(found, part) if part and found and part.metrics.fullmatch(metric) else check
+
+
+def of_series(check: str, series: Series) -> str:
+    """Return the check of today that has a series, as `of_metric`."""
+    found, part = _part(check)
+    memories = (series["source"]["memory"], series["destination"]["memory"])
+    return _named(found, part) if part and found and part.memory in memories else check
+
+
+def of_metrics(check: str, metrics: Iterable[str]) -> set[str]:
+    """Return the checks of today that a check stands for, by the metrics that it recorded."""
+    return {of_metric(check, metric) for metric in metrics} or {check}
+
+
+def _part(check: str) -> tuple[re.Match[str] | None, _Part | None]:
+    found = _NAME.fullmatch(check)
+    return found, None if found is None else _SPLIT.get(found["name"])
+
+
+def _named(found: re.Match[str], part: _Part) -> str:
+    return f"{found['before']}{part.check}{found['after']}"

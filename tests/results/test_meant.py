@@ -1,0 +1,80 @@
+"""What `latest` and names stand for: the same in every command."""
+
+import json
+import os
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.nodes_asked import AskedNode, AskedNodes, write
+from fabricheck.results import jobs, meant
+from fabricheck.results.folder import ResultsFolder
+
+START = factories.SESSION_START
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A results folder with a session, and after it a job over two nodes of which one is lost."""
+    results = tmp_path / "results"
+    factories.session(results, [factories.case()], 0, START)
+    factories.write(factories.case_folder(results, "stream_local") / "result.json")
+    job = results / "every-node/42"
+    factories.session(job / "node1", [factories.case()], 0, START + 3600)
+    factories.write(factories.case_folder(job / "node1", "stream_local") / "result.json")
+    asked = {"node1": AskedNode(results="node1"), "node2": AskedNode()}
+    began = datetime.fromtimestamp(START + 3000, UTC)
+    write(job / "nodes.json", AskedNodes(partition=None, started=began, nodes=asked))
+    return results
+
+
+def test_what_began_last_may_be_a_job(folder):
+    found = meant.latest(ResultsFolder(folder))
+    assert isinstance(found, jobs.Job)
+    assert found == meant.named(ResultsFolder(folder), "42")
+    factories.session(folder, [factories.case()], 1, START + 7200)
+    assert meant.latest(ResultsFolder(folder)).id == "run-1"
+
+
+def test_every_command_takes_the_job_that_began_last(folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(folder))
+    page = tmp_path / "page"
+    said = {}
+    for command in ("report --output", "verdict --output", "export", "results show"):
+        words = [*command.split(), *([str(page)] if "--" in command else [])]
+        said[command] = CliRunner().invoke(app, words).output
+        if page.is_dir():
+            said[command] += "".join(one.read_text() for one in sorted(page.glob("*.*")))
+            shutil.rmtree(page)
+    assert [command for command, text in said.items() if "node2" not in text] == []
+    compared = CliRunner().invoke(app, ["compare", "latest", str(folder)]).stdout
+    assert compared.count("job 42 over 2 nodes") == 2
+
+
+def test_a_report_that_can_not_be_read_hides_behind_no_job(folder):
+    broken = folder / "reports/run-1.json"
+    broken.write_text("{")
+    os.utime(folder / "reports/run-0.json", (START, START))
+    os.utime(broken, (START + 2000, START + 2000))
+    assert isinstance(meant.latest(ResultsFolder(folder)), jobs.Job)
+    os.utime(broken, (START + 4000, START + 4000))
+    with pytest.raises(InvalidInputError, match=r"run-1\.json"):
+        meant.latest(ResultsFolder(folder))
+
+
+def test_what_has_no_report_is_the_last_for_a_verdict_alone(folder):
+    name = "20990101T000000-7"
+    (folder / "output" / name).mkdir(parents=True)
+    (folder / "output" / name / "nodes.json").write_text(
+        json.dumps({"partition": None, "started": "2099-01-01T00:00:00Z", "nodes": {"node9": {}}})
+    )
+    found = ResultsFolder(folder)
+    assert meant.began_last(found).name == name == meant.named(found, name).name
+    assert isinstance(meant.latest(found), jobs.Job)
+    with pytest.raises(NotFoundError, match="There is no session 'nothing'"):
+        meant.named(found, "nothing")
