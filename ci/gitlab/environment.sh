@@ -15,6 +15,12 @@ fail() { # CODE SENTENCE
   exit "$1"
 }
 
+# configured: prints the partitions of FABRICHECK_SITE's system, as JSON.
+configured() {
+  reframe --system="$site" --show-config=systems/0/partitions \
+    || fail 2 "ReFrame has no configuration of FABRICHECK_SITE='$site'"
+}
+
 # form VARIABLE PATTERN WHAT: refuses a value of another form before anything waits for it.
 form() {
   [[ ${!1:-} =~ ^($2)?$ ]] || fail 2 "$1='${!1}' is no $3"

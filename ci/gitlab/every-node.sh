@@ -12,14 +12,15 @@ mkdir -p $folder
 export FABRICHECK_RESULTS=$PWD/$folder
 
 # What reaches a node, one option a line; variables such as FABRICHECK_RESERVATION are in it.
-mapfile -t reached < <(reframe --system="$site" --show-config=systems/0/partitions | python -c '
+found=$(configured)
+mapfile -t reached < <(python -c '
 import json, sys
 found = json.load(sys.stdin)
 wanted = sys.argv[1].partition(":")[2]
 found = [one for one in found if wanted in ("", one["name"])]
 for one in found if len(found) == 1 else ():
     print(one["name"], one["scheduler"], *one.get("access", ()), sep="\n")
-' "$site")
+' "$site" <<< "$found")
 [ ${#reached[@]} -gt 1 ] || fail 2 "$site is not one partition: name one, as $site:PARTITION"
 partition=${site%%:*}:${reached[0]}
 [ "${reached[1]}" != local ] \

@@ -6,8 +6,9 @@ rm -rf pipeline/children
 mkdir -p pipeline/children
 export FABRICHECK_RESULTS=$PWD/pipeline/results/generate
 
-partitions=$(reframe --system="$site" --show-config=systems/0/partitions \
-  | python -c 'import json, sys; print(*(one["name"] for one in json.load(sys.stdin)))')
+found=$(configured)
+partitions=$(python -c 'import json, sys; print(*(one["name"] for one in json.load(sys.stdin)))' \
+  <<< "$found")
 for name in $partitions; do
   partition=${site%%:*}:$name
   [[ $site != *:* || $site = "$partition" ]] || continue

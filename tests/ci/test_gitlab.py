@@ -159,6 +159,15 @@ def test_a_value_that_can_not_be_is_a_sentence_before_anything_runs(name, value,
     assert ended.stderr.startswith(f"run.sh: {name}='{value}' {sentence}")
 
 
+@pytest.mark.parametrize("name", ["generate.sh", "every-node.sh"])
+def test_a_site_that_is_not_configured_is_one_sentence(checkout, name):
+    ended = script(checkout, name, FABRICHECK_SITE="local:nope", FABRICHECK_NODES="2")
+    assert ended.returncode == 2
+    sentence = f"{name}: ReFrame has no configuration of FABRICHECK_SITE='local:nope'"
+    assert ended.stderr.splitlines()[-1] == sentence
+    assert "Traceback" not in ended.stderr
+
+
 @pytest.fixture
 def checkout(tmp_path):
     """Return a folder with the scripts alone, in which they may write."""

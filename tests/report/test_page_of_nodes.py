@@ -168,6 +168,14 @@ def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
     assert [row["node"] for row in table if row["stands_out"] == "True"] == ["nid0007"]
 
 
+def test_of_those_that_failed_the_farthest_off_are_the_worst(results_folder, one_figure):
+    values = {f"node{number}": 8.9 - number / 10 for number in range(1, 7)}
+    distributed_sessions.session(results_folder, values)
+    found = contents.of(gather.gather("latest"))
+    assert [part.observed.on for part in found.parts] == ["node6", "node5", "node4", "node3"]
+    assert [row.node for row in found.nodes.rows][-2:] == ["node2", "node1"]
+
+
 def test_chosen_nodes_have_sections(fifty):
     found = contents.of(gather.gather("latest"), ["nid0001", "nid0002"])
     assert [part.observed.on for part in found.parts] == ["nid0001", "nid0002"]
@@ -269,6 +277,14 @@ def test_two_environments_of_a_check_are_two_metrics():
     ]  # fmt: skip
     found = {one.check: one.median for one in spread.of(parts)}
     assert found == {"stream_local +rocm5": 10.0, "stream_local +rocm6": 20.0}
+
+
+def test_where_most_nodes_are_slow_the_words_say_so():
+    slow = {f"node{n}": 70.0 for n in range(6)}
+    (figure,) = over_nodes.figures(over(slow | {"a": 100.0, "b": 100.0}))
+    assert figure.says.endswith("2 are better: where most nodes are slow, the good ones stand out.")
+    (figure,) = over_nodes.figures(over(slow))
+    assert figure.says.endswith("No node is worse than the others by more than their spread.")
 
 
 def test_each_node_that_stands_out_is_told_once_and_by_its_farthest():

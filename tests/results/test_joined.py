@@ -83,6 +83,24 @@ def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
     assert [one.sentence for one in words["(no node)"].reasons] == [sentence]
 
 
+def test_its_verdict_is_that_of_its_folders(parts, tmp_path):
+    early = tmp_path / "jobs" / "early"
+    early.mkdir()
+    joined.join([*parts, early], tmp_path / "all", "smoke")
+
+    def verdicts(*folders, whole=None):
+        found = judging.judge(sources.gather([str(one) for one in folders]), set_tag=whole)
+        return {
+            (one.node, one.simulated): (one.word, one.checks, len(one.reasons), one.set)
+            for one in found
+        }
+
+    apart = verdicts(*parts, early, whole="smoke")
+    assert verdicts(tmp_path / "all") == apart
+    assert {node for node, _ in apart} > {"(no node)"}
+    assert all(word == "INCOMPLETE" for word, *_ in apart.values())
+
+
 def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):
     results = tmp_path / "results"
     for number, stamp in enumerate(("20260101T000000-7", "20260101T000100-8")):

@@ -1,6 +1,7 @@
 """Sessions and jobs of several nodes on the command line: each node stands for itself."""
 
 import json
+import os
 
 import pytest
 from typer.testing import CliRunner
@@ -150,3 +151,89 @@ def test_of_many_nodes_those_without_a_change_are_one_line(results_folder, tmp_p
     shown = " ".join(run("compare", "latest", str(tmp_path / "b"), code=10).stdout.split())
     assert "Unchanged, and shown by --all: node[1-4,6-7]." in shown
     assert "cluster:queue on node5" in shown and "cluster:queue on node4" not in shown
+
+
+def test_coverage_of_a_job_is_that_of_its_nodes(results_folder):
+    distributed_sessions.job(results_folder, THREE)
+    for name in ("17", "latest"):
+        found = json.loads(run("coverage", name, "--json").stdout)
+        assert found["session"] == "17"
+        assert {one["node"] for one in found["experiments"][0]["ran"]} == set(THREE)
+
+
+def test_a_job_whose_file_is_cut_costs_the_others_nothing(three):
+    """Of a disk that was full once: what was written later is as good as before."""
+    cut = distributed_sessions.job(three, {"node1": 10.0}, name="16") / "nodes.json"
+    cut.write_text('{"form":')
+    distributed_sessions.job(three, THREE)
+    os.utime(cut, (factories.SESSION_START - 60,) * 2)
+    assert run("results", "show").stdout.startswith("Job 17 over 3 nodes")
+    listed = run("results", "list", code=4)
+    assert "fabricheck results show 17" in listed.stdout and f"{cut}: " in listed.stderr
+    listed = json.loads(run("results", "list", "--json", code=4).stdout)
+    assert (listed["jobs"], len(listed["problems"])) == (["17"], 1)
+    # The last thing that was begun is never passed over.
+    os.utime(cut)
+    assert f"{cut}: " in run("results", "show", code=4).stderr
+
+
+def test_the_last_jobs_are_listed_first(results_folder):
+    """Their numbers are no text: 9 is before 10."""
+    for name, hour in (("9", "03"), ("10", "05"), ("100", "04")):
+        path = distributed_sessions.job(results_folder, THREE, name=name) / "nodes.json"
+        path.write_text(path.read_text().replace("T03:", f"T{hour}:"))
+    assert json.loads(run("results", "list", "--json").stdout)["jobs"] == ["10", "100", "9"]
+
+
+def wherever(results, places):
+    """Write a session of a job a check, each where the scheduler had a node, or had none."""
+    cases = []
+    for check, node in places.items():
+        on = {"scheduler": "squeue", "job_nodelist": [node] if node else []}
+        cases.append(factories.case(check, result="pass" if node else "fail", **on))
+        if node is not None:
+            document = distributed_sessions.document(node)
+            factories.write(factories.case_folder(results, check) / "result.json", document)
+    factories.session(results, cases)
+    return results
+
+
+def test_a_check_without_a_node_is_of_no_node_that_is_chosen(results_folder):
+    """Of the job that never began nobody knows which of the two it would have been."""
+    wherever(results_folder, {"stream_local": "node1", "stream_scan": "node2", "p2p": None})
+    said = run("compare", "latest@node1", "latest@node2", "--json", code=3)
+    (found,) = json.loads(said.stdout)["partitions"]
+    assert found["checks_missing_in_b"] == ["stream_local"]
+    assert found["checks_missing_in_a"] == ["stream_scan"]
+    assert "p2p" not in said.output
+
+
+def test_checks_that_ran_on_other_nodes_are_named(results_folder, tmp_path):
+    here = wherever(results_folder, {"stream_local": "node1", "stream_scan": "node2"})
+    other = wherever(tmp_path / "b", {"stream_local": "node2", "stream_scan": "node1"})
+    said = run("compare", str(here), str(other), code=3).stderr
+    assert "stream_local, stream_scan: each ran on other nodes in B than in A" in said
+    # One that is gone is no such thing, nor what stood in one node's place.
+    distributed_sessions.session(tmp_path / "c", {"node1": 10.0, "node2": 10.0})
+    distributed_sessions.session(tmp_path / "d", {"node2": 10.0, "node3": 10.0})
+    assert (
+        "other nodes"
+        not in run("compare", str(tmp_path / "c"), str(tmp_path / "d"), code=11).stderr
+    )
+
+
+def test_one_partition_of_one_node_is_compared_with_another(results_folder):
+    """Of each node the machine against what is simulated there, and of any two."""
+    values = {"node1": 10.0, "node2": 10.0}
+    distributed_sessions.job(results_folder, values, simulated=values)
+    measured, simulated = distributed_sessions.PARTITION, distributed_sessions.SIMULATED
+    assert [pair[:2] for pair in pairs(f"17@{measured}", f"17@{simulated}", code=3)] == [
+        ("node1", "node1"), ("node2", "node2"),
+    ]  # fmt: skip
+    one = pairs(f"17@{measured}@node1", f"17@{measured}@node2")
+    assert [pair[:2] for pair in one] == [("node1", "node2")]
+    said = run("compare", f"17@{measured}@node9", "17", code=3).stderr
+    assert "17 has no partition or node 'node9'; it has" in said
+    # What is said to be named can be.
+    said = run("compare", f"17@{measured}", "17@node1", code=0).stdout
+    assert f"{measured} on node1, measured" in said

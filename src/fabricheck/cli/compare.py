@@ -24,7 +24,8 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="Session, document, folder of them, results folder or report; @PARTITION of it.",
+            help="Session, job, document, folder of them, results folder or report; @PARTITION, "
+            "@NODE or both.",
         ),
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, set against A.")],
@@ -53,7 +54,8 @@ def compare(
         raise UsageError("--json and --markdown do not go together.")
     one, other = sides.find(a), sides.find(b)
     least = None if floor is None else floor / 100
-    found = [compare_parts(mine, theirs, least) for mine, theirs in sides.pair_up(one, other)]
+    pairs = sides.pair_up(one, other)
+    found = [compare_parts(mine, theirs, least) for mine, theirs in pairs]
     code = exit_code(found)
     if as_json:
         output.write_json(compare_lists.as_json(one, other, found, code))
@@ -61,6 +63,14 @@ def compare(
         typer.echo(compare_lists.as_markdown(one, other, found))
     else:
         compare_text.show(one, other, found, show_all)
+    elsewhere = sides.elsewhere(pairs)
+    if elsewhere:
+        each = "it" if len(elsewhere) == 1 else "each"
+        print(
+            f"fabricheck: {', '.join(elsewhere)}: {each} ran on other nodes in B than in A, so "
+            "nothing of it is compared. @NODE behind A and B sets two nodes against each other.",
+            file=sys.stderr,
+        )
     for comparison in found:
         for sentence in comparison.unread:
             print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)

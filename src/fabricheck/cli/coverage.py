@@ -11,13 +11,19 @@ from fabricheck import coverage_text, partitions, testable
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.errors import NotFoundError
+from fabricheck.results import meant
 from fabricheck.results.folder import Entry, ResultsFolder
-from fabricheck.results.session import Session
+from fabricheck.results.jobs import Job
+from fabricheck.results.session import Session, together
 
 
 def coverage(
     session: Annotated[
-        str, typer.Argument(metavar="[SESSION]", help="A session's id; the latest by default.")
+        str,
+        typer.Argument(
+            metavar="[SESSION|JOB]",
+            help="A session's id, or the number of a job over many nodes; the latest by default.",
+        ),
     ] = "latest",
     as_json: AsJson = False,
 ) -> None:
@@ -50,13 +56,27 @@ def coverage(
 def _session(name: str) -> tuple[Session | None, list[Entry]]:
     try:
         folder = ResultsFolder.default()
-        session = folder.session(name)
+        found = meant.named(folder, name)
     except NotFoundError:
         # Before the first session the table still says what there is and how to get it.
         if name != "latest":
             raise
         return None, []
-    return session, folder.entries(session)
+    match found:
+        case Session():
+            return found, folder.entries(found)
+        case Job():
+            return _of_job(found)
+    raise NotFoundError(f"Session {name} has no run report: it was killed, or still runs.")
+
+
+def _of_job(job: Job) -> tuple[Session, list[Entry]]:
+    """Return the sessions of all nodes of a job as one."""
+    sessions = [share.session for share in job.shares if share.session is not None]
+    if not sessions:
+        raise NotFoundError(f"There is no session of any node in {job.path}.")
+    entries = [entry for share in job.shares for entry in share.entries()]
+    return together(sessions, job.name), entries
 
 
 def _json(row: rules.Coverage) -> dict[str, Any]:

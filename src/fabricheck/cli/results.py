@@ -53,15 +53,17 @@ def list_sessions(
 ) -> None:
     """List the sessions, latest first."""
     folder = ResultsFolder.default()
+    found, unreadable = jobs.all_of(folder.path)
+    problems = [*folder.problems, *(problem for _, problem in unreadable)]
     rows = [_session_row(folder, session) for session in folder.sessions[:limit]]
     left = len(folder.unreported_paths())
     if as_json:
         output.write_json(
             {
                 "sessions": rows,
-                "jobs": [path.name for path in jobs.under(folder.path)],
+                "jobs": [job.name for job in found],
                 "unreported_documents": left,
-                "problems": [str(problem) for problem in folder.problems],
+                "problems": [str(problem) for problem in problems],
             }
         )
     elif rows:
@@ -89,16 +91,16 @@ def list_sessions(
             output.console().print(
                 f"{len(folder.sessions) - limit} older sessions: --limit shows more."
             )
-    found = list(jobs.under(folder.path))
     if not as_json:
-        for path in found[: -limit - 1 : -1]:
-            job = jobs.read(path)
+        for job in found[:limit]:
             output.console().print(
                 f"Job {job.name} of {job.asked.started.astimezone():%Y-%m-%d %H:%M:%S}, each node "
                 f"a session: {folded(job.asked.nodes)}; fabricheck results show {job.name}"
             )
     _warn_about(folder, left)
-    if folder.problems:
+    for _, problem in unreadable:
+        _warn(str(problem))
+    if problems:
         raise typer.Exit(InvalidInputError.exit_code)
     if not rows and not left and not found:
         raise folder.no_session()

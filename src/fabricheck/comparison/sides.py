@@ -116,7 +116,7 @@ class Side:
 
 
 def find(name: str) -> Side:
-    """Return what a name stands for, with the partition or node behind its last ``@`` alone.
+    """Return what a name stands for, with the partition, node or both behind ``@`` alone.
 
     That is a session (``latest``, an id, a part of its UUID, a killed one's folder), a document, a
     folder of documents, a results folder, of which what began last is taken (a session, or a job
@@ -124,22 +124,31 @@ def find(name: str) -> Side:
 
     :raises FabricheckError: when there is none of that name, or none that can be read.
     """
-    what, at, partition = name.rpartition("@")
-    if not (what if at else name):
+    what, chosen = _chosen(name)
+    if not what:
         raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
-    if not at or Path(name).exists():
-        return _whole(name, name)
-    side = _whole(what, name, partition)
-    parts = tuple(part for part in side.parts if partition in (part.where, part.node))
-    if not parts:
-        if not side.names:
-            raise UsageError(f"{what} has no partitions, so {partition!r} can not be one of them.")
-        kind = "partition or node" if any(part.node for part in side.parts) else "partition"
-        raise NotFoundError(f"{what} has no {kind} {partition!r}; it has {side.names}.")
-    return Side(name, side.title, parts, side.says, chosen=True)
+    side = _whole(what, name, chosen)
+    parts = side.parts
+    for one in chosen:
+        parts = tuple(part for part in parts if one in (part.where, part.node))
+        if not parts:
+            if not side.names:
+                raise UsageError(f"{what} has no partitions, so {one!r} can not be one of them.")
+            kind = "partition or node" if any(part.node for part in side.parts) else "partition"
+            raise NotFoundError(f"{what} has no {kind} {one!r}; it has {side.names}.")
+    return Side(name, side.title, parts, side.says, chosen=bool(chosen))
 
 
-def _whole(what: str, name: str, chosen: str | None = None) -> Side:
+def _chosen(name: str) -> tuple[str, list[str]]:
+    """Return a name without what stands behind ``@``, a partition and a node at most."""
+    chosen: list[str] = []
+    while "@" in name and len(chosen) < 2 and not Path(name).exists():
+        name, _, last = name.rpartition("@")
+        chosen.insert(0, last)
+    return name, chosen
+
+
+def _whole(what: str, name: str, chosen: Sequence[str] = ()) -> Side:
     """Return a side; of a session with more nodes than one that is chosen it alone is read."""
     path = Path(what)
     if jobs.is_job(path):
@@ -164,7 +173,7 @@ def _whole(what: str, name: str, chosen: str | None = None) -> Side:
     return _of(name, folder, meant.named(folder, what), chosen)
 
 
-def _of(name: str, folder: ResultsFolder, found: meant.Meant, chosen: str | None) -> Side:
+def _of(name: str, folder: ResultsFolder, found: meant.Meant, chosen: Sequence[str] = ()) -> Side:
     match found:
         case Job():
             return _of_job(name, found)
@@ -215,17 +224,17 @@ def _of_job(name: str, job: Job) -> Side:
 
 
 def _of_session(
-    name: str, folder: ResultsFolder, session: Session, chosen: str | None = None
+    name: str, folder: ResultsFolder, session: Session, chosen: Sequence[str] = ()
 ) -> Side:
     if not session.cases:
         raise NotFoundError(f"Session {session.id} of {folder.path} ran no check.")
-    wanted = [chosen] if chosen is not None and chosen in session.nodes else []
+    wanted = [one for one in chosen if one in session.nodes]
     read = nodes.before_reading(session, wanted)
     entries = {id(entry.case): entry for entry in folder.entries(read)}
     environs: dict[str, set[str]] = {}
     for case in session.cases:
         environs.setdefault(case.where, set()).add(case.environ)
-    checks = _Checks()
+    checks = _Checks(session.cases)
     for case in read.cases:
         label = REPETITION.sub("", case.name)
         if len(environs[case.where]) > 1:
@@ -242,10 +251,16 @@ def _of_session(
 
 
 class _Checks:
-    """Checks by partition and node, in their order."""
+    """Checks by partition and node, in their order.
 
-    def __init__(self) -> None:
+    among: cases of which only some are taken; their nodes are there all the same.
+    """
+
+    def __init__(self, among: Sequence[Case] = ()) -> None:
         self._found: dict[str, list[tuple[Check, str | None]]] = {}
+        self._there: dict[str, set[str | None]] = {}
+        for case in among:
+            self._there.setdefault(case.where, set()).add(case.node)
 
     def add(self, of: Case, label: str, case: Case | None, entry: Entry | None) -> None:
         """Take one more; its document may tell the node where the case does not."""
@@ -258,7 +273,7 @@ class _Checks:
         return tuple(
             Part(where, tuple(checks), node)
             for where, found in self._found.items()
-            for node, checks in by_node(found).items()
+            for node, checks in by_node(found, self._there.get(where, ())).items()
         )
 
 
@@ -300,11 +315,27 @@ def pair_up(a: Side, b: Side) -> list[tuple[Part, Part]]:
 
 
 def _matches(a: Side, b: Side) -> Iterator[tuple[Part, Part]]:
-    """Yield the same node of the same partition; of one node each, whatever their names."""
+    """Yield the same node of the same partition; of one node each, whatever their names.
+
+    Of one partition each the names of these do not matter either.
+    """
+    one_each = len({part.where for part in a.parts}) == len({part.where for part in b.parts}) == 1
     for mine in a.parts:
-        there = b.of(mine.where)
-        alone = len(there) == len(a.of(mine.where)) == 1
+        here, there = (list(side.parts) if one_each else side.of(mine.where) for side in (a, b))
+        alone = len(there) == len(here) == 1
         yield from ((mine, one) for one in there if alone or one.node == mine.node)
+
+
+def elsewhere(pairs: Sequence[tuple[Part, Part]]) -> list[str]:
+    """Return the checks that both sides ran in a partition, and nowhere on nodes of one name."""
+    ran: dict[str, tuple[set[str], set[str], set[str]]] = {}
+    for a, b in pairs:
+        in_a, in_b = ({check.name for check in part.checks} for part in (a, b))
+        every_a, every_b, both = ran.setdefault(a.where, (set(), set(), set()))
+        every_a |= in_a
+        every_b |= in_b
+        both |= in_a & in_b
+    return sorted({name for a, b, both in ran.values() for name in (a & b) - both})
 
 
 def _as_named(side: Side) -> str:

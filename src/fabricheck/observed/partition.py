@@ -141,15 +141,20 @@ def _node_name(case: Case, entry: Entry | None) -> str | None:
     return case.node if entry is None else entry.node
 
 
-def by_node(items: Iterable[tuple[Item, str | None]]) -> dict[str | None, list[Item]]:
-    """Return the items of each node; those of none are with the only one, where there is one."""
+def by_node(
+    items: Iterable[tuple[Item, str | None]], there: Iterable[str | None] = ()
+) -> dict[str | None, list[Item]]:
+    """Return the items of each node; those of none are with the only one, where there is one.
+
+    :param there: nodes that there are besides those of the items.
+    """
     found: dict[str | None, list[Item]] = {}
     every = list(items)
     for item, node in every:
         found.setdefault(node, []).append(item)
-    if len(found) == 2 and None in found:
-        (on,) = (node for node in found if node is not None)
-        return {on: [item for item, _ in every]}
+    named = {node for node in (*found, *there) if node is not None}
+    if len(named) == 1 and None in found:
+        return {named.pop(): [item for item, _ in every]}
     return found
 
 

@@ -21,7 +21,7 @@ from fabricheck.results.folder import (
     read_entry,
 )
 from fabricheck.results.killed import Killed
-from fabricheck.results.session import Session
+from fabricheck.results.session import Session, together
 from fabricheck.verdict import sources
 from fabricheck.verdict.reservations import count
 
@@ -76,8 +76,7 @@ class Gathered:
         """All sessions as one, for what is counted over all; None without any."""
         if self.session is not None or not self.sessions:
             return self.session
-        cases = tuple(case for session in self.sessions for case in session.cases)
-        return dataclasses.replace(self.sessions[0], id=self.name, cases=cases)
+        return together(self.sessions, self.name)
 
     @cached_property
     def problems(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -149,8 +150,15 @@ def of(gathered: Gathered) -> Nodes | None:
         _row(verdict, parts.get(verdict.node, ()), behind.get(verdict.node, ()))
         for verdict in judge(gathered.judged)
     ]
-    rows.sort(key=lambda row: (WORDS.index(row.verdict.word), natural(row.node)))
+    rows.sort(key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
+
+
+def _place(row: Row) -> tuple[int, float, list[tuple[int, int, str]]]:
+    """Return where a node stands: by its word, and of those that failed the farthest off first."""
+    word = row.verdict.word
+    margin = None if row.nearest is None or word == "PASS" else row.nearest.margin
+    return WORDS.index(word), math.inf if margin is None else margin, natural(row.node)
 
 
 def _row(

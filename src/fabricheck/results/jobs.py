@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fabricheck import nodes_asked
-from fabricheck.errors import FabricheckError, NotFoundError
+from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
@@ -77,6 +77,20 @@ def read(path: Path) -> Job:
 def under(results: Path) -> Iterator[Path]:
     """Yield the folders of the jobs in a results folder, by name."""
     yield from sorted(filter(is_job, results.glob(f"{nodes_asked.FOLDER}/*")))
+
+
+def all_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputError]]]:
+    """Return the jobs in a results folder, the last one first, and those that can not be read.
+
+    These by when their ``nodes.json`` was written, in s since 1970, and what is wrong with it.
+    """
+    found, problems = [], []
+    for path in under(results):
+        try:
+            found.append(read(path))
+        except InvalidInputError as problem:
+            problems.append(((path / nodes_asked.NAME).lstat().st_mtime, problem))
+    return sorted(found, key=lambda job: job.start, reverse=True), problems
 
 
 def named(results: Path, name: str) -> Job | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fabricheck import nodes_asked
-from fabricheck.errors import NotFoundError
+from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import jobs
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.jobs import Job
@@ -40,10 +40,15 @@ def latest(folder: ResultsFolder) -> Session | Job:
     """Return what began last: a session with a report, or a job over many nodes.
 
     :raises FabricheckError: as `ResultsFolder.latest` where no job is later than all sessions, and
-        when the ``nodes.json`` of a job is not readable.
+        when a ``nodes.json`` that was written after all that is not readable.
     """
-    found = [jobs.read(path) for path in jobs.under(folder.path)]
-    last = max(found, key=lambda job: job.start, default=None)
+    found, unreadable = jobs.all_of(folder.path)
+    last = found[0] if found else None
+    starts = [one.start for one in found] + [one.start for one in folder.sessions]
+    began = max(starts, default=0.0)
+    for written, problem in unreadable:
+        if written > began:
+            raise problem
     if last is None or any(session.start > last.start for session in folder.sessions):
         return folder.latest()
     if folder.unreadable_since(last.start):
@@ -63,6 +68,13 @@ def began_last(folder: ResultsFolder) -> Meant:
         if killed is None:
             raise
         return killed
+    except InvalidInputError as problem:
+        if killed is None:
+            raise
+        # A full disk cuts the report, and leaves what was measured before.
+        raise InvalidInputError(
+            f"{problem} What the last session without a report left has the name {killed.name}."
+        ) from None
     return killed if killed is not None and named_start(killed.name) > last.start else last
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -180,6 +180,13 @@ class Session:
     def failed(self) -> int:
         """Number of cases that ran, or should have, and did not pass."""
         return len(self.cases) - self.passed - self.skipped
+
+
+def together(sessions: Sequence[Session], name: str) -> Session:
+    """Return the sessions of a job over many nodes, at least one, as one with the job's name."""
+    return replace(
+        sessions[0], id=name, cases=tuple(one for each in sessions for one in each.cases)
+    )
 
 
 def read_report(path: Path, results: Path, node: str | None = None) -> Session:

@@ -85,6 +85,10 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
         said.append("Which of two nodes is off, nothing here can tell: their references do.")
     elif not out:
         said.append("No node is worse than the others by more than their spread.")
+        better = {far.node for one in every for far in one.better}
+        if better:
+            are = "1 is better" if len(better) == 1 else f"{len(better)} are better"
+            said.append(f"{are}: where most nodes are slow, the good ones stand out.")
     return " ".join(said)
 
 
