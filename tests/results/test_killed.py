@@ -6,8 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
+from fabricheck import nodes_asked
 from fabricheck.cli import app
 from fabricheck.errors import NotFoundError
+from fabricheck.nodes_asked import AskedNode, AskedNodes, now
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 
 FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
@@ -61,6 +63,18 @@ def test_a_check_that_had_started_is_told(two_killed):
         f"mpi @local:sim-mi250x (unknown) left no result document in {folder}: its session was "
         "killed there, or still runs."
     )
+
+
+def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_killed):
+    asked = AskedNodes(partition="local:gpu", started=now(), nodes={"node1": AskedNode()})
+    nodes_asked.write(two_killed / "output" / FIRST / nodes_asked.NAME, asked)
+    stage = two_killed / "stage" / FIRST / "local/gpu/sim"
+    for check in ("waits_0a1b2c3d", "runs_0a1b2c3e"):
+        (stage / check).mkdir(parents=True)
+    (stage / "runs_0a1b2c3e/rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
+    _, first = ResultsFolder(two_killed).killed()
+    left = [(entry.case.name, entry.case.node) for entry in first.entries() if entry.problem]
+    assert left == [("runs", "node1")]
 
 
 def test_a_corrupt_document_keeps_its_case(two_killed):

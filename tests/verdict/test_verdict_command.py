@@ -1,6 +1,7 @@
 """`fabricheck verdict` as a user calls it: what it prints, writes, and ends with."""
 
 import json
+from datetime import datetime
 
 import pytest
 import verdict_sessions as made
@@ -36,7 +37,9 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
     made.write(results, [*nodes, case("node12", **made.missed())])
     said = run("--nodes", "node[1-10,12,14]", code=FAILED).stdout
     assert said.startswith("Verdict on run-0: 1 PERF-FAIL, 1 INCOMPLETE, 10 PASS\n")
-    rows = [line.split()[:6] for line in said.splitlines()[1:5]]
+    at = f"{datetime.fromtimestamp(factories.SESSION_START):%Y-%m-%d %H:%M:%S}"
+    assert said.splitlines()[1] == f"Began {at}"
+    rows = [line.split()[:6] for line in said.splitlines()[2:6]]
     assert rows[0] == ["Node", "Word", "Of", "Set", "Checks", "Time"]
     assert rows[1] == ["node12", "PERF-FAIL", "measured", "smoke", "0/1", "10"]
     assert "\nPASS (10): node[1-10]\n" in said and "\nPERF-FAIL (1): node12\n" in said
@@ -105,3 +108,35 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(results):
     with files_of_at_most(100):
         said = run(code=NOTHING).stderr
     assert "can not be written" in said and not list((results / "verdicts" / "run-0").iterdir())
+
+
+def test_nodes_of_which_the_same_holds_are_told_once(results):
+    cut = {"result": "abort", "fail_phase": "run_wait"}
+    cut["fail_reason"] = "aborted due to RunSessionTimeout"
+    cases = [(made.good(name, node) | cut, None) for name in "ab" for node in ("node1", "node2")]
+    made.write(results, cases)
+    said = run(code=OPEN).stdout
+    (told,) = [line for line in said.splitlines() if line.endswith(": INCOMPLETE")]
+    assert told == "node[1-2]: INCOMPLETE"
+    sentence = "a: The session ended before the check did: its time (--duration) was over."
+    assert said.count(f"  INCOMPLETE (cancelled): {sentence}\n") == 1
+
+
+def test_a_long_reason_is_cut_in_the_terminal_alone(results):
+    many = "Node node1 has 7 devices. " + "Metric copy has no series. " * 40
+    made.write(results, [case("node1", **made.failed("sanity", many, "OtherDevicesError"))])
+    said = run(code=FAILED).stdout
+    assert max(map(len, said.splitlines())) < 450
+    assert "\nnode1: HW-FAIL\n  HW-FAIL (devices): stream_local: Node node1 has 7" in said
+    written = json.loads((results / "verdicts/run-0/node1.json").read_text())
+    assert len(written["reasons"][0]["sentence"]) > 1000
+
+
+def test_a_cut_report_leads_to_what_its_session_left(results):
+    name = "20260102T030405-17"
+    factories.write(results / f"stage/{name}/cluster/gpu/sim/a/result.json")
+    (results / "reports").mkdir()
+    (results / "reports/run-0.json").write_text("")
+    said = run(code=INVALID).stderr
+    assert said.endswith(f"session without a report left has the name {name}.\n")
+    assert "Verdict on" in run(name, code=OPEN).stdout

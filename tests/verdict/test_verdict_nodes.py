@@ -140,6 +140,51 @@ def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
     )
 
 
+def asked_of(results, **node1):
+    """Let a session have been asked for two nodes."""
+    asked = {"node1": AskedNode(**node1), "node2": AskedNode()}
+    chosen = ("-t", "smoke")
+    (results / "output").mkdir(exist_ok=True)
+    write(
+        results / "output" / "nodes.json",
+        AskedNodes(partition="h200:x2", chosen=chosen, started=now(), nodes=asked),
+    )
+    return results
+
+
+def test_a_session_that_failed_without_a_check_that_did_is_no_pass(tmp_path):
+    passed, slow = (made.good(), made.good() | made.missed())
+    for number, (case, status, rules) in enumerate(
+        [(passed, 0, set()), (passed, 1, {"session"}), (slow, 1, {"reference"})]
+    ):
+        results = made.write(tmp_path / str(number), [(case, factories.document())])
+        found = made.judge(asked_of(results, status=status))["node1"]
+        assert made.rules(found) == rules
+    slow = AskedNode(said="node1 did not end within 9 minutes, and was stopped.")
+    found = made.judge(asked_of(results, said=slow.said))["node1"]
+    assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.said]
+
+
+def test_what_ended_all_of_a_node_is_told_before_each_check(tmp_path):
+    cut = {"result": "abort", "fail_reason": "aborted due to ForceExitError"}
+    results = made.write(tmp_path, [(made.good() | cut, None)])
+    found = made.judge(asked_of(results, said="node1 was stopped."))["node1"]
+    assert [one.rule for one in found.reasons] == ["session", "cancelled"]
+    assert found.reasons[1].sentence.endswith("it was told to end by a signal.")
+
+
+def test_a_killed_session_is_of_the_set_that_its_nodes_were_asked_for(tmp_path):
+    folder = tmp_path / "output" / "20260102T030405-17"
+    within = "stage/20260102T030405-17/h200/x2/cuda/stream_local"
+    factories.write(tmp_path / within / "result.json", factories.document())
+    (tmp_path / "output").mkdir()
+    shutil.move(asked_of(tmp_path) / "output" / "nodes.json", tmp_path)
+    folder.mkdir()
+    shutil.move(tmp_path / "nodes.json", folder)
+    found = made.judge(tmp_path)["node1"]
+    assert found.set == "smoke" and "p2p_engine" in found.checks.missing
+
+
 def test_a_job_that_was_never_placed_is_not_lost(tmp_path):
     lost = made.good("b", None, scheduler="squeue", job_nodelist=[]) | made.failed("run", "refused")
     cases = [(made.good("a", node), factories.document()) for node in ("node1", "node2")]

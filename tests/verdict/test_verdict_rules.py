@@ -4,9 +4,11 @@ import pytest
 import verdict_sessions as made
 
 import factories
+from fabricheck import partitions
+from fabricheck.errors import InvalidInputError
 from fabricheck.nodes_asked import AskedNode, AskedNodes, now, write
 from fabricheck.rfm import failing
-from fabricheck.verdict import attempts
+from fabricheck.verdict import attempts, expected
 from fabricheck.verdict.rules import RULES
 
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
@@ -157,6 +159,14 @@ def test_no_devices_where_the_site_states_some_is_hardware(tmp_path):
         assert made.rules(found) == {rule}
 
 
+def test_a_simulated_node_whose_file_can_not_be_read_lacks_no_device(tmp_path):
+    here = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
+    case = made.good(node=None, **here) | made.failed("sanity", job_exitcode=3)
+    outcome = {"exit_code": 3, "status": "unsupported", "message": "platform.json is no JSON"}
+    document = factories.simulated_document(devices=[], series=[], outcome=outcome, complete=False)
+    assert made.rules(made.only(tmp_path, case, document, command="reframe -n a")) == {"usage"}
+
+
 def test_a_check_that_the_site_expects_is_missing_or_skipped(tmp_path):
     here = {"system": "h200", "partition": "x2", "perfvalues": {}}
     cases = [
@@ -168,6 +178,38 @@ def test_a_check_that_the_site_expects_is_missing_or_skipped(tmp_path):
     assert "p2p_engine" in found.checks.missing and "stream_scan" not in found.checks.missing
     assert [one.check for one in found.checks.skipped] == ["p2p_kernel"]
     assert found.set == "smoke"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatch, broken):
+    def require_sites():
+        raise InvalidInputError("site.py: NOT_HERE is not set.")
+
+    monkeypatch.setattr(partitions, "known_sites", lambda: None if broken else {"systems": []})
+    monkeypatch.setattr(partitions, "require_sites", require_sites)
+    expected._why_no_site.cache_clear()
+    found = made.only(tmp_path, made.good(node=None, system="h200", partition="x2"), GOOD)
+    expected._why_no_site.cache_clear()
+    (said,) = [one for one in found.reservations if "Nothing says" in one]
+    why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
+    assert found.word == "PASS"
+    assert said == f"Nothing says which checks and devices h200:x2 should have. {why}"
+
+
+def test_checks_that_can_not_be_read_leave_no_set(monkeypatch):
+    assert list(expected.unknown(["h200:x2"], "smoke")) == []
+    monkeypatch.setattr(expected, "_tags", dict)
+    (said,) = expected.unknown(["h200:x2"], "smoke")
+    assert said == "Nothing says which checks are in the set smoke: the checks can not be read."
+    assert list(expected.unknown(["h200:x2"], "full")) == []
+
+
+def test_a_metric_without_a_value_has_no_limit_to_speak_of(tmp_path):
+    nothing = {
+        "perfvalues": {f"{made.WHERE}:copy_worst": made.judged(None, None, None, result=None)}
+    }
+    found = made.only(tmp_path, made.good() | made.failed("sanity", **nothing), GOOD)
+    assert not [one for one in found.reservations if "have a limit" in one or "None of" in one]
 
 
 def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from fabricheck.cli import output
 from fabricheck.errors import GOOD
 from fabricheck.results.text import printable
 from fabricheck.verdict import documents, judging, scheduler, sources
-from fabricheck.verdict.model import Row, Verdict
+from fabricheck.verdict.model import Reason, Row, Verdict
 from fabricheck.verdict.rules import WORDS
 
 #: Up to so many nodes that passed have a row of their own.
@@ -21,6 +22,9 @@ MOST_ROWS = 8
 
 #: Longest reason in the table; all are below it, and in the documents.
 LONGEST_CELL = 120
+
+#: Longest reason below the table: one of a missing device has a sentence for each of its metrics.
+LONGEST_REASON = 400
 
 #: Reasons of one node that are printed; its document has all.
 MOST_REASONS = 10
@@ -72,15 +76,19 @@ def verdict(
     if as_json:
         output.write_json(documents.as_json(total))
     else:
-        _show(total)
+        _show(total, gathered.began)
         typer.echo(f"Verdict: {written}")
     if total.exit_code != GOOD:
         raise typer.Exit(total.exit_code)
 
 
-def _show(total: Verdict) -> None:
+def _show(total: Verdict, began: Sequence[datetime]) -> None:
     told = [f"{number} {word}" for word, number in total.counts.items() if number]
     _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
+    # Of what began last: where a session could not even begin, that is an earlier one.
+    times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
+    if times:
+        _say(f"Began {' to '.join(times)}")
     passed = [row for row in total.nodes if row.word == "PASS"]
     folded = passed if len(passed) > MOST_ROWS else []
     table = output.table(
@@ -91,8 +99,7 @@ def _show(total: Verdict) -> None:
             table.add_row(*map(output.plain, _cells(row)))
     if table.row_count:
         output.console().print(table)
-    for row in total.nodes:
-        _show_reasons(row)
+    _show_reasons(total.nodes)
     _show_reservations(passed)
     _show_lists(total.nodes)
 
@@ -101,31 +108,36 @@ def _say(text: str) -> None:
     typer.echo(printable(text))
 
 
-def _name(row: Row) -> str:
-    return f"{row.node}, simulated by {row.simulated}" if row.simulated else row.node
-
-
 def _cells(row: Row) -> tuple[str, ...]:
     less = ((row.skipped, "skipped"), (row.missing, "missing"))
     more = "".join(f", {number} {what}" for number, what in less if number)
     checks = f"{row.passed}/{row.passed + row.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
-    first = _short(row.reasons[0].sentence) if row.reasons else ""
+    first = _short(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
     return row.node, row.word, row.kind, row.set or "-", checks, time, first
 
 
-def _short(sentence: str) -> str:
-    return sentence if len(sentence) <= LONGEST_CELL else f"{sentence[: LONGEST_CELL - 3]}..."
+def _fits(sentence: str) -> bool:
+    return len(sentence) <= LONGEST_CELL
 
 
-def _show_reasons(row: Row) -> None:
-    if not row.reasons or (len(row.reasons) == 1 and _cells(row)[-1] == row.reasons[0].sentence):
-        return
-    _say(f"{_name(row)}: {row.word}")
-    for reason in row.reasons[:MOST_REASONS]:
-        _say(f"  {reason.word} ({reason.rule}): {reason.sentence}")
-    if len(row.reasons) > MOST_REASONS:
-        _say(f"  and {len(row.reasons) - MOST_REASONS} more in {row.file}")
+def _short(sentence: str, longest: int) -> str:
+    return sentence if len(sentence) <= longest else f"{sentence[: longest - 3]}..."
+
+
+def _show_reasons(rows: Sequence[Row]) -> None:
+    """Say why nodes did not pass, where the table does not; once for all that say the same."""
+    alike: dict[tuple[str | None, tuple[Reason, ...]], list[Row]] = {}
+    for row in rows:
+        if row.reasons and not (len(row.reasons) == 1 and _fits(row.reasons[0].sentence)):
+            alike.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
+    for (simulated, reasons), own in alike.items():
+        by = f", simulated by {simulated}" if simulated else ""
+        _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].word}")
+        for reason in reasons[:MOST_REASONS]:
+            _say(f"  {reason.word} ({reason.rule}): {_short(reason.sentence, LONGEST_REASON)}")
+        if len(reasons) > MOST_REASONS:
+            _say(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 
 
 def _show_reservations(passed: Sequence[Row]) -> None:

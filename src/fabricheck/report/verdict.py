@@ -10,7 +10,7 @@ from fabricheck.observed import Observed
 from fabricheck.report.gather import problems
 from fabricheck.results import killed
 from fabricheck.results.session import Session
-from fabricheck.sets import EVERYTHING
+from fabricheck.sets import EVERYTHING, Choice
 from fabricheck.verdict import checks, expected, grouping, reservations
 from fabricheck.verdict.reservations import count
 from fabricheck.verdict.rules import Word, worst
@@ -63,7 +63,8 @@ def of(observed: Observed, session: Session | None = None) -> Verdict:
         if entry.case is None
         for attempt in grouping.attempts(None, entry, 0.0)
     ]
-    found = checks.Checks.of(attempts, expected.choice_of([session]))
+    choice = session.choice if session is not None else Choice((), None)
+    found = checks.Checks.of(attempts, choice)
     reasons = list(found.reasons())
     if found.absent:
         lacking = checks.missing(found.absent, "here")
@@ -81,6 +82,7 @@ def of(observed: Observed, session: Session | None = None) -> Verdict:
         absent,
         (
             *reservations.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
+            *expected.unknown(found.partitions, choice.set),
             *_not_there(absent),
         ),
     )

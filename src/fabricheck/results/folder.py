@@ -152,7 +152,7 @@ class ResultsFolder:
                 if not _within(session, started, hostname):
                     problem = NotFoundError(
                         f"{case.name} @{case.place}: {path} is of {started}, thus of another "
-                        f"session than {session.id}."
+                        f"session than {session.id}, or the clock of its node is wrong."
                     )
                     entry = Entry(case, path, None, problem)
             yield entry

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fabricheck import nodes_asked
 from fabricheck.errors import NotFoundError
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.session import Case
@@ -51,7 +52,9 @@ class Killed:
         """Return its documents, and a problem for each check that started and left none.
 
         Case and result are what the folders say: SYSTEM/PARTITION/ENVIRON/CHECK, and ``unknown``.
-        The node is the one that the job's script asks for, as it does where ReFrame distributes.
+        The node is the one that the job's script asks for, as it does where ReFrame distributes;
+        there a check that was never submitted has no script, and no problem: nobody can say which
+        node it was for.
         """
         found = [read_entry(path, case_of(path, self.results, self.node)) for path in self.paths]
         return [*found, *self._without_document()]
@@ -61,8 +64,10 @@ class Killed:
             return
         known = {path.parent for path in self.paths}
         stage = self.results / "stage" / self.name
+        distributed = (self.results / "output" / self.name / nodes_asked.NAME).is_file()
         for folder in sorted(stage.glob("/".join("*" * len(_OF_A_CASE)))):
-            if folder.is_dir() and folder not in known:
+            submitted = not distributed or _node_asked_for(folder) is not None
+            if folder.is_dir() and folder not in known and submitted:
                 case = _case(folder, self.node)
                 problem = NotFoundError(
                     f"{case.name} @{case.place} ({case.result}) left no result document in "

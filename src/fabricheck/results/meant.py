@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fabricheck import nodes_asked
-from fabricheck.errors import NotFoundError
+from fabricheck.errors import InvalidInputError, NotFoundError
 from fabricheck.results import jobs
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.jobs import Job
@@ -68,6 +68,13 @@ def began_last(folder: ResultsFolder) -> Meant:
         if killed is None:
             raise
         return killed
+    except InvalidInputError as problem:
+        if killed is None:
+            raise
+        # A full disk cuts the report, and leaves what was measured before.
+        raise InvalidInputError(
+            f"{problem} What the last session without a report left has the name {killed.name}."
+        ) from None
     return killed if killed is not None and named_start(killed.name) > last.start else last
 
 

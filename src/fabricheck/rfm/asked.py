@@ -92,7 +92,7 @@ def _other_run(document: ResultDocument, asked: Asked) -> Iterator[str]:
     if early > CLOCK_SKEW_S:
         yield (
             f"The result on node {node} was started {early:.0f} s before {asked.program} was "
-            "submitted: it is of another run."
+            "submitted: it is of another run, or the node's clock is wrong."
         )
     simulated = document.get("node")
     if simulated != asked.node:

@@ -29,6 +29,14 @@ JUDGING = frozenset({"sanity", "performance"})
 #: The result of a case that ReFrame stopped (Ctrl-C, --duration, --maxfail).
 ABORTED = "abort"
 
+#: Why ReFrame stopped it, by what it names in its reason ("aborted due to ...").
+_ABORTED_BY = {
+    "KeyboardInterrupt": "somebody ended it (Ctrl-C)",
+    "RunSessionTimeout": "its time (--duration) was over",
+    "FailureLimitError": "as many checks as --maxfail says had failed",
+    "ForceExitError": "it was told to end by a signal",
+}
+
 #: What programs mean by their exit codes, as the statuses of documents.
 STATUS_OF_EXIT = {5: "wrong-data", 6: "time-limit", 7: "too-noisy", 2: "usage", 3: "unsupported"}
 
@@ -150,7 +158,8 @@ class Attempt:
 
     def _lacks_devices(self, document: ResultDocument) -> bool:
         """Whether there are fewer devices than the site states; not, where nobody states them."""
-        if self.case is None:
+        # A simulated node without any is a file that could not be read.
+        if self.case is None or (document["clock"] == "simulated" and not document["devices"]):
             return False
         stated: Sequence[dict[str, Any]] = partitions.known(self.case.where).get("devices", ())
         wanted: int = sum(one.get("num_devices", 0) for one in stated)
@@ -158,7 +167,9 @@ class Attempt:
 
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
         reason = case.reason or "ReFrame gives no reason"
-        if self._cancelled:
+        if case.result == ABORTED:
+            yield self._say("cancelled", _why_aborted(reason))
+        elif self._cancelled:
             yield self._say("cancelled", reason)
         elif case.error == OTHER_DEVICES:
             yield self._say("devices", reason)
@@ -205,6 +216,14 @@ class Attempt:
                 if experiment in case.experiments:
                     return rule
         return "reference"
+
+
+def _why_aborted(reason: str) -> str:
+    """Return why a session ended before a check, with what ReFrame's name of it means."""
+    for name, meaning in _ABORTED_BY.items():
+        if name in reason:
+            return f"The session ended before the check did: {meaning}."
+    return reason
 
 
 def _missed(case: Case) -> dict[str, Judged]:

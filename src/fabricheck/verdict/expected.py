@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck import partitions, sets
 from fabricheck.coverage import check_trees, checks_folders
 from fabricheck.errors import FabricheckError
-from fabricheck.results.session import Session
 from fabricheck.sets import Choice
 
 
-def choice_of(sessions: Iterable[Session | None]) -> Choice:
+def choice_of(choices: Iterable[Choice]) -> Choice:
     """Return what chose the checks of all sessions: the set that all of them are the whole of.
 
-    A job of a pipeline runs one check by its name, and of a session that was killed nobody says it:
-    of these no set is the whole.
+    A job of a pipeline runs one check by its name: of several of these no set is the whole.
     """
-    each = dict.fromkeys(one.choice if one is not None else Choice((), None) for one in sessions)
+    each = dict.fromkeys(choices)
     if len(each) == 1:
         return next(iter(each))
     return Choice(tuple(dict.fromkeys(word for one in each for word in one.words)), None)
@@ -38,6 +36,34 @@ def checks(where: str, name: str | None) -> tuple[str, ...]:
         return tuple(names)
     tags = _tags()
     return tuple(one for one in names if name in tags.get(one, ()))
+
+
+def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
+    """Yield a sentence for each partition of which nothing says which checks it expects.
+
+    :param wheres: ``system:partition`` each. name: the set; of none nothing is expected.
+    """
+    if name is None:
+        return
+    for where in wheres:
+        if not partitions.known(where):
+            why = _why_no_site() or "No site file has it."
+            yield f"Nothing says which checks and devices {where} should have. {why}"
+        elif name != sets.EVERYTHING and not _tags():
+            yield f"Nothing says which checks are in the set {name}: the checks can not be read."
+
+
+@functools.cache
+def _why_no_site() -> str | None:
+    """Return why no site is known; None where they are."""
+    if partitions.known_sites() is not None:
+        return None
+    try:
+        partitions.require_sites()
+    except FabricheckError as error:
+        # It may need its machine: a variable that is set there alone, for one.
+        return str(error)
+    return None
 
 
 @functools.cache

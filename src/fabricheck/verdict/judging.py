@@ -54,7 +54,7 @@ class _Node:
     ) -> None:
         self.subject, self.results, self.gathered = subject, results, gathered
         self.elsewhere = elsewhere
-        choice = expected.choice_of(one.session for one in results.sources)
+        choice = expected.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         self.checks = Checks.of(results.attempts, self.choice)
         self.tried = self.checks.tried
@@ -127,7 +127,8 @@ class _Node:
     def _reasons(self, missing: Sequence[str]) -> list[Reason]:
         of_node = [(one.rule.word, one) for one in self._of_node(missing)]
         of_checks = self.checks.reasons() if self.tried else ()
-        return checks.in_order([*of_checks, *of_node])
+        # Of one word what ended all of it comes before each check that it ended.
+        return checks.in_order([*of_node, *of_checks])
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
@@ -138,7 +139,14 @@ class _Node:
         if not self.results.attempts and not (told and node == UNPLACED):
             yield finding("silent", f"There is no result of node {node}{_as_asked(asked)}.")
         elif asked is not None and asked.said is not None:
-            yield finding("session", f"Node {node}: {asked.said}")
+            said = asked.said if node in asked.said else f"Node {node}: {asked.said}"
+            yield finding("session", said)
+        elif asked is not None and asked.status and not self._failed_anywhere():
+            yield finding(
+                "session",
+                f"The session on node {node} ended with exit status {asked.status}, and no check "
+                "of it failed: its own words tell why.",
+            )
         for source in self.results.sources:
             if source.session is None:
                 yield finding(
@@ -148,6 +156,10 @@ class _Node:
                 )
         if missing:
             yield checks.missing(missing, f"on {node}")
+
+    def _failed_anywhere(self) -> bool:
+        """Whether a check failed in the sessions, on this node or on one that it simulates."""
+        return any(one.session is None or one.session.failed for one in self.results.sources)
 
     def _missing(self) -> Iterator[str]:
         # What the site expects is named by class, what others ran by the name of the check.
@@ -167,6 +179,7 @@ class _Node:
         if self.choice.set is None and self.tried and not missing:
             label = _label(self.choice)
             yield f"No set is known to be chosen ({label}): nothing says what is missing."
+        yield from expected.unknown(self.results.partitions, self.choice.set)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.session else ():
                 if time.over and time.where in self.results.partitions:

@@ -10,12 +10,14 @@ from fabricheck.results.session import Case
 
 
 def limits(cases: Iterable[Case]) -> Counter[str]:
-    """Return how many metrics kept their limits, missed them, and are free of any."""
+    """Return how many of the metrics that have a value kept their limits, missed them, and are
+    free of any."""
     return Counter(
         "free" if one.lower is None and one.upper is None else "missed" if missed(one.result) else
         "kept"
         for case in cases
-        for one in case.judged.values()
+        for name, one in case.judged.items()
+        if name in case.values
     )  # fmt: skip
 
 

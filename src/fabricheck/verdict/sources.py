@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from fabricheck import nodes_asked
+from fabricheck import nodes_asked, sets
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results import jobs
@@ -26,7 +27,8 @@ VERDICTS = "verdicts"
 class Source:
     """One session, or what a killed one left, in one results folder.
 
-    name: its id, or that of its folders. session: None of a killed one. entries: by the identity
+    name: its id, or that of its folders. session: None of a killed one. choice: what chose its
+    checks, which of a killed one its file of nodes says, or nobody. entries: by the identity
     of the case its document, of cases that have one or should. loose: documents of no case.
     """
 
@@ -35,6 +37,7 @@ class Source:
     session: Session | None
     cases: tuple[Case, ...]
     entries: dict[int, Entry]
+    choice: sets.Choice
     loose: tuple[Entry, ...] = ()
 
     @property
@@ -74,6 +77,14 @@ class Gathered:
     problems: tuple[Problem, ...] = ()
     partition: str | None = None
     started: datetime | None = None
+
+    @property
+    def began(self) -> list[datetime]:
+        """When its sessions began, in local time and in order; of none who began them."""
+        times = sorted(one.start for one in self.sources if one.start)
+        if not times:
+            return [self.started.astimezone()] if self.started is not None else []
+        return [datetime.fromtimestamp(time).astimezone() for time in times]
 
 
 def gather(what: Sequence[str]) -> Gathered:
@@ -139,23 +150,37 @@ def _of_meant(folder: ResultsFolder, meant: Meant) -> Gathered:
 
 def of_session(folder: ResultsFolder, session: Session) -> Gathered:
     """Return one session, with its documents and the nodes that it was to measure."""
-    source = _source(folder.path, session.id, session, folder.entries(session))
+    source = _source(folder.path, session.id, session, folder.entries(session), session.choice)
     asked = next((found for path in session.outputs if (found := _asked(path)) is not None), None)
     problems = tuple(Problem(None, sentence) for sentence in session.lacking)
     return replace(_of(session.id, folder.path, source, asked), problems=problems)
 
 
-def of_killed(folder: ResultsFolder, one: Killed) -> Gathered:
-    """Return what a killed session left, and the nodes that it was to measure."""
-    source = _source(folder.path, one.name, None, one.entries())
-    return _of(one.name, folder.path, source, _asked(folder.path / "output" / one.name))
+def of_killed(folder: ResultsFolder, one: Killed, of: AskedNodes | None = None) -> Gathered:
+    """Return what a killed session left, and the nodes that it was to measure.
+
+    :param of: the job over many nodes that it is of.
+    """
+    asked = _asked(folder.path / "output" / one.name)
+    known = of or asked
+    choice = sets.Choice((), None)
+    if known is not None:
+        choice = sets.chosen(shlex.join(("reframe", *known.chosen)))
+    source = _source(folder.path, one.name, None, one.entries(), choice)
+    return _of(one.name, folder.path, source, asked)
 
 
-def _source(results: Path, name: str, session: Session | None, entries: Sequence[Entry]) -> Source:
+def _source(
+    results: Path,
+    name: str,
+    session: Session | None,
+    entries: Sequence[Entry],
+    choice: sets.Choice,
+) -> Source:
     cases = session.cases if session else tuple(one.case for one in entries if one.case is not None)
     by_case = {id(one.case): one for one in entries if one.case is not None}
     loose = tuple(one for one in entries if one.case is None)
-    return Source(results, name, session, tuple(cases), by_case, loose)
+    return Source(results, name, session, tuple(cases), by_case, choice, loose)
 
 
 def _asked(folder: Path) -> AskedNodes | None:
@@ -184,7 +209,7 @@ def of_job(job: Job) -> Gathered:
         if share.folder is not None and share.session is not None:
             sources += of_session(share.folder, share.session).sources
         if share.folder is not None and share.killed is not None:
-            sources += of_killed(share.folder, share.killed).sources
+            sources += of_killed(share.folder, share.killed, job.asked).sources
     return Gathered(
         name=job.name,
         home=job.path / VERDICTS,
