@@ -125,6 +125,18 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     assert "8 nodes" not in shown + summary
 
 
+def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figure):
+    """As a machine, and by more where it is simulated: the machine is told first."""
+    values = {f"node{number}": 10.0 for number in range(1, 7)}
+    slow = {name: values | {"node5": value} for name, value in (("as", 7.0), ("in", 5.0))}
+    distributed_sessions.job(results_folder, slow["as"], simulated=slow["in"])
+    found = contents.of(gather.gather("17"))
+    assert [(part.observed.on, part.kind) for part in found.parts] == [
+        ("node5", "measured"), ("node5", "simulated"),
+    ]  # fmt: skip
+    assert [row.verdict.kind for row in found.nodes.rows[:2]] == ["measured", "simulated"]
+
+
 def test_one_node_that_never_answered_is_no_empty_page(results_folder, one_figure, tmp_path):
     distributed_sessions.job(results_folder, {"node4": None}, **STATES)
     done = CliRunner().invoke(app, ["report", "--output", str(tmp_path / "page")])

@@ -219,7 +219,7 @@ def _in_full(gathered: Gathered, found: Nodes | None, on: Sequence[str]) -> list
     if len({one.on for one in every}) <= MOST_IN_FULL:
         return every
     rows = found.rows if found is not None else ()
-    worst_first = [row.verdict.node for row in rows if row.verdict.word != "PASS"]
+    worst_first = dict.fromkeys(row.verdict.node for row in rows if row.verdict.word != "PASS")
     chosen = [one for node in worst_first for one in every if one.on == node]
     return chosen[:MOST_IN_FULL] or every[:1]
 

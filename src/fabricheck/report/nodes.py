@@ -154,11 +154,15 @@ def of(gathered: Gathered) -> Nodes | None:
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 
 
-def _place(row: Row) -> tuple[int, float, list[tuple[int, int, str]]]:
-    """Return where a node stands: by its word, and of those that failed the farthest off first."""
+def _place(row: Row) -> tuple[int, bool, float, list[tuple[int, int, str]]]:
+    """Return where a node stands: by its word; of those that are no PASS machines first, and then
+    who is farthest off; of the others by name.
+    """
     word = row.verdict.word
     margin = None if row.nearest is None or word == "PASS" else row.nearest.margin
-    return WORDS.index(word), math.inf if margin is None else margin, natural(row.node)
+    far = math.inf if margin is None else margin
+    is_simulated = word != "PASS" and row.verdict.simulated is not None
+    return WORDS.index(word), is_simulated, far, natural(row.node)
 
 
 def _row(
