@@ -77,6 +77,18 @@ def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_kil
     assert left == [("runs", "node1")]
 
 
+def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
+    both = {"node1": AskedNode(), "node2": AskedNode(state="DOWN")}
+    asked = AskedNodes(partition="local:gpu", started=now(), nodes=both)
+    nodes_asked.write(two_killed / "output" / FIRST / nodes_asked.NAME, asked)
+    folder = f"stage/{FIRST}/local/gpu/sim/runs_0a1b2c3e"
+    left(two_killed, folder)
+    script = "#!/bin/bash\n#SBATCH --nodelist=node1\n"
+    (two_killed / folder / "rfm_job.sh").write_text(script)
+    said = show("show", FIRST).stderr
+    assert "There is no result of node node2." in said and "of node node1" not in said
+
+
 def test_a_corrupt_document_keeps_its_case(two_killed):
     second, _ = ResultsFolder(two_killed).killed()
     [entry] = second.entries()

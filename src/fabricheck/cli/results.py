@@ -173,7 +173,7 @@ def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
             return _of_job(job, wanted)
         case Killed() as one:
             _warn_of_reports(folder)
-            return f"Session {name}, {NO_REPORT}", one.entries()
+            return f"Session {name}, {NO_REPORT}", nodes.with_silent(one.outputs, one.entries())
         case session:
             pass
     heading = (
@@ -184,11 +184,11 @@ def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
         heading += f", {session.retried} retried"
     if session.skipped:
         heading += f", {session.skipped} skipped"
-    said = record.sentences(session.outputs, session.start, session.end)
-    heading = "\n".join([heading, *said])
+    heading = "\n".join([heading, *record.sentences(session.outputs, session.start, session.end)])
     if name == "latest":
         _warn_about_newer(folder, session)
-    return heading, folder.entries(nodes.before_reading(session, wanted))
+    found = folder.entries(nodes.before_reading(session, wanted))
+    return heading, nodes.with_silent(session.outputs, found, session.cases)
 
 
 def _of_job(job: jobs.Job, wanted: Sequence[str]) -> tuple[str, list[Entry]]:

@@ -48,6 +48,11 @@ class Killed:
     paths: tuple[Path, ...]
     node: str | None = None
 
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        """The folder of its outputs."""
+        return (self.results / "output" / self.name,)
+
     def entries(self) -> list[Entry]:
         """Return its documents, and a problem for each check that started and left none.
 
@@ -64,7 +69,7 @@ class Killed:
             return
         known = {path.parent for path in self.paths}
         stage = self.results / "stage" / self.name
-        distributed = (self.results / "output" / self.name / nodes_asked.NAME).is_file()
+        distributed = (self.outputs[0] / nodes_asked.NAME).is_file()
         for folder in sorted(stage.glob("/".join("*" * len(_OF_A_CASE)))):
             submitted = not distributed or _node_asked_for(folder) is not None
             if folder.is_dir() and folder not in known and submitted:

@@ -1,13 +1,30 @@
-"""Some nodes of a session alone."""
+"""Some nodes of a session alone, and those that it has nothing of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from fabricheck.errors import NotFoundError
 from fabricheck.nodelists import folded
+from fabricheck.nodes_asked import NAME, read
 from fabricheck.results.entry import Entry
-from fabricheck.results.session import Session
+from fabricheck.results.session import Case, Session
+
+
+def with_silent(
+    outputs: Sequence[Path], entries: Sequence[Entry], cases: Sequence[Case] = ()
+) -> list[Entry]:
+    """Return entries, and one for each node that a session was to measure and has nothing of.
+
+    :param outputs: where its file of nodes may lie, in order. cases: all of it.
+    :raises InvalidInputError: when that can not be read.
+    """
+    file = next((path / NAME for path in outputs if (path / NAME).is_file()), None)
+    there = {one.node for one in entries} | {one.node for one in cases}
+    silent = [name for name in read(file).nodes if name not in there] if file else []
+    problems = [NotFoundError(f"There is no result of node {name}.") for name in silent]
+    return [*entries, *(Entry(None, None, None, problem) for problem in problems)]
 
 
 def before_reading(session: Session, wanted: Sequence[str]) -> Session:

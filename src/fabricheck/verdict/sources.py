@@ -161,7 +161,7 @@ def of_killed(folder: ResultsFolder, one: Killed, of: AskedNodes | None = None) 
 
     :param of: the job over many nodes that it is of.
     """
-    asked = _asked(folder.path / "output" / one.name)
+    asked = _asked(*one.outputs)
     known = of or asked
     choice = sets.Choice((), None)
     if known is not None:
