@@ -164,3 +164,49 @@ def test_modes_that_switch_within_nodes_are_modes():
 def test_many_letters_are_not_all_listed():
     assert rule.listed([*"ABCDEFGHIJ"]) == "nodes A, B, C, D, E, F, G, H and 2 more"
     assert rule.listed(["A"]) == "node A"
+
+
+def partition(seed, count, slow=0, loss=0.0, between=0.5, within=0.2):
+    """Return three sessions on each of many nodes, percent of deviation; the first ones slow."""
+    source = random.Random(seed)
+    middles = [source.gauss(100, between) * (1 - loss * (node < slow)) for node in range(count)]
+    return {str(node): [source.gauss(middle, within) for _ in range(3)]
+            for node, middle in enumerate(middles)}  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [5, 8, 30, 300])
+def test_healthy_nodes_with_a_normal_spread_give_a_reference(count):
+    """Of nodes that differ by 0.5 %, so that 5 standard deviations are 2.5 to 3 %."""
+    found = [judge(partition(seed, count)) for seed in range(40 if count < 300 else 10)]
+    assert sum(one.reason == "rule" for one in found) >= 0.9 * len(found)
+    tolerances = [-one.entry[1] for one in found if one.reason == "rule"]
+    assert statistics.median(tolerances) <= 0.03 and max(tolerances) <= 0.08
+    # No healthy node alone is called slow in more than a few of them.
+    assert sum(bool(one.aside) for one in found) <= 0.1 * len(found)
+
+
+@pytest.mark.parametrize("count", [5, 8, 30, 300])
+@pytest.mark.parametrize("part", [0.0, 0.2, 0.3, 0.7])
+def test_no_slow_node_is_within_the_reference_that_it_made(count, part):
+    """Ten percent slower: set aside, below the limit, or no reference; from one to 70 % of them."""
+    slow = max(1, round(part * count))
+    for seed in range(20 if count < 300 else 5):
+        by_node = partition(seed, count, slow, 0.1)
+        found = judge(by_node)
+        if slow > count * groups.MOST_ASIDE:
+            assert found.entry[1] is None
+        elif found.entry[1] is not None:
+            least = found.entry[0] * (1 + found.entry[1])
+            assert max(statistics.median(by_node[str(node)]) for node in range(slow)) < least
+
+
+def test_a_loss_of_five_deviations_is_not_told_from_spread():
+    """The limit of the rule, as its page says: six of thirty are 5 % slower, and others vary."""
+    unseen = 0
+    for seed in range(20):
+        by_node = partition(seed, 30, 6, 0.05, between=1.0, within=0.5)
+        found = judge(by_node)
+        if found.reason == "rule" and not found.aside:
+            least = found.entry[0] * (1 + found.entry[1])
+            unseen += all(statistics.median(by_node[str(node)]) > least for node in range(6))
+    assert unseen > 10

@@ -13,8 +13,9 @@ from test_references_written import (
     write,
 )
 
+from fabricheck.calibration import changes
 from fabricheck.errors import InvalidInputError, UsageError
-from repeated_sessions import PARTITION, several
+from repeated_sessions import PARTITION, measured, several
 
 
 @pytest.fixture
@@ -83,3 +84,23 @@ def test_what_is_accepted_is_said(folder):
         said = run(folder, several(folder.parent, STEADY), *options).stderr
         assert "looser: stream_local copy_worst: [100, -0.02, null, GB/s] lets pass what" in said
         assert "looser: stream_local add_worst: [5, -0.1, null, GB/s] would become report" in said
+
+
+def test_what_is_loosened_most_comes_first(folder):
+    """A refusal has some sentences only, and most are of a thousandth."""
+    text = (folder / "stream.yaml").read_text()
+    present = {"copy_worst": 100.1, "add_worst": 130, "one": 100.2, "gone": 100}
+    old = (
+        "    copy_worst: *report_only\n    # The next one is of a sum.\n    add_worst: *report_only"
+    )
+    assert old in text
+    new = "\n".join(f"    {name}: [{value}, -0.02, null, GB/s]" for name, value in present.items())
+    (folder / "stream.yaml").write_text(text.replace(old, new))
+    names = present.keys() - {"gone"}
+    sessions = [measured(folder.parent, number, dict.fromkeys(sorted(names), value), 30 * number)
+                for number, value in enumerate(STEADY)]  # fmt: skip
+    found = changes.looser(proposal(folder, sessions))
+    order = [one.split()[1].rstrip(":") for one in found]
+    assert order == ["gone", "add_worst", "one", "copy_worst"]
+    assert "does not, by 23 %, and 100 GB/s itself misses" in found[1]
+    assert found[3].endswith("does not, by 0.1 %.")

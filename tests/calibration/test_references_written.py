@@ -216,7 +216,7 @@ def test_nothing_is_loosened_silently(folder):
     assert str(error.value) == (
         "1 reference(s) of local:host would be looser, and nothing was written: --accept-looser "
         "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] lets pass what "
-        "[110, -0.05, null, GB/s] does not, and 100 GB/s itself misses the present limit."
+        "[110, -0.05, null, GB/s] does not, by 6.2 %, and 100 GB/s itself misses the present limit."
     )
     assert (folder / "stream.yaml").read_text() == text
     assert not (folder / "calibrations").exists()

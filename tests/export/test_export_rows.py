@@ -226,6 +226,18 @@ def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(
     }
 
 
+def test_a_killed_session_of_every_node_has_a_row_for_each(results_folder):
+    name = "20260102T030400-7"
+    folder = results_folder / "stage" / name / "cluster" / "queue" / "sim" / "stream_0a1b2c3d"
+    factories.write(folder / "result.json")
+    (folder / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
+    asked(results_folder / "output" / name, "cluster:queue", node1={}, node2={"state": "DOWN"})
+    found, _ = rows(name, code=4)
+    assert {row["node"]: row["result"] for row in of("node", found)} == {
+        "node1": "present", "node2": "lost"
+    }  # fmt: skip
+
+
 def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(results_folder):
     job = results_folder / "every-node" / "71"
     for number, node in enumerate(("node1", "node2")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,11 +45,19 @@ class Change:
             return "report only" if after == before else "required"
         if after == (None, None):
             return "lifted"
-        if self.other_unit:
-            return "looser"
-        low = _slack(before[0], after[0], lower=True)
-        high = _slack(before[1], after[1], lower=False)
-        return "looser" if low or high else "tighter"
+        return "looser" if self.slack > 0 else "tighter"
+
+    @property
+    def slack(self) -> float:
+        """How much farther a limit is, a part of the present one; infinite where there is none."""
+        if self.present is None:
+            return 0.0
+        before, after = limits(self.present), limits(self.entry)
+        if self.other_unit and before != (None, None):
+            return math.inf
+        return max(
+            _slack(before[0], after[0], lower=True), _slack(before[1], after[1], lower=False)
+        )
 
     @property
     def other_unit(self) -> bool:
@@ -79,10 +88,11 @@ class Change:
             )
         low, high = limits(self.present)
         value = self.entry[0]
+        by = f", by {100 * self.slack:.2g} %" if math.isfinite(self.slack) else ""
         missed = (low is not None and value < low) or (high is not None and value > high)
         return (
             f"{self.check} {self.metric}: {said(self.entry)} lets pass what {said(self.present)} "
-            f"does not"
+            f"does not{by}"
             + (f", and {value:g} {unit} itself misses the present limit." if missed else ".")
         )
 
@@ -95,12 +105,13 @@ def limits(entry: Entry) -> tuple[float | None, float | None]:
     )
 
 
-def _slack(before: float | None, after: float | None, lower: bool) -> bool:
+def _slack(before: float | None, after: float | None, lower: bool) -> float:
     if before is None:
-        return False
+        return 0.0
     if after is None:
-        return True
-    return after < before if lower else after > before
+        return math.inf
+    farther = before - after if lower else after - before
+    return farther / before if before else math.inf if farther > 0 else 0.0
 
 
 def said(entry: Entry | None) -> str:
@@ -284,8 +295,12 @@ def _refuse_lost(
 
 
 def looser(proposal: Proposal) -> list[str]:
-    """Return a sentence for each entry that would let pass what fails at present."""
-    return [one.sentence for one in proposal.changes if one.effect in LOOSER]
+    """Return a sentence for each entry that would let pass what fails at present, the worst first.
+
+    Of repeated calibrations many are looser by a thousandth.
+    """
+    found = [one for one in proposal.changes if one.effect in LOOSER]
+    return [one.sentence for one in sorted(found, key=lambda one: -one.slack)]
 
 
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> list[Path]:

@@ -20,6 +20,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from fabricheck.calibration import rule
 from fabricheck.calibration.runs import Run, Value
 from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.references.published import LOADER
 from fabricheck.results import statistics
 from fabricheck.results.model import Clock
 from fabricheck.rfm.references import faults
@@ -299,7 +300,7 @@ def read(path: Path) -> Record:
     :raises InvalidInputError: when it is not one.
     """
     try:
-        return Record.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return Record.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER))
     except FileNotFoundError:
         raise NotFoundError(
             f"There is no calibration record {path}: fabricheck calibrate --write makes it."

@@ -131,7 +131,8 @@ def _job(job: Job, every: bool) -> Iterator[Found]:
 
 
 def _with_nodes(gathered: Gathered) -> Source:
-    for outputs in gathered.session.outputs if gathered.session else ():
+    killed = (gathered.home / "output" / gathered.name,)
+    for outputs in gathered.session.outputs if gathered.session else killed:
         file = outputs / nodes_asked.NAME
         if file.is_file():
             return Source(gathered, nodes_asked.read(file))

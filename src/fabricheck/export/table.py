@@ -108,7 +108,9 @@ def _source(source: Source, told: Told, samples: bool) -> Iterator[Row]:
     for entry in others:
         if entry.path is not None and entry.problem is not None:
             told.problems.append(str(entry.problem))
-        yield from rows.of_case(common, entry.case, entry, alone, samples)
+        for row in rows.of_case(common, entry.case, entry, alone, samples):
+            named.add(row["node"] or "")
+            yield row
     if source.asked is not None:
         yield from _nodes(source.asked, named, common)
 
