@@ -222,6 +222,18 @@ def test_checks_that_ran_on_other_nodes_are_named(results_folder, tmp_path):
     )
 
 
+def test_a_node_whose_report_is_cut_is_told_and_not_called_missing(results_folder):
+    distributed_sessions.job(results_folder, THREE)
+    job = distributed_sessions.job(results_folder, THREE, name="18")
+    cut = job / "node2/reports/run-0.json"
+    cut.write_text("{")
+    said = run("compare", "17", "18", code=4).stderr
+    assert f"fabricheck: B: {cut}: " in said
+    assert f"{cut}: " in run("compare", "17@node2", "18@node2", code=4).stderr
+    # It costs the others nothing.
+    assert pairs("17@node3", "18@node3") == [("node3", "node3", [], [])]
+
+
 def test_one_partition_of_one_node_is_compared_with_another(results_folder):
     """Of each node the machine against what is simulated there, and of any two."""
     values = {"node1": 10.0, "node2": 10.0}

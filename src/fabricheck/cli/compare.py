@@ -56,7 +56,9 @@ def compare(
     least = None if floor is None else floor / 100
     pairs = sides.pair_up(one, other)
     found = [compare_parts(mine, theirs, least) for mine, theirs in pairs]
-    code = exit_code(found)
+    unread = [f"{letter}: {why}" for letter, side in (("A", one), ("B", other))
+              for why in side.unread.values()]  # fmt: skip
+    code = exit_code(found, bool(unread))
     if as_json:
         output.write_json(compare_lists.as_json(one, other, found, code))
     elif as_markdown:
@@ -71,21 +73,23 @@ def compare(
             "nothing of it is compared. @NODE behind A and B sets two nodes against each other.",
             file=sys.stderr,
         )
-    for comparison in found:
-        for sentence in comparison.unread:
-            print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+    for sentence in (*unread, *(each for comparison in found for each in comparison.unread)):
+        print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
     if code == NotFoundError.exit_code:
         raise NotFoundError(f"There is nothing in {a} and {b} that can be judged against another.")
     if code != GOOD:
         raise typer.Exit(code)
 
 
-def exit_code(found: Sequence[Comparison]) -> int:
-    """Return the exit code of all partitions together: worse, unread, missing, nothing, good."""
+def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
+    """Return the exit code of all partitions together: worse, unread, missing, nothing, good.
+
+    :param unread: whether a whole session of either side can not be read.
+    """
     judging = [one for one in found if not one.informs]
     if any(one.worse for one in judging):
         return WORSE
-    if any(one.unread for one in found):
+    if unread or any(one.unread for one in found):
         return InvalidInputError.exit_code
     if not any(one.determined for one in found):
         return NotFoundError.exit_code

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodelists import folded
 from fabricheck.observed.partition import by_node
 from fabricheck.results import jobs, meant, nodes, split_checks
@@ -92,6 +92,7 @@ class Side:
     """A or B: how it was named, what it is, and its partitions, of each node by itself.
 
     says: sentences about its software. chosen: whether one partition or node was asked for.
+    unread: by node why nothing of it is compared, of a job over many nodes.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Side:
     parts: tuple[Part, ...]
     says: tuple[str, ...] = ()
     chosen: bool = False
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, where: str) -> list[Part]:
         """Return what it has of a partition, a part for each node."""
@@ -128,15 +130,19 @@ def find(name: str) -> Side:
     if not what:
         raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
     side = _whole(what, name, chosen)
-    parts = side.parts
+    parts, unread = side.parts, dict(side.unread)
     for one in chosen:
+        if one not in {part.where for part in parts}:
+            unread = {node: why for node, why in unread.items() if node == one}
         parts = tuple(part for part in parts if one in (part.where, part.node))
         if not parts:
+            if one in unread:
+                raise InvalidInputError(unread[one])
             if not side.names:
                 raise UsageError(f"{what} has no partitions, so {one!r} can not be one of them.")
             kind = "partition or node" if any(part.node for part in side.parts) else "partition"
             raise NotFoundError(f"{what} has no {kind} {one!r}; it has {side.names}.")
-    return Side(name, side.title, parts, side.says, chosen=bool(chosen))
+    return replace(side, parts=parts, chosen=bool(chosen), unread=unread)
 
 
 def _chosen(name: str) -> tuple[str, list[str]]:
@@ -218,9 +224,17 @@ def _of_job(name: str, job: Job) -> Side:
     ]
     if not sides:
         raise NotFoundError(f"There is no session of any node in {job.path}.")
+    unread = {
+        share.node: str(
+            share.problem or f"The session on {share.node} has no report: it was killed."
+        )
+        for share in job.shares
+        if share.session is None and (share.problem or share.killed)
+    }
     says = dict.fromkeys(sentence for side in sides for sentence in side.says)
     title = f"job {job.name} over {len(job.asked.nodes)} nodes, {len(sides)} of them with a session"
-    return Side(name, title, tuple(part for side in sides for part in side.parts), tuple(says))
+    parts = tuple(part for side in sides for part in side.parts)
+    return Side(name, title, parts, tuple(says), unread=unread)
 
 
 def _of_session(
