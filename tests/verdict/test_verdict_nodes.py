@@ -185,6 +185,25 @@ def test_a_killed_session_is_of_the_set_that_its_nodes_were_asked_for(tmp_path):
     assert found.set == "smoke" and "p2p_engine" in found.checks.missing
 
 
+def test_a_node_that_one_of_several_has_no_result_of_did_not_pass(tmp_path):
+    passed = made.good(), factories.document()
+    other = made.good(node="node2"), factories.document()
+    before = made.write(tmp_path / "before", [passed, other])
+    later = asked_of(made.write(tmp_path / "later", [other]))
+    found = made.judge(before, later)
+    assert (found["node1"].word, found["node2"].word) == ("INCOMPLETE", "PASS")
+    (reason,) = found["node1"].reasons
+    assert reason.rule == "silent" and f"no result of node node1 in {later}." in reason.sentence
+    assert made.judge(before)["node1"].word == "PASS"
+
+
+def test_a_node_that_one_of_several_simulated_is_not_silent_in_it(tmp_path):
+    before = made.write(tmp_path / "before", [(made.good(), factories.document())])
+    simulated = made.good(**SIM), factories.simulated_document()
+    later = asked_of(made.write(tmp_path / "later", [simulated]))
+    assert made.judge(before, later)["node1"].word == "PASS"
+
+
 def test_a_job_that_was_never_placed_is_not_lost(tmp_path):
     lost = made.good("b", None, scheduler="squeue", job_nodelist=[]) | made.failed("run", "refused")
     cases = [(made.good("a", node), factories.document()) for node in ("node1", "node2")]

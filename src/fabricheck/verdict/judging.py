@@ -25,8 +25,11 @@ def judge(
     """
     found = group(gathered, expected_nodes)
     elsewhere = _ran_somewhere(found)
+    present: dict[str, set[int]] = defaultdict(set)
+    for subject, results in found.items():
+        present[subject.node] |= set(map(id, results.sources))
     return [
-        _Node(subject, results, gathered, elsewhere, set_tag).verdict()
+        _Node(subject, results, gathered, elsewhere, present, set_tag).verdict()
         for subject, results in found.items()
     ]
 
@@ -50,10 +53,11 @@ class _Node:
         results: Results,
         gathered: Gathered,
         elsewhere: dict[str, dict[Key, None]],
+        present: dict[str, set[int]],
         set_tag: str | None,
     ) -> None:
         self.subject, self.results, self.gathered = subject, results, gathered
-        self.elsewhere = elsewhere
+        self.elsewhere, self.present = elsewhere, present
         choice = expected.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         self.checks = Checks.of(results.attempts, self.choice)
@@ -147,6 +151,10 @@ class _Node:
                 f"The session on node {node} ended with exit status {asked.status}, and no check "
                 "of it failed: its own words tell why.",
             )
+        for part in self.gathered.parts if self.results.attempts else ():
+            if node in part.asked and not self.present[node] & set(map(id, part.sources)):
+                lacking = f"There is no result of node {node} in {part.folder}"
+                yield finding("silent", f"{lacking}{_as_asked(part.asked[node])}.")
         for source in self.results.sources:
             if source.session is None:
                 yield finding(

@@ -67,7 +67,8 @@ class Gathered:
     """What was asked for.
 
     name: what it is called. home: the folder of its verdicts. asked: by node what is known of it
-    from the start. partition: where all nodes were to be measured, if one was named.
+    from the start. partition: where all nodes were to be measured, if one was named. parts: what it
+    was made of where several are taken together.
     """
 
     name: str
@@ -77,6 +78,12 @@ class Gathered:
     problems: tuple[Problem, ...] = ()
     partition: str | None = None
     started: datetime | None = None
+    parts: tuple[Gathered, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The results folder, or that of a job over many nodes."""
+        return self.home.parent if self.home.name == VERDICTS else self.home.parents[1]
 
     @property
     def began(self) -> list[datetime]:
@@ -135,6 +142,7 @@ def _several(what: Sequence[str]) -> Gathered:
         problems=(*problems, *(one for part in parts for one in part.problems)),
         partition=next((part.partition for part in parts if part.partition), None),
         started=min(started, default=None),
+        parts=tuple(parts),
     )
 
 
