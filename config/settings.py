@@ -15,8 +15,11 @@ from fabricheck.rfm import folder, guard, httpjson, launchers, sites, speed
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = folder.results(default=ROOT / "results")
 
-# Two sessions that start in the same second differ by their process.
-SESSION = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+# Two sessions that start in the same second differ by their process, and those of two machines that
+# share the folder and number processes alike by the millisecond.
+_seconds, _milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+_start = time.strftime("%Y%m%dT%H%M%S", time.localtime(_seconds))
+SESSION = f"{_start}-{os.getpid()}-{_milliseconds:03}"
 
 # These three have no key in a settings file, and are read after it (ReFrame 4.10.4).
 os.environ.setdefault("RFM_WARN_AS_ERROR", "yes")

@@ -32,7 +32,7 @@ FAULTS = {
     f"and at least {SIZE} must be.",
     # By how many seconds depends on how long the program took to start.
     "stale": f"The result on node {NODE} was started ... s before stream was submitted: it is of "
-    "another run.",
+    "another run, or the node's clock is wrong.",
     "other-command": f"The result on node {NODE} is of '--devices each",
     "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5, not 0.75.",
     "other-arch": f"Node {NODE} has 2 devices gfx90a, and the partition states 2 devices host.",
