@@ -16,7 +16,7 @@ OTHERS = {manifest.FILE, "plan.json"}
 DOCUMENTS = [
     file
     for file in sorted(H200.rglob("*.json"))
-    if file.name not in OTHERS and file.parent.name not in ("reports", "reports-x2", "reports-x4")
+    if file.name not in OTHERS and not file.parent.name.startswith("reports")
 ]
 
 #: How runs ended that did not end well, by the last word of the file's name.

@@ -31,7 +31,7 @@ def test_a_node_session_passed(path):
     assert len(cases) == 17
 
 
-def test_four_devices_passed_once_within_the_references_of_two():
+def test_four_devices_passed_within_the_references_of_two():
     path = FOLDER.with_name("reports-x4") / "node-1.json"
     cases = report(path).cases
     assert {case.where for case in cases} == {"h200:x4"}

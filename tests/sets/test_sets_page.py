@@ -39,12 +39,17 @@ def made_anew(tmp_path, monkeypatch):
     return made
 
 
-def test_what_two_h200_took_is_of_the_recorded_sessions(made_anew, monkeypatch):
+@pytest.mark.parametrize("devices", [2, 4])
+def test_what_h200_took_is_of_the_recorded_sessions(made_anew, monkeypatch, devices):
     for tools in ("FABRICHECK_NCCL_TESTS", "FABRICHECK_CUDA_OSU"):
         monkeypatch.setenv(tools, "/not/started/by/a/dry/run")
-    reports = sorted((H200 / "reports-x2").glob("*.json"))
-    anew = made_anew("h200:x2", *reports, H200 / "session-x2")
-    assert block(anew, "h200:x2") == block(PAGE.read_text(), "h200:x2")
+    reports = [
+        *sorted((H200 / f"reports-x{devices}").glob("*.json")),
+        *([H200 / "session-x2"] if devices == 2 else []),
+        *sorted((H200 / "reports-later").glob(f"x{devices}-*.json")),
+    ]
+    here = f"h200:x{devices}"
+    assert block(made_anew(here, *reports), here) == block(PAGE.read_text(), here)
 
 
 def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
