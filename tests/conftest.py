@@ -1,6 +1,7 @@
 """Fixtures of all tests: a results folder that looks as ReFrame leaves one."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,16 @@ settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_draws_when_the_module_is_over():
+    """End the process that draws figures: sessions of ReFrame in this one wait for all children."""
+    yield
+    figure = sys.modules.get("fabricheck.report.figure")
+    if figure is not None and figure._pen.cache_info().currsize:
+        figure._pen().shutdown()
+        figure._pen.cache_clear()
 
 
 @pytest.fixture
