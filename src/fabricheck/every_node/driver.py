@@ -5,14 +5,13 @@ from __future__ import annotations
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import FrameType
 
-from fabricheck import nodes_asked
+from fabricheck import ending_signals, nodes_asked
 from fabricheck.errors import NotFoundError, UsageError
 from fabricheck.every_node import stopping
 from fabricheck.every_node.allocation import Allocation
@@ -102,7 +101,7 @@ class Driver:
             if one.said is not None:
                 self._say(one.said)
         before = {step.id for step in stopping.steps(self._allocation.job)}
-        with self._taking_signals():
+        with ending_signals.taken(self._take):
             while self._waiting or self._running:
                 self._start()
                 self._look(before)
@@ -110,16 +109,6 @@ class Driver:
         if self._unwritten is not None:
             raise self._unwritten
         return self._signals[0] if self._signals else None
-
-    @contextmanager
-    def _taking_signals(self) -> Iterator[None]:
-        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        before = {number: signal.signal(number, self._take) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _take(self, number: int, frame: FrameType | None) -> None:
         self._signals.append(number)

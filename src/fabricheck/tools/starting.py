@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from fabricheck import ending_signals
+
 #: Seconds between asking a launcher to end and ending it: it ends the ranks that it started.
 PATIENCE_S = 5.0
 
@@ -42,13 +44,8 @@ class Signals:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Take the signals inside; afterwards they do what they did before."""
-        numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        before = {number: signal.signal(number, self._take) for number in numbers}
-        try:
+        with ending_signals.taken(self._take):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     @contextmanager
     def held(self) -> Iterator[None]:
