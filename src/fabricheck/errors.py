@@ -2,7 +2,8 @@
 
 The codes are those of the measuring programs, as far as they apply: 0 good, 2 bad usage,
 3 nothing there, 4 unreadable or invalid input, 5 wrong data in another tool's output. 1 is left to
-a defect in fabricheck itself, and 6 and 7 (time limit, too noisy) to the programs that measure.
+a defect in fabricheck itself, and 6 to 8 (time limit, too noisy, setting) to the programs that
+measure.
 """
 
 from __future__ import annotations

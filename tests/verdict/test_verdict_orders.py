@@ -32,6 +32,7 @@ KINDS = {
     "devices": (case("fail", "sanity", "OtherDevicesError"), "good"),
     "reference": (case("fail", "performance", judged=SLOW), "good"),
     "too-noisy": (case("fail", "sanity", code=7), "too-noisy"),
+    "setting": (case("fail", "sanity", code=8), "setting"),
     "time-limit": (case("fail", "sanity", code=6), "time-limit"),
     "not-believed": (case("fail", "sanity"), "good"),
     "cancelled": (case("abort"), "running"),
@@ -81,7 +82,7 @@ def test_wrong_data_is_never_excused_and_a_pass_is_one(kinds):
     if "pass" in kinds:
         assert found not in ("HW-FAIL", "PERF-FAIL")
     if found == "PASS":
-        assert set(kinds) <= {"pass", "skip", "cancelled", "not-started"}
+        assert set(kinds) <= {"pass", "skip", "cancelled", "not-started", "setting"}
 
 
 def test_many_findings_of_one_attempt_keep_the_worst():

@@ -42,6 +42,11 @@ OF_A_CHECK = {
         made.ended("too-noisy", 7, "30 % wide", series=[NOISY]),
         "ended with too-noisy: 30 % wide",
     ),
+    "setting": (
+        made.failed("sanity", job_exitcode=8),
+        made.ended("setting", 8, "NUMA balancing is on", series=[]),
+        "ended with setting: NUMA balancing is on",
+    ),
     "time-limit": (
         made.failed("sanity", job_exitcode=6),
         made.ended("time-limit", 6, "120 s were over"),
@@ -121,7 +126,9 @@ def test_what_was_not_tried_again_is_incomplete(tmp_path):
     assert made.judge(first, again)["node1"].word == "INCOMPLETE"
 
 
-@pytest.mark.parametrize(("code", "rule"), [(5, "wrong-data"), (7, "too-noisy"), (4, "ended")])
+@pytest.mark.parametrize(
+    ("code", "rule"), [(5, "wrong-data"), (7, "too-noisy"), (8, "setting"), (4, "ended")]
+)
 def test_an_exit_code_speaks_where_there_is_no_document(tmp_path, code, rule):
     case = made.good() | made.failed("sanity", "it ended badly", job_exitcode=code)
     assert rule in made.rules(made.only(tmp_path, case, None))

@@ -220,7 +220,8 @@ std::optional<int> parse(const Program& program, CommandLine& line, const Common
   const auto ended = line.parse(
       argc, argv,
       "Exit codes: 0 good, 2 bad usage, 3 no such device or not supported, 4 runtime error,\n"
-      "5 wrong data, 6 time limit, 7 too noisy to judge, 128 + n ended by signal n.\n"
+      "5 wrong data, 6 time limit, 7 too noisy to judge, 8 prevented by a setting of the node or\n"
+      "the job, 128 + n ended by signal n.\n"
       "Units: GB/s is 1e9 bytes per second, sizes are bytes. What the document means:\n"
       "docs/result-document.md.",
       speaks);

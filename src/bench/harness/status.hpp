@@ -15,6 +15,7 @@ enum class Status {
   wrong_data = 5,
   time_limit = 6,
   too_noisy = 7,
+  setting = 8,
 };
 
 /// The word of the result document's schema for a status.
@@ -34,6 +35,8 @@ inline const char* status_word(Status status) {
       return "time-limit";
     case Status::too_noisy:
       return "too-noisy";
+    case Status::setting:
+      return "setting";
   }
   return "runtime-error";
 }

@@ -13,6 +13,7 @@ Status = Literal[
     "wrong-data",
     "time-limit",
     "too-noisy",
+    "setting",
     "interrupted",
     "running",
 ]

@@ -18,6 +18,7 @@ EXIT_CODES = {
     5: "wrong data",
     6: "the time limit",
     7: "too noisy to judge",
+    8: "prevented by a setting of the node or the job",
 }
 
 #: States of a job that was ended from outside, whatever its exit code (Slurm's words).

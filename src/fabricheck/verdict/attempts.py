@@ -38,7 +38,14 @@ _ABORTED_BY = {
 }
 
 #: What programs mean by their exit codes, as the statuses of documents.
-STATUS_OF_EXIT = {5: "wrong-data", 6: "time-limit", 7: "too-noisy", 2: "usage", 3: "unsupported"}
+STATUS_OF_EXIT = {
+    2: "usage",
+    3: "unsupported",
+    5: "wrong-data",
+    6: "time-limit",
+    7: "too-noisy",
+    8: "setting",
+}
 
 #: The rule of a program's status. Running is what a killed program leaves.
 _RULE_OF_STATUS = {
@@ -48,6 +55,7 @@ _RULE_OF_STATUS = {
     "time-limit": "time-limit",
     "usage": "usage",
     "unsupported": "usage",
+    "setting": "setting",
     "interrupted": "ended",
     "running": "ended",
 }

@@ -110,6 +110,13 @@ _OF_A_CHECK = (
         "(`unsupported`) although the devices are there.",
     ),
     Rule(
+        "setting",
+        "INCOMPLETE",
+        "A setting of the node or the job prevents the measurement: a program ended with `setting` "
+        "and its sentence names what to change. Nothing is proven against the hardware.",
+        None,
+    ),
+    Rule(
         "tool",
         "INCOMPLETE",
         "Another tool did not run to its end, or printed what can not be read: its library may be "
