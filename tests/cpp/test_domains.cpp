@@ -192,6 +192,7 @@ TEST_CASE("memory of memcpy and pingpong lies on each domain asked for, near whi
 
 TEST_CASE("pages are moved only where they went astray, and never where a fault put them") {
   const Fresh fresh;
+  FABRICHECK_HIP(hipSetDevice(3));
   (void)Buffer::on_host(1, kBytes);
   CHECK(kernel.asked.size() == 2 * kBytes / kPage);  // asked twice, none moved
   CHECK_THROWS_WITH_AS((void)Buffer::on_host(1, kBytes, HostMemory::pinned, 2),

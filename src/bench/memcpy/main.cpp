@@ -131,11 +131,11 @@ int main(int argc, char** argv) {
       "            hipMemcpy, each copy waited for\n"
       "Host memory is pinned (page-locked by hipHostMalloc) or pageable (as malloc gives it). Its\n"
       "pages are touched, then asked on which NUMA domain they are, before and after measuring:\n"
-      "other pages than asked for end the run with 4. The thread that copies is bound to the "
-      "cores\n"
-      "of that domain. Bytes are counted once, in GB/s. Pinned asynchronous copies are timed by\n"
-      "device events, all others by the host's clock. Each destination is poisoned before each\n"
-      "sample and compared after the last, where it lies.\n"
+      "other pages than asked for end the run with 4, or with 8 where that domain has too little\n"
+      "memory free. The thread that copies is bound to the cores of that domain. Bytes are\n"
+      "counted once, in GB/s. Pinned asynchronous copies are timed by device events, all others\n"
+      "by the host's clock. Each destination is poisoned before each sample and compared after\n"
+      "the last, where it lies.\n"
       "Example: memcpy --domains each --memory pinned --sizes 1GiB --output result.json";
   program.table = print_domains;
   program.define_options = [&options](CommandLine& line) {
