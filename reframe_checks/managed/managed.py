@@ -1,8 +1,13 @@
 """Memory that host and devices share: zero-copy and page migration (experiment E3)."""
 
+from contextlib import suppress
+from pathlib import Path
+
 import reframe as rfm
 
-from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.errors import FabricheckError
+from fabricheck.results.document import load
+from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 
 #: Of each operation who moves the data, and the kinds of memory at its ends.
@@ -93,6 +98,44 @@ class managed_migration(ManagedCheck):
         for name in OPERATIONS
         for metric in moved(name, "prefetch" if "prefetch" in name else "page-migration")
     )
+    #: Names of metrics that the node has no value for, and of which nothing is required.
+    stayed = ()
+
+    def expected_metrics(self):
+        """Return the metrics, less those of operations that move no pages on this node."""
+        return [metric for metric in self.metrics if metric.name not in self.stayed]
+
+    @rfm.run_before("sanity")
+    def leave_out_what_stayed(self):
+        """Leave out report-only metrics of host accesses and prefetches that moved no page.
+
+        Pages may stay on the device when the host uses them, and a prefetch may do nothing: both
+        depend on kernel and driver, and neither is a fault of the node. The document says which.
+        """
+        with suppress(FabricheckError):  # judged, and said, by the base
+            document = load(Path(self.stagedir) / RESULT)
+            said = {one["operation"]: one["reason"] for one in document.get("skipped") or ()}
+            found = {(one["operation"], one["movement"]) for one in document["series"]}
+            self.stayed = [
+                metric.name
+                for metric in self.metrics
+                if self.report_only(metric)
+                and (metric.where["operation"], metric.where["movement"]) not in found
+                and (
+                    metric.where["operation"] in said
+                    or (metric.where["operation"], "zero-copy") in found
+                )
+            ]
+            for name in self.stayed:
+                del self.perf_variables[name]
+            if self.stayed:
+                why = "; ".join([*document["notes"], *said.values()])
+                self.logger.info(f"{self.name}: no value for {', '.join(self.stayed)}: {why}")
+
+    def report_only(self, metric):
+        """Return whether the partition's reference of a metric requires nothing."""
+        entry = self._resolve_reference()[f"{self.current_partition.fullname}:{metric.name}"]
+        return tuple(getattr(entry, "data", entry))[1:3] == (None, None)
 
 
 class ManagedScan(ManagedCheck):

@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "harness/hip.hpp"
@@ -40,7 +43,7 @@ TEST_CASE("host memory of both kinds lies where it was asked for") {
     CHECK(reinterpret_cast<std::uintptr_t>(buffer.as<char>()) % 4096 == 0);
     buffer.as<char>()[kBytes - 1] = 7;
     CHECK(buffer.numa_domain() == domain);
-    CHECK(numa_domains_of(buffer.as<char>(), kBytes) == std::vector<int>{domain});
+    CHECK(page_places(buffer.as<char>(), kBytes).domains == std::vector<int>{domain});
     buffer.prove_pages();
     const auto moved = std::move(buffer);
     CHECK(moved.numa_domain() == domain);
@@ -60,6 +63,49 @@ TEST_CASE("more host memory than there is, is refused with both sizes") {
       CHECK((sentence.find("page-locked") != std::string::npos) == (kind == HostMemory::pinned));
     }
   }
+}
+
+TEST_CASE("memory limits of control groups count, in version 1 and 2, of all groups above") {
+  const auto root =
+      std::filesystem::temp_directory_path() / ("fabricheck-groups-" + std::to_string(getpid()));
+  const auto write = [&root](const std::string& group, const std::string& prefix, const char* limit,
+                             const char* used) {
+    std::filesystem::create_directories(root / group);
+    const bool first = prefix == "memory/";
+    std::ofstream(root / group / (first ? "memory.limit_in_bytes" : "memory.max")) << limit;
+    std::ofstream(root / group / (first ? "memory.usage_in_bytes" : "memory.current")) << used;
+  };
+  CHECK_FALSE(group_memory_available("0::/job/step\n", root));
+  write("job/step", "", "max\n", "10\n");
+  CHECK_FALSE(group_memory_available("0::/job/step\n", root));
+  write("job", "", "1000\n", "300\n");
+  CHECK(group_memory_available("0::/job/step\n", root) == 700);
+  CHECK_FALSE(group_memory_available("0::/other\n", root));
+  // Version 1, as Slurm makes them beside an empty version 2.
+  const std::string hybrid = "9:cpuset:/slurm\n4:rdma,memory:/slurm/job/step\n0::/other\n";
+  CHECK_FALSE(group_memory_available(hybrid, root));
+  write("memory/slurm/job/step", "memory/", "9223372036854771712\n", "200\n");
+  write("memory/slurm/job", "memory/", "500\n", "200\n");
+  CHECK(group_memory_available(hybrid, root) == 300);
+  write("memory/slurm", "memory/", "100\n", "200\n");
+  CHECK(group_memory_available(hybrid, root) == 0);
+  std::filesystem::remove_all(root);
+}
+
+TEST_CASE("what each domain has free is read from its meminfo") {
+  const auto nodes =
+      std::filesystem::temp_directory_path() / ("fabricheck-nodes-" + std::to_string(getpid()));
+  CHECK(free_memory_of_domains(nodes).empty());
+  for (const std::string domain : {"0", "3"}) {
+    std::filesystem::create_directories(nodes / ("node" + domain));
+    std::ofstream(nodes / ("node" + domain) / "meminfo")
+        << "Node " + domain + " MemTotal:       131000 kB\nNode " + domain + " MemFree:        10" +
+               domain + " kB\n";
+  }
+  std::filesystem::create_directories(nodes / "power");
+  CHECK(free_memory_of_domains(nodes) ==
+        std::map<int, std::uint64_t>{{0, 100 * 1024}, {3, 103 * 1024}});
+  std::filesystem::remove_all(nodes);
 }
 
 TEST_CASE("pageable memory is a mapping of its own, so that its huge pages can be counted") {

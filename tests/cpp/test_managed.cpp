@@ -104,6 +104,75 @@ TEST_CASE("memory whose pages stay on the host is used by kernels only") {
   }
 }
 
+TEST_CASE("pages tell whether an operation moved them") {
+  const auto pages = [](std::size_t on_host, std::size_t off_host, std::size_t unknown = 0) {
+    PagePlaces places;
+    places.on_host = on_host;
+    places.off_host = off_host;
+    places.unknown = unknown;
+    return places;
+  };
+  const auto host = pages(1000, 0);
+  const auto device = pages(0, 1000);
+  const auto nowhere = pages(0, 0, 1000);
+  const std::string amd = "gfx90a:sramecc+:xnack+";
+  const std::string stayed_on_device =
+      "its pages stayed on the device and were used over the link: zero-copy";
+  const std::string stayed_on_host =
+      "its pages stayed on the host and were used over the link: zero-copy";
+  struct Row {
+    const char* operation;
+    std::string arch;
+    PagePlaces before, after;
+    Movement movement;
+    std::string remark, obstacle;
+  };
+  const auto prefetch = Movement::prefetch;
+  const Row table[] = {
+      {"read", amd, host, device, kMigration, "", ""},
+      {"read", amd, host, host, kZeroCopy, stayed_on_host, ""},
+      {"host-read", amd, device, host, kMigration, "", ""},
+      {"host-read", amd, device, pages(995, 5), kMigration, "", ""},
+      {"host-read", amd, device, device, kZeroCopy, stayed_on_device, ""},
+      {"host-write", amd, device, device, kZeroCopy, stayed_on_device, ""},
+      {"host-write", amd, device, pages(500, 500), kMigration, "",
+       "0 % of its pages were on the host before it and 50 % after it, which is neither zero-copy "
+       "nor page-migration"},
+      {"host-read", amd, host, host, kMigration, "",
+       "100 % of its pages were on the host before it and 100 % after it, which is neither "
+       "zero-copy nor page-migration"},
+      {"prefetch-h2d", amd, host, device, prefetch, "", ""},
+      {"prefetch-h2d", amd, host, host, prefetch, "",
+       "hipMemPrefetchAsync moved nothing, its pages stayed on the host"},
+      {"prefetch-d2h", amd, device, device, prefetch, "",
+       "hipMemPrefetchAsync moved nothing, its pages stayed on the device"},
+      // Where the system does not say it of all pages, nothing is changed.
+      {"prefetch-h2d", amd, nowhere, nowhere, prefetch, "", ""},
+      {"host-read", amd, pages(0, 999, 1), device, kMigration, "", ""},
+      // Drivers of others are believed only where all pages are at one place.
+      {"host-read", "sm_90", device, device, kZeroCopy, stayed_on_device, ""},
+      {"host-read", "sm_90", pages(1, 999), pages(1, 999), kMigration, "", ""},
+      {"host-read", "sm_90", host, host, kMigration, "", ""},
+      {"prefetch-h2d", "sm_90", host, host, prefetch, "",
+       "hipMemPrefetchAsync moved nothing, its pages stayed on the host"},
+  };
+  for (const auto& row : table) {
+    CAPTURE(row.operation);
+    CAPTURE(row.arch);
+    const auto operation = parse_shared_operations(row.operation).front();
+    const auto proved = prove_movement(operation, kMigration, row.arch, row.before, row.after);
+    CHECK(proved.obstacle == row.obstacle);
+    if (row.obstacle.empty()) {
+      CHECK(proved.movement == row.movement);
+      CHECK(proved.remark == row.remark);
+    }
+  }
+  // Where nothing was to move, pages that stayed say nothing new.
+  const auto stays = prove_movement(SharedOperation::read, kZeroCopy, amd, host, host);
+  CHECK(stays.movement == kZeroCopy);
+  CHECK(stays.remark.empty());
+}
+
 TEST_CASE("who moves the data, and where the pages are before") {
   using Operations = std::vector<SharedOperation>;
   const auto all =

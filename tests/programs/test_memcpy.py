@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.results.document import load
+from forbidden import forbid_memory_calls
 
 #: Short, and never too noisy.
 QUICK = ("--sizes", "64KiB", "--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0",
@@ -318,3 +319,26 @@ def test_help_explains_itself(programs):
     for word in ("--domains", "--memory", "h2d-sync", "pageable", "near", "pages-on", "Exit codes",
                  "Example", "GB/s"):  # fmt: skip
         assert word in done.stdout
+
+
+FORBIDDEN = (
+    "the system does not say where pages are (move_pages: Operation not permitted): the NUMA "
+    "domains of host memory are asked for, and not proved; a container needs a profile that allows "
+    "move_pages, get_mempolicy and set_mempolicy"
+)
+
+
+def test_where_nothing_says_where_pages_are_a_run_goes_on_with_a_note(run):
+    ran = run("memcpy", *QUICK, preexec_fn=forbid_memory_calls)
+    assert ran.code == 0, ran.err
+    assert FORBIDDEN in load(ran.output)["notes"]
+    for series in ran.series:
+        assert series["source"]["numa_domain"] is series["destination"]["numa_domain"] is None
+
+
+@pytest.mark.parametrize("domains", ["0", "each"])
+def test_domains_that_nothing_proves_are_not_measured(run, domains):
+    ran = run("memcpy", *QUICK, "--domains", domains, preexec_fn=forbid_memory_calls)
+    assert ran.code == 8
+    assert ran.sentence == f"memcpy: --domains {domains} cannot be measured: {FORBIDDEN}"
+    assert load(ran.output)["outcome"]["status"] == "setting"

@@ -110,6 +110,52 @@ def test_where_the_data_are_and_who_moves_them(run, node):
         assert series["verification"]["bytes_checked"] == SLICE
 
 
+def test_pages_that_stay_on_the_device_are_read_over_the_link_and_labelled_so(run, node):
+    ran = run("managed", "--devices", "0", node=node, HSA_XNACK="1",
+              FABRICHECK_SIM_MANAGED="coherent-devices")  # fmt: skip
+    assert ran.code == 0, ran.err
+    found = by_operation(ran)
+    assert list(found) == OPERATIONS
+    moved = {name: series["movement"] for name, series in found.items()}
+    assert moved == dict.fromkeys(["read", "write"], "page-migration") | dict.fromkeys(
+        ["host-read", "host-write"], "zero-copy"
+    ) | dict.fromkeys(["prefetch-h2d", "prefetch-d2h"], "prefetch")
+    assert found["host-read"]["median"] > 4 * MIGRATION
+    stayed = "its pages stayed on the device and were used over the link: zero-copy"
+    assert ran.document["notes"] == [
+        f"{name} on device 0: {stayed}" for name in ("host-read", "host-write")
+    ]
+
+
+def test_a_prefetch_that_moves_nothing_has_no_rate(run, node):
+    ran = run("managed", "--devices", "0", "--sizes", "1MiB", node=node, HSA_XNACK="1",
+              FABRICHECK_SIM_MANAGED="idle-prefetch")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert list(by_operation(ran)) == OPERATIONS[:4]
+    said = [
+        f"{name} of 1 MiB on device 0 is not measured: hipMemPrefetchAsync moved nothing, its "
+        f"pages stayed on the {where}"
+        for name, where in (("prefetch-h2d", "host"), ("prefetch-d2h", "device"))
+    ]
+    assert ran.document["notes"] == said
+    assert ran.document["skipped"] == [
+        {"operation": name, "reason": reason}
+        for name, reason in zip(OPERATIONS[4:], said, strict=True)
+    ]
+    ran = run("managed", "--devices", "0", "--operations", "prefetch-h2d", "--sizes", "1MiB",
+              node=node, HSA_XNACK="1", FABRICHECK_SIM_MANAGED="idle-prefetch")  # fmt: skip
+    assert ran.code == 3
+    assert ran.sentence == f"managed: {said[0]}"
+
+
+def test_a_driver_that_is_not_known_is_named(run, node):
+    ran = run("managed", node=node, FABRICHECK_SIM_MANAGED="idle-prefetch,lazy")
+    assert ran.code == 3
+    assert ran.sentence == (
+        "managed: FABRICHECK_SIM_MANAGED names 'lazy': choose from idle-prefetch, coherent-devices"
+    )
+
+
 def test_pinned_memory_is_zero_copy_whatever_xnack_is(run, node):
     for xnack in ("0", "1"):
         ran = run("managed", "--devices", "0,7", "--memory", "pinned", "--operations", "read,write",

@@ -64,10 +64,15 @@ Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
   buffer.kind_ = kind;
   buffer.bytes_ = bytes;
   buffer.asked_domain_ = numa_domain;
+  const auto free_before =
+      numa_domain < 0 ? std::map<int, std::uint64_t>{} : free_memory_of_domains();
   const HostBinding binding(pages_on.value_or(numa_domain));
   if (bytes <= free_bytes && pinned) {
-    const auto error =
-        hipHostMalloc(&buffer.data_, bytes, hipHostMallocPortable | hipHostMallocNumaUser);
+    // Coherent by name: a kernel that polls memory of any other kind, as that of a gate, may see
+    // its cache's copy for ever.
+    const auto error = hipHostMalloc(&buffer.data_, bytes,
+                                     hipHostMallocPortable | hipHostMallocMapped |
+                                         hipHostMallocCoherent | hipHostMallocNumaUser);
     if (error != hipSuccess) {
       buffer.data_ = nullptr;
       (void)hipGetLastError();
@@ -81,25 +86,58 @@ Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
                                            (pinned ? " page-locked" : "") + " are needed");
   }
   touch_pages(buffer.data_, bytes);
-  buffer.prove_pages();
+  if (!pages_on && !pages_astray(numa_domain, page_places(buffer.data_, bytes)).empty()) {
+    // A HIP built without libnuma follows no policy, and page cache can be in the way.
+    move_pages_to(numa_domain, buffer.data_, bytes);
+  }
+  try {
+    buffer.prove_pages();
+  } catch (const Failure& failure) {
+    throw astray_failure(failure.what(), numa_domain, bytes, free_before);
+  }
   return buffer;
 }
 
-void Buffer::prove_pages() {
-  const auto found = numa_domains_of(data_, bytes_);
-  numa_domain_ = found.size() == 1 ? found.front() : -1;
-  if (asked_domain_ < 0 || numa_domain_ == asked_domain_) {
-    return;
+std::string pages_astray(int asked_domain, const PagePlaces& found) {
+  const bool there = found.domains == std::vector<int>{asked_domain};
+  if (asked_domain < 0 || there || found.error != 0) {
+    return "";
   }
   std::string where = "where the system does not tell";
-  for (const int domain : found) {
-    where = (domain == found.front() ? (found.size() > 1 ? "on domains " : "on domain ")
-                                     : where + ", ") +
-            std::to_string(domain);
+  for (const int domain : found.domains) {
+    where =
+        (domain == found.domains.front() ? (found.domains.size() > 1 ? "on domains " : "on domain ")
+                                         : where + ", ") +
+        std::to_string(domain);
   }
-  throw Failure(Status::runtime_error, "host memory was asked for on NUMA domain " +
-                                           std::to_string(asked_domain_) + ", but its pages are " +
-                                           where);
+  return "host memory was asked for on NUMA domain " + std::to_string(asked_domain) +
+         ", but its pages are " + where;
+}
+
+Failure astray_failure(const std::string& sentence, int asked_domain, std::size_t bytes,
+                       const std::map<int, std::uint64_t>& free_before) {
+  const auto asked = free_before.find(asked_domain);
+  if (asked == free_before.end() || asked->second >= bytes) {
+    return {Status::runtime_error, sentence};
+  }
+  std::string all;
+  for (const auto& [domain, free_bytes] : free_before) {
+    all += (all.empty() ? "" : ", ") + format_size(free_bytes) + " on domain " +
+           std::to_string(domain);
+  }
+  return {Status::setting, sentence + ": of " + format_size(bytes) +
+                               " asked for, free before were " + all +
+                               "; give back page cache or end what uses memory of domain " +
+                               std::to_string(asked_domain) + ", or ask for smaller arrays"};
+}
+
+void Buffer::prove_pages() {
+  const auto found = page_places(data_, bytes_);
+  numa_domain_ = found.domains.size() == 1 ? found.domains.front() : -1;
+  const auto sentence = pages_astray(asked_domain_, found);
+  if (!sentence.empty()) {
+    throw Failure(Status::runtime_error, sentence);
+  }
 }
 
 Buffer::~Buffer() {

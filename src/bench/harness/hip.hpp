@@ -4,7 +4,9 @@
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,8 @@
 #include "harness/status.hpp"
 
 namespace fabricheck {
+
+struct PagePlaces;
 
 /// Throws Failure(runtime_error), naming the call and the device, unless `error` is hipSuccess.
 void check_hip(hipError_t error, const char* call);
@@ -30,9 +34,11 @@ class Buffer {
   /// Managed memory, which the host and `device` share. Throws Failure(unsupported) with both sizes
   /// when the device, or the host, has too little free to hold all of it.
   static Buffer managed(int device, std::size_t bytes);
-  /// Host memory of whole pages, on `numa_domain` if that is not negative. The pages are touched,
-  /// then asked where they are: Failure(runtime_error) with the domains found when there are other
-  /// ones than asked. `pages_on` is a fault made on purpose: a domain to put the pages on instead.
+  /// Host memory of whole pages, on `numa_domain` if that is not negative; page-locked memory is
+  /// coherent, and near the current device where no domain is asked for. The pages are touched,
+  /// asked where they are, and moved where the runtime put them on other domains. When they stay
+  /// there, Failure(setting) with what each domain has free where the one asked for has too little,
+  /// else Failure(runtime_error). `pages_on` is an injected fault: a domain to put them on instead.
   static Buffer on_host(int numa_domain, std::size_t bytes, HostMemory kind = HostMemory::pinned,
                         std::optional<int> pages_on = std::nullopt);
 
@@ -51,7 +57,8 @@ class Buffer {
   }
   /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
   [[nodiscard]] int numa_domain() const { return numa_domain_; }
-  /// Asks again where the pages of host memory are, for a system may move them. Throws as on_host.
+  /// Asks again where the pages of host memory are, for a system may move them. Throws
+  /// Failure(runtime_error) with the domains found when there are other ones than asked for.
   void prove_pages();
 
  private:
@@ -72,6 +79,16 @@ class Buffer {
   std::size_t bytes_ = 0;
   HostMemory kind_ = HostMemory::pinned;
 };
+
+/// What to say of the pages of host memory that was asked for on a NUMA domain; empty: they are all
+/// there, no domain was asked for, or the system forbids to ask.
+std::string pages_astray(int asked_domain, const PagePlaces& found);
+
+/// The failure of memory whose pages went astray. `free_before` is what each domain had free before
+/// `bytes` were allocated: with less than that on the domain asked for it is Failure(setting), and
+/// names them all.
+Failure astray_failure(const std::string& sentence, int asked_domain, std::size_t bytes,
+                       const std::map<int, std::uint64_t>& free_before);
 
 /// A stream of one device with the two events that time a batch on it.
 class TimedStream {

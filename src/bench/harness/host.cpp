@@ -1,19 +1,21 @@
 #include "harness/host.hpp"
 
 #include <hwloc.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <fstream>
 #include <limits>
-#include <optional>
+#include <set>
 #include <sstream>
-#include <string>
 
 #include "harness/status.hpp"
 
@@ -87,18 +89,61 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return std::strtoull(line->c_str(), nullptr, 10);
 }
 
-/// The path of this process's control group (version 2), "/" when there is none.
-std::string control_group() {
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("0::/", 0) == 0) {
-      return line.substr(3);
+/// The least that a memory limit leaves in `group` under `mount` and in the groups above it.
+std::uint64_t left_in(const std::filesystem::path& mount, std::filesystem::path group,
+                      const char* limit_file, const char* used_file) {
+  auto left = std::numeric_limits<std::uint64_t>::max();
+  for (;; group = group.parent_path()) {
+    const auto folder = mount / group.relative_path();
+    const auto limit = number_in(folder / limit_file);
+    const auto used = number_in(folder / used_file);
+    if (limit && used) {
+      left = std::min(left, *limit - std::min(*limit, *used));
+    }
+    if (!group.has_relative_path()) {
+      return left;
     }
   }
-  return "/";
 }
 
+using DomainMask = std::array<unsigned long, 16>;
+constexpr std::size_t kBitsOfWord = 8 * sizeof(unsigned long);
+constexpr unsigned long kMaskBits = kBitsOfWord * std::tuple_size<DomainMask>() + 1;
+
+DomainMask mask_of(int numa_domain) {
+  DomainMask mask{};
+  const auto bit = static_cast<std::size_t>(numa_domain);
+  mask.at(bit / kBitsOfWord) = 1UL << (bit % kBitsOfWord);
+  return mask;
+}
+
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
 }  // namespace
+
+std::optional<std::uint64_t> group_memory_available(const std::string& groups,
+                                                    const std::filesystem::path& root) {
+  constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
+  auto left = left_in(root, "/", "memory.max", "memory.current");
+  std::istringstream text(groups);
+  for (std::string line; std::getline(text, line);) {
+    // As 0::/job or 4:memory:/job, where several controllers may share a hierarchy.
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (second == std::string::npos) {
+      continue;
+    }
+    const auto controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const auto group = line.substr(second + 1);
+    if (controllers == ",,") {
+      left = std::min(left, left_in(root, group, "memory.max", "memory.current"));
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      left = std::min(
+          left, left_in(root / "memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes"));
+    }
+  }
+  return left == unlimited ? std::nullopt : std::optional(left);
+}
 
 std::uint64_t host_memory_available() {
   auto available = std::numeric_limits<std::uint64_t>::max();
@@ -108,18 +153,27 @@ std::uint64_t host_memory_available() {
       available = 1024 * std::strtoull(line.c_str() + 13, nullptr, 10);
     }
   }
-  // A job may be limited by its own control group or by any above it.
-  for (std::filesystem::path group = control_group();; group = group.parent_path()) {
-    const auto folder = "/sys/fs/cgroup" / group.relative_path();
-    const auto limit = number_in(folder / "memory.max");
-    const auto used = number_in(folder / "memory.current");
-    if (limit && used) {
-      available = std::min(available, *limit - std::min(*limit, *used));
-    }
-    if (!group.has_relative_path()) {
-      return available;
+  std::ifstream groups("/proc/self/cgroup");
+  std::ostringstream text;
+  text << groups.rdbuf();
+  const auto left = group_memory_available(text.str(), "/sys/fs/cgroup");
+  return left ? std::min(available, *left) : available;
+}
+
+std::map<int, std::uint64_t> free_memory_of_domains(const std::filesystem::path& nodes) {
+  std::map<int, std::uint64_t> found;
+  std::error_code none;
+  for (const auto& folder : std::filesystem::directory_iterator(nodes, none)) {
+    std::ifstream file(folder.path() / "meminfo");
+    for (std::string line; std::getline(file, line);) {
+      int domain = 0;
+      unsigned long long kib = 0;
+      if (std::sscanf(line.c_str(), "Node %d MemFree: %llu kB", &domain, &kib) == 2) {
+        found[domain] = 1024 * kib;
+      }
     }
   }
+  return found;
 }
 
 std::uint64_t host_last_level_cache() {
@@ -169,7 +223,7 @@ json describe_host() {
 void* map_pages(std::size_t bytes) {
   // A page without access at each end keeps the system from merging the mapping with others, whose
   // pages would then be counted with these (huge_pages.hpp).
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto page = page_size();
   const auto whole = (bytes + page - 1) / page * page;
   void* outer = mmap(nullptr, whole + 2 * page, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -185,34 +239,86 @@ void* map_pages(std::size_t bytes) {
 }
 
 void unmap_pages(void* data, std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto page = page_size();
   const auto whole = (bytes + page - 1) / page * page;
   (void)munmap(static_cast<char*>(data) - page, whole + 2 * page);
 }
 
 void touch_pages(void* data, std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const auto page = page_size();
   auto* first = static_cast<volatile char*>(data);
   for (std::size_t offset = 0; offset < bytes; offset += page) {
     first[offset] = 0;
   }
 }
 
-std::vector<int> numa_domains_of(const void* data, std::size_t bytes) {
-  auto* nodes = hwloc_bitmap_alloc();
-  std::vector<int> domains;
-  // An infinite set is that of a topology which is not this machine's.
-  if (hwloc_get_area_memlocation(topology(), data, bytes, nodes, HWLOC_MEMBIND_BYNODESET) == 0 &&
-      hwloc_bitmap_weight(nodes) > 0) {
-    domains = indices(nodes);
+PagePlaces page_places(const void* data, std::size_t bytes) {
+  const auto page = page_size();
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const auto first = address / page * page;
+  const auto count = bytes == 0 ? 0 : (address + bytes - first + page - 1) / page;
+  const auto asked = std::min(count, kPagesAsked);
+  std::vector<void*> pages(asked);
+  for (std::size_t i = 0; i < asked; ++i) {
+    // Index times distance stays below 2^64 for any array.
+    const auto index = asked > 1 ? i * (count - 1) / (asked - 1) : 0;
+    pages[i] = reinterpret_cast<void*>(first + index * page);
   }
-  hwloc_bitmap_free(nodes);
-  return domains;
+  std::vector<int> status(asked, -EAGAIN);
+  PagePlaces places;
+  if (syscall(SYS_move_pages, 0, asked, pages.data(), nullptr, status.data(), 0) != 0) {
+    places.unknown = asked;
+    places.error = errno;
+    return places;
+  }
+  std::set<int> domains;
+  for (const int one : status) {
+    if (one >= 0) {
+      domains.insert(one);
+      ++places.on_host;
+    } else {
+      ++(one == -ENOENT ? places.off_host : places.unknown);
+    }
+  }
+  places.domains.assign(domains.begin(), domains.end());
+  return places;
+}
+
+std::string pages_obstacle() {
+  const int touched = 0;
+  const auto places = page_places(&touched, sizeof touched);
+  if (places.on_host > 0) {
+    return "";
+  }
+  return "the system does not say where pages are (move_pages: " +
+         std::string(std::strerror(places.error)) +
+         "): the NUMA domains of host memory are asked for, and not proved; a container needs a "
+         "profile that allows move_pages, get_mempolicy and set_mempolicy";
 }
 
 int numa_domain_of(const void* data, std::size_t bytes) {
-  const auto domains = numa_domains_of(data, bytes);
-  return domains.size() == 1 ? domains.front() : -1;
+  const auto places = page_places(data, bytes);
+  return places.domains.size() == 1 ? places.domains.front() : -1;
+}
+
+void move_pages_to(int numa_domain, void* data, std::size_t bytes) {
+  const auto page = page_size();
+  std::vector<void*> pages;
+  for (std::size_t offset = 0; offset < bytes; offset += page) {
+    pages.push_back(static_cast<char*>(data) + offset);
+    if (pages.size() == kPagesAsked || offset + page >= bytes) {
+      const std::vector<int> targets(pages.size(), numa_domain);
+      std::vector<int> status(pages.size());
+      (void)syscall(SYS_move_pages, 0, pages.size(), pages.data(), targets.data(), status.data(),
+                    MPOL_MF_MOVE);
+      pages.clear();
+    }
+  }
+}
+
+void prefer_domain(int numa_domain, void* data, std::size_t bytes) {
+  const auto mask = mask_of(numa_domain);
+  (void)syscall(SYS_mbind, data, bytes, MPOL_PREFERRED, mask.data(), kMaskBits, 0);
 }
 
 int numa_domain_of_pci(const std::string& address) {
@@ -227,36 +333,31 @@ HostBinding::HostBinding(int numa_domain) {
   if (numa_domain < 0) {
     return;
   }
-  // What numactl or a launcher has set is put back afterwards.
-  before_ = hwloc_bitmap_alloc();
-  if (hwloc_get_membind(topology(), before_, &before_policy_,
-                        HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_THREAD) != 0) {
-    hwloc_bitmap_copy(before_, hwloc_topology_get_topology_nodeset(topology()));
-    before_policy_ = HWLOC_MEMBIND_DEFAULT;
-  }
   auto* nodes = hwloc_bitmap_alloc();
   hwloc_bitmap_only(nodes, static_cast<unsigned>(numa_domain));
-  const bool exists =
+  const bool open =
       hwloc_bitmap_isincluded(nodes, hwloc_topology_get_allowed_nodeset(topology())) != 0;
-  const int bound = exists ? hwloc_set_membind(topology(), nodes, HWLOC_MEMBIND_BIND,
-                                               HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_THREAD)
-                           : 0;
   hwloc_bitmap_free(nodes);
-  if (!exists) {
-    hwloc_bitmap_free(before_);
+  if (!open) {
     throw Failure(Status::unsupported,
                   "NUMA domain " + std::to_string(numa_domain) + " is not open to this process");
   }
-  // Where the system forbids binding, the pages still tell where they are.
-  bound_ = bound == 0;
+  // Not by hwloc: what numactl or a launcher has set comes back from it as another policy.
+  const auto mask = mask_of(numa_domain);
+  // Where the system forbids this, the pages still tell where they are.
+  bound_ = syscall(SYS_get_mempolicy, &former_policy_, former_domains_.data(), kMaskBits, nullptr,
+                   0) == 0 &&
+           syscall(SYS_set_mempolicy, MPOL_PREFERRED, mask.data(), kMaskBits) == 0;
 }
 
 HostBinding::~HostBinding() {
   if (bound_) {
-    (void)hwloc_set_membind(topology(), before_, before_policy_,
-                            HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_THREAD);
+    // The policies of no domain want none to be named.
+    const bool any = std::any_of(former_domains_.begin(), former_domains_.end(),
+                                 [](unsigned long word) { return word != 0; });
+    (void)syscall(SYS_set_mempolicy, former_policy_, any ? former_domains_.data() : nullptr,
+                  any ? kMaskBits : 0UL);
   }
-  hwloc_bitmap_free(before_);
 }
 
 }  // namespace fabricheck

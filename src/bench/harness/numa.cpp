@@ -1,6 +1,7 @@
 #include "harness/numa.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "harness/status.hpp"
 
@@ -82,7 +83,18 @@ std::vector<HostDomain> domains_of(hwloc_topology_t topology) {
   return domains;
 }
 
-std::vector<HostDomain> host_domains() { return domains_of(whole_topology()); }
+std::vector<HostDomain> host_domains() {
+  auto domains = domains_of(whole_topology());
+  for (auto& domain : domains) {
+    // hwloc then makes up one that has all cores, and no memory.
+    if (domain.memory_bytes == 0 && !std::filesystem::exists("/sys/devices/system/cpu")) {
+      domain.obstacle =
+          "/sys is missing, as in some containers: nothing tells the memory of NUMA domain " +
+          std::to_string(domain.index);
+    }
+  }
+  return domains;
+}
 
 void bind_to_core(int core) {
   auto* wanted = hwloc_bitmap_alloc();

@@ -155,6 +155,9 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
       document.set("versions", describe_versions());
     }
     Run run(program.name, options, document, speaks);
+    if (const auto obstacle = pages_obstacle(); !obstacle.empty()) {
+      run.note(obstacle);
+    }
     program.body(run);
     return {run.status(), run.sentence(), true};
   });

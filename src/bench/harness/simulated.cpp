@@ -93,13 +93,27 @@ void unmap_pages(void* data, std::size_t) { fabricheck_sim::release_pageable(dat
 
 void touch_pages(void*, std::size_t) {}
 
-int numa_domain_of(const void* data, std::size_t) {
-  return fabricheck_sim::domain_of(data).value_or(-1);
+PagePlaces page_places(const void* data, std::size_t bytes) {
+  const auto pages = [](std::uint64_t part) { return (part + 4095) / 4096; };
+  PagePlaces places;
+  places.off_host = pages(fabricheck_sim::bytes_on_devices(data, bytes));
+  places.on_host = pages(bytes) - places.off_host;
+  if (const auto domain = fabricheck_sim::domain_of(data); domain && places.on_host > 0) {
+    places.domains = {*domain};
+  }
+  return places;
 }
 
-std::vector<int> numa_domains_of(const void* data, std::size_t bytes) {
-  return {numa_domain_of(data, bytes)};
+int numa_domain_of(const void* data, std::size_t bytes) {
+  const auto places = page_places(data, bytes);
+  return places.domains.empty() ? -1 : places.domains.front();
 }
+
+// The simulated system says where pages are, and puts them where they are asked for.
+std::string pages_obstacle() { return ""; }
+void move_pages_to(int, void*, std::size_t) {}
+void prefer_domain(int, void*, std::size_t) {}
+std::map<int, std::uint64_t> free_memory_of_domains(const std::filesystem::path&) { return {}; }
 
 std::vector<HostDomain> host_domains() {
   std::vector<HostDomain> domains;

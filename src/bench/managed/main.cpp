@@ -92,6 +92,28 @@ int host_domain(int device, Run& run) {
   return near;
 }
 
+/// What could not be measured, in the document and as notes, each said once.
+class LeftOut {
+ public:
+  explicit LeftOut(Run& run) : run_(run) {}
+  void add(SharedOperation operation, const std::string& where, const std::string& reason) {
+    const std::string name = operation_name(operation);
+    const auto sentence = name + where + " is not measured: " + reason;
+    if (said_.insert(sentence).second) {
+      run_.note(sentence);
+      list_.push_back({{"operation", name}, {"reason", sentence}});
+      run_.document().set("skipped", list_);
+    }
+  }
+  /// Throws Failure(unsupported) with the first of them.
+  [[noreturn]] void throw_first() const { throw Failure(Status::unsupported, list_[0]["reason"]); }
+
+ private:
+  Run& run_;
+  std::set<std::string> said_;
+  nlohmann::json list_ = nlohmann::json::array();
+};
+
 void measure(const Options& options, Run& run) {
   const int count = device_count();
   std::vector<int> devices;
@@ -111,30 +133,45 @@ void measure(const Options& options, Run& run) {
   }
   run.plan(series);
 
+  LeftOut left_out(run);
+  std::set<std::string> remarks;
+  bool measured = false;
   for (const auto& part : parts) {
+    const auto on_device = " on device " + std::to_string(part.device);
     SharedArray array(part.device, {part.memory, part.movement, largest,
                                     host_domain(part.device, run), options.block});
     double warm_up = rules.warm_up_seconds;
     for (const auto operation : part.operations) {
       if (is_prefetch(operation) && array.prefetch_refusal()) {
-        run.note(std::string(operation_name(operation)) + " on device " +
-                 std::to_string(part.device) + " is not measured: hipMemPrefetchAsync gave '" +
-                 *array.prefetch_refusal() + "'");
+        left_out.add(operation, on_device,
+                     "hipMemPrefetchAsync gave '" + *array.prefetch_refusal() + "'");
         continue;
       }
       for (const auto size : sizes) {
         const auto what = std::string(operation_name(operation)) + " of " + format_size(size) +
-                          " of " + memory_name(part.memory) + " memory on device " +
-                          std::to_string(part.device);
+                          " of " + memory_name(part.memory) + " memory" + on_device;
         run.begin(what);
         try {
-          run.add(array.measure(operation, size, rules, warm_up, faults));
+          const auto result = array.measure(operation, size, rules, warm_up, faults);
+          if (!result.series) {
+            left_out.add(operation, " of " + format_size(size) + on_device, result.remark);
+          } else {
+            run.add(*result.series);
+            measured = true;
+            const auto remark = operation_name(operation) + on_device + ": " + result.remark;
+            if (!result.remark.empty() && remarks.insert(remark).second) {
+              run.note(remark);
+            }
+          }
         } catch (const Failure& failure) {
           throw Failure(failure.status(), what + ": " + failure.what());
         }
         warm_up = 0;
       }
     }
+  }
+  if (!measured) {
+    left_out.throw_first();
   }
 }
 

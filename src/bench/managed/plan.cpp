@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "harness/sizes.hpp"
@@ -63,13 +64,27 @@ std::vector<Value> parse_names(const Names<Value, Count>& names, const std::stri
   return values;
 }
 
-bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; }
-
 std::string device_text(int device, const std::string& arch) {
   return "device " + std::to_string(device) + " (" + arch + ")";
 }
 
+/// The part of the pages that is in memory of the host; nothing where the system does not say it of
+/// all of them.
+std::optional<double> part_on_host(const PagePlaces& places) {
+  const auto known = places.on_host + places.off_host;
+  if (known == 0 || places.unknown > 0) {
+    return std::nullopt;
+  }
+  return static_cast<double>(places.on_host) / static_cast<double>(known);
+}
+
+std::string percent_on_host(double part) {
+  return std::to_string(std::lround(100 * part)) + " % of its pages were on the host";
+}
+
 }  // namespace
+
+bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; }
 
 const char* memory_name(SharedMemory memory) { return name_of(kMemories, memory); }
 const char* movement_name(Movement movement) { return name_of(kMovements, movement); }
@@ -136,6 +151,39 @@ std::optional<std::string> unexpected(Movement expected, Movement found, SharedM
 bool is_possible(SharedOperation operation, Movement movement) {
   return movement == Movement::page_migration ||
          (!starts_on_device(operation) && !is_prefetch(operation));
+}
+
+Proved prove_movement(SharedOperation operation, Movement assumed, const std::string& arch,
+                      const PagePlaces& before, const PagePlaces& after) {
+  Proved proved{is_prefetch(operation) ? Movement::prefetch : assumed, "", ""};
+  const auto first = part_on_host(before);
+  const auto last = part_on_host(after);
+  if (assumed != Movement::page_migration || !first || !last) {
+    return proved;
+  }
+  const double tolerance = is_amd(arch) ? 0.01 : 0;
+  const double start = starts_on_device(operation) ? 0 : 1;
+  const auto is_at = [tolerance](double part, double place) {
+    return std::abs(part - place) <= tolerance;
+  };
+  const bool ready = is_at(*first, start);
+  if (ready && is_at(*last, 1 - start)) {
+    return proved;
+  }
+  if (ready && is_at(*last, start)) {
+    const std::string where = start > 0 ? "on the host" : "on the device";
+    if (is_prefetch(operation)) {
+      proved.obstacle = "hipMemPrefetchAsync moved nothing, its pages stayed " + where;
+    } else {
+      proved.movement = Movement::zero_copy;
+      proved.remark = "its pages stayed " + where + " and were used over the link: zero-copy";
+    }
+  } else if (is_amd(arch)) {
+    proved.obstacle = percent_on_host(*first) + " before it and " +
+                      std::to_string(std::lround(100 * *last)) +
+                      " % after it, which is neither zero-copy nor page-migration";
+  }
+  return proved;
 }
 
 }  // namespace fabricheck

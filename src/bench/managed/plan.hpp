@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/devices.hpp"
+#include "harness/host.hpp"
 
 namespace fabricheck {
 
@@ -45,6 +46,9 @@ bool by_host(SharedOperation operation);
 /// Whether the pages are to be on the device before each sample.
 bool starts_on_device(SharedOperation operation);
 
+/// Whether an architecture is one of AMD's.
+bool is_amd(const std::string& arch);
+
 /// How data of shared memory come to a kernel of a device of architecture `arch`. Throws
 /// Failure(unsupported) where it has no managed memory, or moves it in neither of the two ways.
 Movement movement_of(SharedMemory memory, int device, const std::string& arch,
@@ -56,5 +60,18 @@ std::optional<std::string> unexpected(Movement expected, Movement found, SharedM
 
 /// Whether an operation means anything: the last four need pages that can leave the host.
 bool is_possible(SharedOperation operation, Movement movement);
+
+/// What the pages of the shared array tell of an operation that was to move them.
+struct Proved {
+  Movement movement = Movement::page_migration;
+  std::string remark;    ///< what is other than assumed, of a series that counts; empty: nothing
+  std::string obstacle;  ///< why the series does not count; empty: it does
+};
+
+/// Compares where the pages were before and after the last sample with what the operation is. On
+/// AMD a page in a hundred may be elsewhere; other drivers are believed only where all pages were
+/// at one place, before and after, and where the system does not say it, what was assumed holds.
+Proved prove_movement(SharedOperation operation, Movement assumed, const std::string& arch,
+                      const PagePlaces& before, const PagePlaces& after);
 
 }  // namespace fabricheck

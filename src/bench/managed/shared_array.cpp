@@ -23,6 +23,10 @@ Buffer allocate(int device, const SharedArray::Options& options) {
   }
   auto buffer = Buffer::managed(device, options.bytes);
   declare_host_access(buffer.as<void>(), options.bytes);
+  if (options.domain >= 0 && is_amd(device_arch(device))) {
+    // Pages that come back are allocated by a thread of the driver, with a policy of its own.
+    prefer_domain(options.domain, buffer.as<void>(), options.bytes);
+  }
   touch_pages(buffer.as<void>(), moved_bytes(options.bytes));
   return buffer;
 }
@@ -151,7 +155,8 @@ Stores SharedArray::stores_for(std::uint64_t bytes) const {
   return automatic_stores(device_is_cpu(stream_.device()), past_caches(2 * bytes, cache_bytes_));
 }
 
-Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int domain) const {
+Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int domain,
+                             Movement movement) const {
   const bool managed = options_.memory == SharedMemory::managed;
   const int device = stream_.device();
   const Place on_host{managed ? "managed" : "host-pinned", -1, domain, shared_huge_};
@@ -199,7 +204,7 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
     series.passes = 1;
     series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
   }
-  series.movement = movement_name(is_prefetch(operation) ? Movement::prefetch : options_.movement);
+  series.movement = movement_name(movement);
   series.direction = "one-way";
   series.bytes = bytes;
   series.bytes_moved = bytes;
@@ -208,9 +213,9 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
   return series;
 }
 
-Series SharedArray::measure(SharedOperation operation, std::uint64_t bytes,
-                            const SamplingRules& rules, double warm_up,
-                            const std::vector<Fault>& faults) {
+SharedResult SharedArray::measure(SharedOperation operation, std::uint64_t bytes,
+                                  const SamplingRules& rules, double warm_up,
+                                  const std::vector<Fault>& faults) {
   const auto words = moved_bytes(bytes) / sizeof(double);
   // What no sample changes: the source.
   switch (operation) {
@@ -230,29 +235,35 @@ Series SharedArray::measure(SharedOperation operation, std::uint64_t bytes,
   }
   stream_.synchronize();
 
-  int domain = -1;
-  if (!starts_on_device(operation)) {
-    prepare(operation, bytes);
-    domain = numa_domain_of(shared(), moved_bytes(bytes));
-  }
+  PagePlaces before;
+  PagePlaces after;
   const auto sample = [&](int) {
     prepare(operation, bytes);
-    return run(operation, bytes);
+    before = page_places(shared(), moved_bytes(bytes));
+    const auto times = run(operation, bytes);
+    after = page_places(shared(), moved_bytes(bytes));
+    return times;
   };
   auto one_by_one = rules;
   one_by_one.max_batch = 1;  // a second operation would find the pages where the first left them
   (void)calibrate(sample, one_by_one, warm_up);
   const auto samples = take_samples(sample, 1, one_by_one);
-  if (operation == SharedOperation::prefetch_d2h) {
-    domain = numa_domain_of(shared(), moved_bytes(bytes));
+  const auto proved =
+      prove_movement(operation, options_.movement, device_arch(stream_.device()), before, after);
+  if (!proved.obstacle.empty()) {
+    return {std::nullopt, proved.obstacle};
   }
-  auto series = describe(operation, bytes, domain);
+  // Where the pages are on the host, before the operation or after it.
+  const auto& on_host = operation == SharedOperation::prefetch_d2h ? after : before;
+  const bool one_domain = on_host.domains.size() == 1 && !by_host(operation);
+  auto series =
+      describe(operation, bytes, one_domain ? on_host.domains.front() : -1, proved.movement);
   series.verification = verify(operation, bytes, faults);
   auto result = with_samples({std::move(series)}, samples).front();
   if (by_host(operation)) {
     result.host_seconds.clear();  // they are the samples themselves
   }
-  return result;
+  return {std::move(result), proved.remark};
 }
 
 }  // namespace fabricheck

@@ -17,6 +17,12 @@
 
 namespace fabricheck {
 
+/// What was measured, and what the pages told of it.
+struct SharedResult {
+  std::optional<Series> series;  ///< nothing where it does not count
+  std::string remark;            ///< why not, or what a reader should know; empty: nothing
+};
+
 /// The shared array of one device, beside one of the device alone and one of the host alone.
 class SharedArray {
  public:
@@ -35,9 +41,10 @@ class SharedArray {
   [[nodiscard]] const std::optional<std::string>& prefetch_refusal() const { return refusal_; }
 
   /// Measures one operation on the first `bytes` of the arrays. Before each sample the pages are
-  /// where the operation wants them, and the destination is poisoned.
-  Series measure(SharedOperation operation, std::uint64_t bytes, const SamplingRules& rules,
-                 double warm_up, const std::vector<Fault>& faults);
+  /// where the operation wants them, and the destination is poisoned. Where pages are to move, the
+  /// system is asked whether they did in the last sample.
+  SharedResult measure(SharedOperation operation, std::uint64_t bytes, const SamplingRules& rules,
+                       double warm_up, const std::vector<Fault>& faults);
 
  private:
   [[nodiscard]] double* shared() const { return shared_.as<double>(); }
@@ -48,7 +55,8 @@ class SharedArray {
   BatchTimes run(SharedOperation operation, std::uint64_t bytes);
   Verification verify(SharedOperation operation, std::uint64_t bytes,
                       const std::vector<Fault>& faults);
-  [[nodiscard]] Series describe(SharedOperation operation, std::uint64_t bytes, int domain) const;
+  [[nodiscard]] Series describe(SharedOperation operation, std::uint64_t bytes, int domain,
+                                Movement movement) const;
   [[nodiscard]] Stores stores_for(std::uint64_t bytes) const;
 
   Options options_;

@@ -26,6 +26,23 @@ struct Options {
   std::string sizes;
 };
 
+/// Throws Failure(setting) where domains are asked for and nothing says which memory is on them.
+void check_proof(const std::string& domains) {
+  if (const auto obstacle = pages_obstacle(); domains != "near" && !obstacle.empty()) {
+    throw Failure(Status::setting, "--domains " + domains + " cannot be measured: " + obstacle);
+  }
+}
+
+/// A device that is attached to the domain, that of the position where it is one of them: some
+/// runtimes put page-locked memory near the current device, whatever they are asked for.
+int device_near(const Position& position, const std::vector<int>& nearest) {
+  const auto of = [&nearest](int device) { return nearest[static_cast<std::size_t>(device)]; };
+  const auto first = std::find(nearest.begin(), nearest.end(), position.domain);
+  return of(position.device) == position.domain || first == nearest.end()
+             ? position.device
+             : static_cast<int>(first - nearest.begin());
+}
+
 /// Throws Failure(usage) for a fault that no domain asked for could show.
 void check_fault(const std::optional<int>& pages_on, const std::vector<Position>& positions) {
   if (pages_on && std::all_of(positions.begin(), positions.end(), [&](const Position& position) {
@@ -50,6 +67,7 @@ void measure(const Options& options, Run& run) {
   for (int device = 0; device < count; ++device) {
     nearest.push_back(device_numa_domain(device));
   }
+  check_proof(options.domains);
   const auto plan = plan_positions(options.domains, devices, nearest, host_domains());
   check_fault(pages_on(faults), plan.positions);
   for (const auto& note : plan.notes) {
@@ -79,6 +97,7 @@ void measure(const Options& options, Run& run) {
         copies.reset();
         if (other_host) {
           host.reset();
+          FABRICHECK_HIP(hipSetDevice(device_near(job.position, nearest)));
           host =
               std::make_unique<HostSide>(job.position.domain, job.memory, arrays, pages_on(faults));
         }
@@ -112,11 +131,11 @@ int main(int argc, char** argv) {
       "            hipMemcpy, each copy waited for\n"
       "Host memory is pinned (page-locked by hipHostMalloc) or pageable (as malloc gives it). Its\n"
       "pages are touched, then asked on which NUMA domain they are, before and after measuring:\n"
-      "other pages than asked for end the run with 4. The thread that copies is bound to the "
-      "cores\n"
-      "of that domain. Bytes are counted once, in GB/s. Pinned asynchronous copies are timed by\n"
-      "device events, all others by the host's clock. Each destination is poisoned before each\n"
-      "sample and compared after the last, where it lies.\n"
+      "other pages than asked for end the run with 4, or with 8 where that domain has too little\n"
+      "memory free. The thread that copies is bound to the cores of that domain. Bytes are\n"
+      "counted once, in GB/s. Pinned asynchronous copies are timed by device events, all others\n"
+      "by the host's clock. Each destination is poisoned before each sample and compared after\n"
+      "the last, where it lies.\n"
       "Example: memcpy --domains each --memory pinned --sizes 1GiB --output result.json";
   program.table = print_domains;
   program.define_options = [&options](CommandLine& line) {

@@ -22,6 +22,7 @@ constexpr std::uint32_t kSeedB = 0x5eed000b;
 std::pair<Buffer, Place> allocate(const Placement& placement, int device, std::uint64_t bytes) {
   switch (placement.kind) {
     case Placement::Kind::host: {
+      FABRICHECK_HIP(hipSetDevice(device));  // where a runtime may put it, whatever is asked for
       auto buffer = Buffer::on_host(device_numa_domain(device), bytes);
       const int domain = buffer.numa_domain();
       return {std::move(buffer), Place{"host-pinned", -1, domain}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -56,6 +57,21 @@ std::vector<int> visible_devices(std::size_t count) {
   return visible;
 }
 
+/// Reads FABRICHECK_SIM_MANAGED. Throws std::runtime_error naming a word that is none.
+void read_managed(Machine& machine) {
+  std::istringstream list(variable("FABRICHECK_SIM_MANAGED").value_or(""));
+  for (std::string word; std::getline(list, word, ',');) {
+    if (word == "idle-prefetch") {
+      machine.idle_prefetch = true;
+    } else if (word == "coherent-devices") {
+      machine.coherent_devices = true;
+    } else {
+      throw std::runtime_error("FABRICHECK_SIM_MANAGED names '" + word +
+                               "': choose from idle-prefetch, coherent-devices");
+    }
+  }
+}
+
 Machine* make_machine() {
   auto* machine = new Machine;
   try {
@@ -69,6 +85,7 @@ Machine* make_machine() {
     machine->visible = visible_devices(machine->node.devices.size());
     machine->noise = number("FABRICHECK_SIM_NOISE", 0, 1);
     machine->random.seed(static_cast<std::uint64_t>(number("FABRICHECK_SIM_SEED", 1, 1e15)));
+    read_managed(*machine);
   } catch (const std::runtime_error& error) {
     machine->problem = error.what();
     machine->visible.clear();

@@ -42,6 +42,8 @@ struct Machine {
   std::vector<int> visible;  ///< the node's device behind each device of this process
   double noise = 0;          ///< relative standard deviation of an operation's time
   std::mt19937_64 random;
+  bool idle_prefetch = false;     ///< prefetches of managed memory move nothing, and say they did
+  bool coherent_devices = false;  ///< the host uses pages on a device where they are
   std::optional<int> host_domain;
   std::map<std::uintptr_t, Allocation> allocations;  ///< by address
   std::map<Place, std::uint64_t> allocated;          ///< bytes

@@ -36,9 +36,9 @@ Range range_of(const void* data, std::uint64_t bytes) {
   return {&found->second, allocation.place, first, last};
 }
 
-/// Moves a range to a place; the flows over those routes that its pages take.
-std::vector<Flow> moved(const Range& range, const Place& to,
-                        const std::map<std::pair<Place, Place>, Route>& routes) {
+/// The flows over those routes that the pages of a range take to a place.
+std::vector<Flow> flows_to(const Range& range, const Place& to,
+                           const std::map<std::pair<Place, Place>, Route>& routes) {
   std::vector<Flow> flows;
   for (const auto& [from, bytes] : range.pages->bytes(range.first, range.last)) {
     if (from.empty() || from == to) {
@@ -51,6 +51,13 @@ std::vector<Flow> moved(const Range& range, const Place& to,
     }
     flows.push_back({&route->second, bytes});
   }
+  return flows;
+}
+
+/// Moves a range to a place; the flows that this takes.
+std::vector<Flow> moved(const Range& range, const Place& to,
+                        const std::map<std::pair<Place, Place>, Route>& routes) {
+  auto flows = flows_to(range, to, routes);
   range.pages->move(range.first, range.last, to);
   return flows;
 }
@@ -92,6 +99,18 @@ std::optional<Place> page_place(const void* data) {
   return place.empty() ? range.home : place;
 }
 
+std::uint64_t bytes_on_devices(const void* data, std::uint64_t bytes) {
+  const auto range = range_of(data, bytes);
+  if (range.pages == nullptr) {
+    return 0;
+  }
+  std::uint64_t found = 0;
+  for (const auto& [place, part] : range.pages->bytes(range.first, range.last)) {
+    found += place.empty() || place == range.home ? 0 : part;
+  }
+  return found;
+}
+
 std::vector<Flow> pages_to_device(int device, const void* data, std::uint64_t bytes) {
   const auto range = range_of(data, bytes);
   if (range.pages == nullptr || !xnack()) {
@@ -102,9 +121,13 @@ std::vector<Flow> pages_to_device(int device, const void* data, std::uint64_t by
 
 void host_access(const void* data, std::uint64_t bytes) {
   const auto range = range_of(data, bytes);
-  if (range.pages != nullptr && xnack()) {
-    spend({0, moved(range, range.home, machine().node.migration)});
+  if (range.pages == nullptr || !xnack()) {
+    return;
   }
+  // No model says how fast the host reads pages that stay on a device: as fast as a copy.
+  const auto& node = machine().node;
+  spend({0, machine().coherent_devices ? flows_to(range, range.home, node.copy)
+                                       : moved(range, range.home, node.migration)});
 }
 
 }  // namespace fabricheck_sim
@@ -132,6 +155,9 @@ hipError_t hipMemPrefetchAsync(const void* data, std::size_t bytes, int device,
   }
   if (device != hipCpuDeviceId && !exists(device)) {
     return result(hipErrorInvalidDevice);
+  }
+  if (machine().idle_prefetch) {
+    return hipSuccess;
   }
   const auto to = device == hipCpuDeviceId ? range.home : place_of_device(device);
   const auto& copies = machine().node.copy;

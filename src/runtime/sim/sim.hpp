@@ -72,6 +72,8 @@ const std::vector<Domain>& domains();
 std::optional<int> domain_of_pci(const std::string& address);
 /// The NUMA domain that memory lies on or, of a device's memory, that the device is attached to.
 std::optional<int> domain_of(const void* data);
+/// Of [data, data + bytes) the bytes of managed memory whose pages lie on devices.
+std::uint64_t bytes_on_devices(const void* data, std::uint64_t bytes);
 /// Where hipHostMalloc with hipHostMallocNumaUser puts memory; empty: on the first domain.
 void bind_host_memory(std::optional<int> domain);
 /// Pageable memory, as malloc gives it, where bind_host_memory says; a null pointer when too little
