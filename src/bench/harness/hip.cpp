@@ -1,6 +1,7 @@
 #include "harness/hip.hpp"
 
 #include "harness/host.hpp"
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 
 namespace fabricheck {
@@ -89,6 +90,7 @@ void Buffer::prove_pages() {
   const auto found = numa_domains_of(data_, bytes_);
   numa_domain_ = found.size() == 1 ? found.front() : -1;
   if (asked_domain_ < 0 || numa_domain_ == asked_domain_) {
+    proved_ = true;
     return;
   }
   std::string where = "where the system does not tell";
@@ -97,9 +99,16 @@ void Buffer::prove_pages() {
                                      : where + ", ") +
             std::to_string(domain);
   }
-  throw Failure(Status::runtime_error, "host memory was asked for on NUMA domain " +
-                                           std::to_string(asked_domain_) + ", but its pages are " +
-                                           where);
+  const auto sentence = "host memory was asked for on NUMA domain " +
+                        std::to_string(asked_domain_) + ", but its pages are " + where;
+  // The system moves pages that a thread uses from elsewhere, not those of a policy of their own or
+  // page-locked ones: what lay right, pageable, and was moved since.
+  const auto balancing = proved_ && kind_ == HostMemory::pageable ? numa_balancing_setting()
+                                                                  : std::optional<std::string>();
+  if (balancing) {
+    throw Failure(Status::setting, sentence + ", where they were moved: " + *balancing);
+  }
+  throw Failure(Status::runtime_error, sentence);
 }
 
 Buffer::~Buffer() {

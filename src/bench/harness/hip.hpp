@@ -51,7 +51,8 @@ class Buffer {
   }
   /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
   [[nodiscard]] int numa_domain() const { return numa_domain_; }
-  /// Asks again where the pages of host memory are, for a system may move them. Throws as on_host.
+  /// Asks again where the pages of host memory are, for a system may move them. Throws as on_host,
+  /// Failure(setting) where NUMA balancing moved them.
   void prove_pages();
 
  private:
@@ -64,6 +65,7 @@ class Buffer {
     std::swap(asked_domain_, other.asked_domain_);
     std::swap(bytes_, other.bytes_);
     std::swap(kind_, other.kind_);
+    std::swap(proved_, other.proved_);
   }
   void* data_ = nullptr;
   int device_ = -1;  // negative: host memory, to which what follows belongs
@@ -71,6 +73,7 @@ class Buffer {
   int asked_domain_ = -1;
   std::size_t bytes_ = 0;
   HostMemory kind_ = HostMemory::pinned;
+  bool proved_ = false;  // the pages once were where they were asked for
 };
 
 /// A stream of one device with the two events that time a batch on it.

@@ -208,7 +208,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
   };
   auto bounded = together.bounded(rules);
   if (by_host) {
-    bounded.max_batch = std::min(bounded.max_batch, StartGate::max_queued);  // enough of them
+    bounded.max_batch = std::min(bounded.max_batch, StartGate::max_queued());  // enough of them
   }
   const int batch = calibrate(run, bounded, warm_up);
   const auto samples = take_samples(run, batch, bounded);

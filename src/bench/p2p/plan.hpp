@@ -16,7 +16,8 @@ struct Pair {
 inline bool operator==(const Pair& a, const Pair& b) { return a.from == b.from && a.to == b.to; }
 
 /// Ordered pairs of an option: "all", or "0-1,1-0". Throws Failure(usage) for what is neither or
-/// stands twice, and Failure(unsupported) for a device that does not exist.
+/// stands twice, and Failure(unsupported) for a device that does not exist, or Failure(setting)
+/// (settings.hpp).
 std::vector<Pair> parse_pairs(const std::string& text, int count);
 
 /// "0-1", as options write it.

@@ -9,6 +9,7 @@
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
 #include "harness/run.hpp"
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 #include "stream/device_set.hpp"
 
@@ -49,10 +50,7 @@ void measure(const Options& options, Run& run) {
   const auto destination = parse_placement(options.destination);
   for (const auto& placement : {source, destination}) {
     if (placement.kind == Placement::Kind::peer && placement.peer >= count) {
-      throw Failure(Status::unsupported, "peer device " + std::to_string(placement.peer) +
-                                             " does not exist: the "
-                                             "runtime has " +
-                                             std::to_string(count));
+      throw no_such_device("peer device " + std::to_string(placement.peer), count);
     }
   }
   std::optional<Stores> stores;
