@@ -47,12 +47,7 @@ int StartGate::max_queued() {
 }
 
 void StartGate::close() {
-  if (const auto blocking = blocking_setting()) {
-    throw Failure(Status::setting,
-                  blocking->text() +
-                      ": launches or copies wait for the device then, and what has to start "
-                      "together cannot be queued before it starts; unset it");
-  }
+  require_free_launches();
   flags_[0] = 0;
   flags_[1] = 0;
 }

@@ -69,27 +69,21 @@ int devices_named(const std::string& list) {
   return count;
 }
 
-/// Files of devices that the process may not open because its control group forbids it, which the
-/// system answers with EPERM; without the right of the file itself it is EACCES.
+/// Files of AMD's devices that the process may not open because its control group forbids it, which
+/// the system answers with EPERM; without the right of the file itself it is EACCES. (To open those
+/// of NVIDIA's can start a device up; Slurm sets a variable wherever it hides one.)
 std::vector<std::string> refused_device_files() {
   std::vector<std::string> refused;
-  for (const auto& [folder, name] : {std::pair<const char*, const char*>{"/dev", "nvidia"},
-                                     std::pair<const char*, const char*>{"/dev/dri", "renderD"}}) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      const auto file = entry.path().filename().string();
-      const std::string prefix(name);
-      if (file.rfind(prefix, 0) != 0 || file.size() == prefix.size() ||
-          !std::all_of(file.begin() + static_cast<long>(prefix.size()), file.end(),
-                       [](unsigned char letter) { return std::isdigit(letter) != 0; })) {
-        continue;
-      }
-      const int opened = open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
-      if (opened >= 0) {
-        (void)close(opened);
-      } else if (errno == EPERM) {
-        refused.push_back(entry.path());
-      }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/dri", error)) {
+    if (entry.path().filename().string().rfind("renderD", 0) != 0) {
+      continue;
+    }
+    const int opened = open(entry.path().c_str(), O_RDWR | O_CLOEXEC);
+    if (opened >= 0) {
+      (void)close(opened);
+    } else if (errno == EPERM) {
+      refused.push_back(entry.path());
     }
   }
   std::sort(refused.begin(), refused.end());
@@ -122,6 +116,15 @@ std::optional<Setting> blocking_setting() {
   return std::nullopt;
 }
 
+void require_free_launches() {
+  if (const auto blocking = blocking_setting()) {
+    throw Failure(Status::setting,
+                  blocking->text() +
+                      ": launches or copies wait for the device then, and what has to start "
+                      "together cannot be queued before it starts; unset it");
+  }
+}
+
 std::vector<Setting> hiding_settings(int visible) {
   std::vector<Setting> found;
   for (const auto& known : kVisible) {
@@ -139,7 +142,8 @@ std::vector<Setting> hiding_settings(int visible) {
   if (granted && std::atoi(granted->c_str()) <= visible) {
     found.push_back({"SLURM_GPUS_ON_NODE", *granted, "devices"});
   }
-  const auto refused = refused_device_files();
+  const auto refused = std::string(FABRICHECK_RUNTIME) == "rocm" ? refused_device_files()
+                                                                 : std::vector<std::string>{};
   if (!refused.empty()) {
     found.push_back(
         {"the control group",

@@ -29,6 +29,9 @@ std::vector<Setting> runtime_settings();
 /// The first of them that makes launches or copies wait, behind which a closed gate never opens.
 std::optional<Setting> blocking_setting();
 
+/// Throws Failure(setting) naming that variable. For what has to start together.
+void require_free_launches();
+
 /// What may hide devices of the node from this process, which sees `visible` of them: a variable
 /// that names no more than those, or a control group that refuses the files of others.
 std::vector<Setting> hiding_settings(int visible);

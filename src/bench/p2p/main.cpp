@@ -117,6 +117,9 @@ void measure(const Options& options, Run& run) {
   for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"], true)) {
     run.note(note);
   }
+  if (std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.needs_gate(); })) {
+    require_free_launches();
+  }
   run.plan(jobs.size());
 
   Peers::Sizes allocated;

@@ -56,6 +56,10 @@ struct Job {
   std::vector<Pair> pairs;
   std::uint64_t bytes = 0;  ///< 0: the operation has a size of its own
   [[nodiscard]] std::string text() const;
+  /// Whether it is queued behind a gate (gate.hpp), wherever it is measured.
+  [[nodiscard]] bool needs_gate() const {
+    return pairs.size() > 1 || what.operation == PeerOperation::latency;
+  }
 };
 
 /// What a pair uses beside others of its set: the number of its stream among those of the device

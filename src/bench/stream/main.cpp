@@ -60,6 +60,9 @@ void measure(const Options& options, Run& run) {
   const auto faults = parse_faults(run.options().faults);
   const auto& rules = run.options().rules;
   const auto largest = *std::max_element(sizes.begin(), sizes.end());
+  if (std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.size() > 1; })) {
+    require_free_launches();
+  }
   run.plan(sets.size() * sizes.size() * blocks.size() * operations.size());
 
   const bool two_sources =
