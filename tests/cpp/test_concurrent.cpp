@@ -67,7 +67,7 @@ TEST_CASE("behind a gate no more is queued than the gate allows") {
   StartGate gate;
   SamplingRules rules;
   rules.max_batch = 4096;
-  CHECK(ConcurrentBatch({}, &gate).bounded(rules).max_batch == StartGate::max_queued);
+  CHECK(ConcurrentBatch({}, &gate).bounded(rules).max_batch == StartGate::max_queued());
   CHECK(ConcurrentBatch({}, nullptr).bounded(rules).max_batch == 4096);
   rules.max_batch = 5;
   CHECK(ConcurrentBatch({}, &gate).bounded(rules).max_batch == 5);

@@ -9,6 +9,7 @@
 #include "harness/devices.hpp"
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
+#include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "machine.hpp"
 
@@ -468,4 +469,25 @@ TEST_CASE("noise is seeded, and scatters by as much as asked for") {
 TEST_CASE("dependent loads are refused: no node model tells their latency") {
   const TimedStream stream(0);
   CHECK_THROWS_AS(declare_loads(stream.get(), nullptr, 1), Failure);
+}
+
+TEST_CASE("a variable that names no more devices than are seen may hide others") {
+  const auto first = [](int visible) {
+    const auto found = hiding_settings(visible);
+    return found.empty() ? std::string() : found.front().text();
+  };
+  CHECK(first(0).empty());
+  const Variable two("ROCR_VISIBLE_DEVICES", "0,2");
+  CHECK(first(2) == "ROCR_VISIBLE_DEVICES is 0,2");
+  CHECK(first(1).empty());  // it names more: what is missing is none of its doing
+  const auto missing = no_such_device("device 5", 2);
+  CHECK(missing.status() == Status::setting);
+  CHECK(missing.what() == std::string("device 5 does not exist: the runtime has 2, 0 to 1; "
+                                      "ROCR_VISIBLE_DEVICES is 0,2"));
+  CHECK(no_such_device("device 5", 1).status() == Status::unsupported);
+  const Variable none("HIP_VISIBLE_DEVICES", "-1");
+  CHECK(first(0) == "HIP_VISIBLE_DEVICES is -1");
+  const Variable ids("ROCR_VISIBLE_DEVICES", "GPU-5ca1ab1e00000000,GPU-5ca1ab1e00000001");
+  CHECK(first(1) == "HIP_VISIBLE_DEVICES is -1");
+  CHECK(hiding_settings(2).size() == 2);
 }

@@ -24,6 +24,11 @@ STATUS = {3: "unsupported", 4: "runtime-error", 5: "wrong-data", 6: "time-limit"
 FAULT = os.environ.get("FAKE_STREAM", "")
 RUNTIME = os.environ.get("FAKE_RUNTIME", "host")
 DEVICES = int(os.environ["FABRICHECK_HOST_DEVICES"])
+DEVICES -= FAULT in ("device-hidden", "device-missing")
+SETTINGS = {
+    "launches-block": ["HIP_LAUNCH_BLOCKING", "1", "launches"],
+    "device-hidden": ["ROCR_VISIBLE_DEVICES", "0", "devices"],
+}
 
 
 def size(text):
@@ -171,6 +176,10 @@ def document(options, code):
                 "numa_domain": 0,
             }
             for index in range(DEVICES)
+        ],
+        "settings": [
+            dict(zip(("name", "value", "concerns"), SETTINGS[FAULT], strict=True))
+            for _ in range(FAULT in SETTINGS)
         ],
         "versions": {"runtime": "0", "driver": "0"},
         "environment": {},

@@ -36,6 +36,11 @@ FAULTS = {
     "other-command": f"The result on node {NODE} is of '--devices each",
     "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5, not 0.75.",
     "other-arch": f"Node {NODE} has 2 devices gfx90a, and the partition states 2 devices host.",
+    "device-missing": f"Node {NODE} has 1 device host, and the partition states 2 devices host.",
+    "device-hidden": f"ROCR_VISIBLE_DEVICES is 0 on node {NODE}: let every process see all "
+    "devices.",
+    "launches-block": f"HIP_LAUNCH_BLOCKING is 1 on node {NODE}, which the check does not ask for: "
+    "launches or copies wait for the device then. Unset it.",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
     "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were asked for.",
@@ -59,7 +64,10 @@ FAULTS = {
 }
 
 #: What these make of the node; all others prove nothing against it, nor for it.
-WORDS = {"other-arch": "HW-FAIL", "exit-5": "DATA-FAIL"}
+WORDS = {"other-arch": "HW-FAIL", "device-missing": "HW-FAIL", "exit-5": "DATA-FAIL"}
+
+#: The rule of what is neither of the hardware nor unexplained.
+RULES = {"device-hidden": {"setting"}, "launches-block": {"setting"}}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -73,6 +81,8 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
     assert len(kept) == (fault != "no-document")
     (found,) = judging.judge(sources.gather([str(suite.results)]))
     assert (found.word, found.checks.failed) == (WORDS.get(fault, "INCOMPLETE"), 1)
+    said = {reason.rule for reason in found.reasons}
+    assert RULES.get(fault, said - {"setting"}) == said
 
 
 def test_a_result_that_was_there_before_the_program(suite):

@@ -70,6 +70,8 @@ def test_several_calls_in_one_text():
 def test_a_device_without_a_numa_domain():
     text = COMPOSED["showtoponuma"].replace("Numa Node: 3", "Numa Node: -1")
     assert parse_text(text, "x").numa == (None, None, 1, 1, 0, 0, 2, 2)
+    # rocm-smi of ROCm 5.7 reads the kernel's -1 without its sign.
+    assert parse_text(text.replace("-1", "4294967295"), "x").numa == (None, None, 1, 1, 0, 0, 2, 2)
 
 
 @pytest.mark.parametrize(("node", "nics"), [(A100, 4), (A100, 0), (H200, 9)])
@@ -154,6 +156,30 @@ def test_pairs_that_are_not_xgmi():
         parse_text(table, "x")
     report = parse_text(f"{table}\nNon-xGMI links detected and is currently not supported\n", "x")
     assert report.links == ((0, 0), (0, 0))
+
+
+@pytest.mark.parametrize("cell", ["0", "0-0"])
+def test_rocm_smi_whose_driver_tells_no_bandwidth(cell):
+    text = re.sub(r"\d+-\d+", cell, COMPOSED["shownodesbw"])
+    report = parse_text(text, "rocm-smi --shownodesbw")
+    assert (report.links, report.link_peak_gbs) == (None, None)
+    assert report.silent == (
+        "the driver tells no bandwidth of links: rocm-smi --shownodesbw prints 0 for every pair"
+    )
+    # One pair without is damage: a tool that knows the others knows this one.
+    with pytest.raises(GarbledOutput, match="is not a bandwidth range"):
+        parse_text(COMPOSED["shownodesbw"].replace("50000-200000", "0", 1), "x")
+
+
+def test_the_tables_that_amd_smi_has_since_are_passed_over():
+    rows = ["             " + " ".join(texts.PCI)]
+    rows += [" ".join([one, *("SELF" if one == other else "C" for other in texts.PCI)])
+             for one in texts.PCI]  # fmt: skip
+    titles = ("CACHE COHERANCY", "ATOMICS", "BI-DIRECTIONAL")
+    more = "".join("\n".join([f"\n{title} TABLE:", *rows, ""]) for title in titles)
+    legend = "\nLegend:\n SELF = Current GPU\n ENABLED / DISABLED = Link is enabled or disabled\n"
+    report = parse_text(COMPOSED["amd-smi"] + more + legend, "x")
+    assert report == parse_text(COMPOSED["amd-smi"], "x")
 
 
 def test_amd_smi_whose_driver_tells_no_bandwidth():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
 from fabricheck.topology import Question, detection, record, recording
-from fabricheck.topology.host import describe_host, driver_version, host_differences
+from fabricheck.topology.host import balancing_setting, describe_host, driver_version
 
 OVERLAYS = node_directory() / "overlays"
 NODE = load("mi250x")
@@ -141,9 +142,58 @@ def test_what_the_operating_system_says_is_compared_too(tmp_path, outputs):
         f"NUMA domain 1: the cores 16-31 in mi250x, 16-30 {node}.",
         f"NUMA domain 2: the cores 32-47 in mi250x, no such domain {node}.",
         f"NUMA domain 5: not in mi250x, the cores 64-79 {node}.",
-        f"NUMA balancing is on {node} (/proc/sys/kernel/numa_balancing is 1), and should be off: "
-        "it moves pages that devices use.",
     ]
+    # It is a setting and no matter of the hardware, of which something is wrong here.
+    assert found["notes"][-1].startswith(f"{node[3:].capitalize()} has NUMA balancing on (")
+
+
+def test_numa_balancing_alone_is_a_setting(tmp_path, outputs):
+    printed = (texts.shownodesbw(NODE), texts.showtoponuma(NODE))
+    found = recorded(tmp_path, outputs, printed, system(tmp_path, MI250X, "1"))
+    node = found["host"]["hostname"]
+    assert found["outcome"] == {
+        "exit_code": 8,
+        "status": "setting",
+        "message": f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), "
+        "which moves pages while devices use them: switch it off (sysctl kernel.numa_balancing=0).",
+    }
+    assert found["differences"] is None and not found["complete"]
+
+
+def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, outputs, monkeypatch):
+    count = 4
+    seen = texts.gpus(NODE)[:count]
+    table = texts.rocm_table("Bandwidth", seen, lambda a, b: texts.bandwidth_cell(NODE, a, b))
+    printed = (table,)
+    for granted in ("", "8"):
+        monkeypatch.setenv("SLURM_GPUS_ON_NODE", granted)
+        found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
+        assert found["outcome"]["status"] == "good", "the hardware lacks them"
+        assert len(found["differences"]) == 1
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", str(count))
+    found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
+    assert found["outcome"]["message"].startswith(f"SLURM_GPUS_ON_NODE is {count} on node ")
+    assert found["environment"]["SLURM_GPUS_ON_NODE"] == str(count)
+
+
+def test_a_driver_that_tells_no_links_is_named(tmp_path, outputs):
+    silent = re.sub(r"\d+-\d+", "0", texts.shownodesbw(NODE))
+    root = system(tmp_path, MI250X)
+    (root / "sys/module/amdgpu").mkdir(parents=True)
+    (root / "sys/module/amdgpu/version").write_text("6.2.4\n")
+    found = recorded(tmp_path, outputs, (silent, texts.showtoponuma(NODE)), root)
+    assert found["outcome"]["status"] == "unsupported" and found["differences"] is None
+    assert "the driver tells no bandwidth of links: " in found["outcome"]["message"]
+    assert "tool0 prints 0 for every pair; amdgpu 6.2.4), so they" in found["outcome"]["message"]
+
+
+def test_domains_that_no_tool_knows_are_not_told(tmp_path, outputs):
+    unknown = re.sub(r"Node: \d", "Node: 4294967295", texts.showtoponuma(NODE))
+    found = recorded(
+        tmp_path, outputs, (texts.shownodesbw(NODE), unknown), system(tmp_path, MI250X)
+    )
+    assert found["outcome"]["status"] == "unsupported"
+    assert found["outcome"]["message"].startswith("The NUMA domains of node ")
 
 
 def test_a_system_that_tells_nothing_is_noted(tmp_path, outputs):
@@ -200,11 +250,10 @@ def test_a_described_machine(tmp_path):
     assert driver_version(root) == "amdgpu 6.7.0"
 
 
-def test_no_balancing_is_no_difference():
+def test_no_balancing_is_no_setting_to_speak_of():
     host = describe_host(Path("/nowhere")) | {"numa_balancing": 0}
-    assert host_differences(NODE, host) == []
-    (said,) = host_differences(NODE, host | {"numa_balancing": 2})
-    assert "numa_balancing is 2" in said
+    assert balancing_setting(host) is None
+    assert "numa_balancing is 2" in (balancing_setting(host | {"numa_balancing": 2}) or "")
 
 
 @pytest.mark.parametrize(

@@ -2,30 +2,22 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
-#include <string>
 #include <thread>
 #include <utility>
 
+#include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 
 namespace fabricheck {
 
 bool queued_ahead(bool cpu, bool past_caches) {
-  for (const char* name : {"CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL",
-                           "AMD_SERIALIZE_COPY"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0' && std::string(value) != "0") {
-      return false;
-    }
-  }
-  return !kSimulated && !cpu && past_caches;
+  return !kSimulated && !cpu && past_caches && !blocking_setting();
 }
 
 SamplingRules ConcurrentBatch::bounded(SamplingRules rules) const {
   if (gate_ != nullptr) {
-    rules.max_batch = std::min(rules.max_batch, StartGate::max_queued);
+    rules.max_batch = std::min(rules.max_batch, StartGate::max_queued());
   }
   return rules;
 }

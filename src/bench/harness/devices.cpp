@@ -11,6 +11,7 @@
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
 #include "harness/power.hpp"
+#include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 
@@ -124,10 +125,11 @@ int device_count() {
   int count = 0;
   const auto error = hipGetDeviceCount(&count);
   if (error != hipSuccess || count == 0) {
-    throw Failure(Status::unsupported,
-                  std::string("no device: ") +
-                      (error == hipSuccess ? "the runtime lists none" : hipGetErrorString(error)) +
-                      " (" + hipGetErrorName(error) + ")");
+    throw lacks_devices(
+        std::string("no device: ") +
+            (error == hipSuccess ? "the runtime lists none" : hipGetErrorString(error)) + " (" +
+            hipGetErrorName(error) + ")",
+        0);
   }
   return count;
 }
@@ -248,9 +250,7 @@ std::vector<std::vector<int>> parse_device_sets(const std::vector<std::string>& 
       for (const auto& item : split_list(text, "the device set")) {
         const int device = parse_index(item, "the device");
         if (device >= count) {
-          throw Failure(Status::unsupported,
-                        "device " + item + " does not exist: the runtime has " +
-                            std::to_string(count) + ", 0 to " + std::to_string(count - 1));
+          throw no_such_device("device " + item, count);
         }
         if (std::find(set.begin(), set.end(), device) != set.end()) {
           throw Failure(Status::usage,

@@ -9,7 +9,8 @@
 
 namespace fabricheck {
 
-/// Number of devices. Throws Failure(unsupported) when there is none or no driver.
+/// Number of devices. Throws Failure(unsupported) when there is none or no driver, Failure(setting)
+/// where a setting hides them (settings.hpp).
 int device_count();
 
 /// The member `devices` of the result document.
@@ -63,7 +64,7 @@ int device_numa_domain(int device);
 
 /// Sets of devices that work at the same time. "each" stands for every device alone, in turn;
 /// "all" for all at once; "0,2" for those at once. Throws Failure(usage) for what is neither and
-/// Failure(unsupported) for a device that does not exist.
+/// Failure(unsupported) for a device that does not exist, Failure(setting) where one may be hidden.
 std::vector<std::vector<int>> parse_device_sets(const std::vector<std::string>& texts, int count);
 
 }  // namespace fabricheck

@@ -17,6 +17,8 @@ class StartGate {
   /// Opens, and waits for the streams that still look at the gate.
   ~StartGate();
 
+  /// Throws Failure(setting) naming the variable where launches or copies wait for the device: the
+  /// gate would never open.
   void close();
   /// Queues the wait on the stream. Queue little behind it: a full queue blocks the host.
   void wait_on(const TimedStream& stream);
@@ -25,8 +27,9 @@ class StartGate {
   /// gave up waiting, because the start was then not common.
   void check() const;
 
-  /// Operations that may be queued behind a closed gate.
-  static constexpr int max_queued = 128;
+  /// Operations that may be queued behind a closed gate. ROCm copies by kernels where its engines
+  /// are switched off, through a queue of its own that holds 32 copies and blocks when it is full.
+  static int max_queued();
 
  private:
   Buffer memory_;

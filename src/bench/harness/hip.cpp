@@ -1,6 +1,7 @@
 #include "harness/hip.hpp"
 
 #include "harness/host.hpp"
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 
 namespace fabricheck {
@@ -135,9 +136,18 @@ void Buffer::prove_pages() {
   const auto found = page_places(data_, bytes_);
   numa_domain_ = found.domains.size() == 1 ? found.domains.front() : -1;
   const auto sentence = pages_astray(asked_domain_, found);
-  if (!sentence.empty()) {
-    throw Failure(Status::runtime_error, sentence);
+  if (sentence.empty()) {
+    proved_ = true;
+    return;
   }
+  // The system moves pages that a thread uses from elsewhere, not those of a policy of their own or
+  // page-locked ones: what lay right, pageable, and was moved since.
+  const auto balancing = proved_ && kind_ == HostMemory::pageable ? numa_balancing_setting()
+                                                                  : std::optional<std::string>();
+  if (balancing) {
+    throw Failure(Status::setting, sentence + ", where they were moved: " + *balancing);
+  }
+  throw Failure(Status::runtime_error, sentence);
 }
 
 Buffer::~Buffer() {

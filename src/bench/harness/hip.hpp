@@ -58,7 +58,8 @@ class Buffer {
   /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
   [[nodiscard]] int numa_domain() const { return numa_domain_; }
   /// Asks again where the pages of host memory are, for a system may move them. Throws
-  /// Failure(runtime_error) with the domains found when there are other ones than asked for.
+  /// Failure(runtime_error) with the domains found when there are other ones than asked for,
+  /// Failure(setting) where NUMA balancing moved them.
   void prove_pages();
 
  private:
@@ -71,6 +72,7 @@ class Buffer {
     std::swap(asked_domain_, other.asked_domain_);
     std::swap(bytes_, other.bytes_);
     std::swap(kind_, other.kind_);
+    std::swap(proved_, other.proved_);
   }
   void* data_ = nullptr;
   int device_ = -1;  // negative: host memory, to which what follows belongs
@@ -78,6 +80,7 @@ class Buffer {
   int asked_domain_ = -1;
   std::size_t bytes_ = 0;
   HostMemory kind_ = HostMemory::pinned;
+  bool proved_ = false;  // the pages once were where they were asked for
 };
 
 /// What to say of the pages of host memory that was asked for on a NUMA domain; empty: they are all

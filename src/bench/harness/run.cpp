@@ -12,6 +12,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
+#include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 #include "harness/watchdog.hpp"
@@ -154,9 +155,15 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
       document.set("devices", describe_devices());
       document.set("versions", describe_versions());
     }
+    document.set("settings", describe_settings(device_count()));
     Run run(program.name, options, document, speaks);
     if (const auto obstacle = pages_obstacle(); !obstacle.empty()) {
       run.note(obstacle);
+    }
+    if (const auto blocking = blocking_setting()) {
+      run.note(blocking->text() +
+               ": launches or copies wait for the device, and no batch is queued " +
+               "before it starts");
     }
     program.body(run);
     return {run.status(), run.sentence(), true};

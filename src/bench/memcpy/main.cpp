@@ -9,6 +9,7 @@
 #include "harness/host.hpp"
 #include "harness/numa.hpp"
 #include "harness/run.hpp"
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 #include "memcpy/copies.hpp"
 #include "memcpy/matrix.hpp"
@@ -82,6 +83,11 @@ void measure(const Options& options, Run& run) {
   arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
   const std::string experiment = options.domains == "near" ? "E2" : "E4";
   const auto jobs = plan_copies(plan.positions, memory, operations, sizes);
+  if (std::any_of(jobs.begin(), jobs.end(), [](const CopyJob& job) {
+        return job.operation == CopyOperation::both && job.memory == HostMemory::pinned;
+      })) {
+    require_free_launches();
+  }
   run.plan(jobs.size());
 
   std::unique_ptr<HostSide> host;

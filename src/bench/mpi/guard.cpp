@@ -7,8 +7,6 @@
 #include <csignal>
 #include <cstring>
 
-#include "harness/status.hpp"
-
 namespace fabricheck {
 namespace {
 
@@ -64,9 +62,9 @@ void guarded(bool armed, const std::function<void()>& work) {
     work();
     return;
   }
-  throw Failure(Status::unsupported,
-                std::string("MPI crashed on device buffers (") + strsignal(signal) +
-                    "), it does not take them here: see --trial, --without and --buffers host");
+  throw MpiCrash(Status::unsupported,
+                 std::string("MPI crashed on device buffers (") + strsignal(signal) +
+                     "), it does not take them here: see --trial, --without and --buffers host");
 }
 
 }  // namespace fabricheck

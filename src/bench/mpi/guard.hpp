@@ -4,10 +4,18 @@
 #include <functional>
 #include <string>
 
+#include "harness/status.hpp"
+
 namespace fabricheck {
 
+/// MPI crashed on buffers of devices.
+class MpiCrash : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 /// Runs `work`. Where `armed`, a crash in it (segmentation fault, bus error, abort) becomes
-/// Failure(unsupported) that says so, after which MPI must not be used any more.
+/// MpiCrash (unsupported) that says so, after which MPI must not be used any more.
 void guarded(bool armed, const std::function<void()>& work);
 
 /// What MPI says of itself and memory of devices, as a sentence; empty when it cannot be asked.

@@ -12,6 +12,7 @@
 #include "mpi/director.hpp"
 #include "mpi/guard.hpp"
 #include "mpi/options.hpp"
+#include "mpi/probe.hpp"
 #include "mpi/table.hpp"
 #include "ranks/team.hpp"
 
@@ -48,6 +49,15 @@ std::vector<RankPlace> places_of(const TimedStream* stream, const Team& team,
     places.push_back(place);
   }
   return places;
+}
+
+/// Whether the first two ranks, on one machine, have buffers of devices that are no virtual ones.
+bool crosses_devices(const std::vector<RankPlace>& places, const json& devices) {
+  const auto real = [&devices](const RankPlace& place) {
+    return place.memory == "device" && place.device >= 0 &&
+           devices[static_cast<std::size_t>(place.device)]["arch"] != "host";
+  };
+  return real(places[0]) && real(places[1]) && places[0].host == places[1].host;
 }
 
 /// The operations of jobs that were not measured, for the document.
@@ -115,6 +125,7 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
   std::vector<MpiJob> jobs;
   MpiRequest request;
   std::unique_ptr<Part> part;
+  bool armed = false;
   team.step("options and buffers", [&] {
     stream = stream_of(options, team);
     const bool virtual_device = stream && device_is_cpu(stream->device());
@@ -124,17 +135,24 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
     if (jobs.empty()) {
       throw Failure(Status::usage, "nothing is asked for that could be measured");
     }
-    const bool armed = stream && !virtual_device && !kSimulated;
+    armed = stream && !virtual_device && !kSimulated;
     part = std::make_unique<Part>(MPI_COMM_WORLD, stream.get(), options.window, armed);
     part->provide(jobs);
   });
-  Director director(MPI_COMM_WORLD, *part, places_of(stream.get(), team, run.document().content()));
+  const auto places = places_of(stream.get(), team, run.document().content());
+  Director director(MPI_COMM_WORLD, *part, places);
   note_surroundings(stream.get(), team, run);
   Skipped skipped(request, run.document());
   if (options.trial) {
     for (const auto& job : jobs) {
       skipped.put(job.operation, "the trial did not come to it");
     }
+  }
+  const auto content = run.document().content();
+  if (crosses_devices(places, content["devices"])) {
+    team.step("first messages between devices", [&] {
+      require_device_messages(MPI_COMM_WORLD, stream.get(), armed, content["versions"]["mpi"]);
+    });
   }
   run.plan(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/run.hpp"
+#include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 #include "p2p/matrix.hpp"
@@ -80,7 +81,7 @@ std::vector<Job> possible_jobs(std::vector<Job> jobs, const PeerAccess& access, 
 void measure(const Options& options, Run& run) {
   const int count = device_count();
   if (count < 2) {
-    throw Failure(Status::unsupported, "p2p needs two devices, and the runtime has one");
+    throw lacks_devices("p2p needs two devices, and the runtime has one", 1);
   }
   const std::uint64_t cache = largest_device_cache(count);
   const auto measurements = parse_measurements(options.operations);
@@ -115,6 +116,9 @@ void measure(const Options& options, Run& run) {
   }
   for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"], true)) {
     run.note(note);
+  }
+  if (std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.needs_gate(); })) {
+    require_free_launches();
   }
   run.plan(jobs.size());
 

@@ -184,8 +184,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
   }
   // Events round small copies would otherwise time how fast the host queues them.
   const bool ahead = !what.is_latency() && queued_ahead(cpu_, past_caches(2 * bytes, cache_bytes_));
-  const bool gated = job.pairs.size() > 1 || ahead || what.operation == PeerOperation::latency;
-  ConcurrentBatch together(tasks, gated ? &gate_ : nullptr);
+  ConcurrentBatch together(tasks, ahead || job.needs_gate() ? &gate_ : nullptr);
   const auto run = [&](int batch) {
     for (std::size_t i = 0; i < lanes.size(); ++i) {
       const auto& owner = members_.at(job.pairs[i].to);
@@ -208,7 +207,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
   };
   auto bounded = together.bounded(rules);
   if (by_host) {
-    bounded.max_batch = std::min(bounded.max_batch, StartGate::max_queued);  // enough of them
+    bounded.max_batch = std::min(bounded.max_batch, StartGate::max_queued());  // enough of them
   }
   const int batch = calibrate(run, bounded, warm_up);
   const auto samples = take_samples(run, batch, bounded);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
@@ -35,10 +36,7 @@ Pair parse_pair(const std::string& text, int count) {
                   parse_index(text.substr(dash + 1), "the device")};
   for (const int device : {pair.from, pair.to}) {
     if (device >= count) {
-      throw Failure(Status::unsupported, "device " + std::to_string(device) + " of the pair " +
-                                             text + " does not exist: the runtime has " +
-                                             std::to_string(count) + ", 0 to " +
-                                             std::to_string(count - 1));
+      throw no_such_device("device " + std::to_string(device) + " of the pair " + text, count);
     }
   }
   if (pair.from == pair.to) {

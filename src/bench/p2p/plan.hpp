@@ -16,7 +16,8 @@ struct Pair {
 inline bool operator==(const Pair& a, const Pair& b) { return a.from == b.from && a.to == b.to; }
 
 /// Ordered pairs of an option: "all", or "0-1,1-0". Throws Failure(usage) for what is neither or
-/// stands twice, and Failure(unsupported) for a device that does not exist.
+/// stands twice, and Failure(unsupported) for a device that does not exist, or Failure(setting)
+/// (settings.hpp).
 std::vector<Pair> parse_pairs(const std::string& text, int count);
 
 /// "0-1", as options write it.
@@ -55,6 +56,10 @@ struct Job {
   std::vector<Pair> pairs;
   std::uint64_t bytes = 0;  ///< 0: the operation has a size of its own
   [[nodiscard]] std::string text() const;
+  /// Whether it is queued behind a gate (gate.hpp), wherever it is measured.
+  [[nodiscard]] bool needs_gate() const {
+    return pairs.size() > 1 || what.operation == PeerOperation::latency;
+  }
 };
 
 /// What a pair uses beside others of its set: the number of its stream among those of the device

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
@@ -107,9 +108,7 @@ int choose_device(const std::vector<int>& map, int rank, int local_rank, int cou
   }
   const int device = map[static_cast<std::size_t>(rank)];
   if (device >= count) {
-    throw Failure(Status::unsupported,
-                  "device " + std::to_string(device) + " does not exist: the rank sees " +
-                      std::to_string(count) + ", 0 to " + std::to_string(count - 1));
+    throw no_such_device("device " + std::to_string(device), count, "the rank sees");
   }
   return device;
 }

@@ -9,7 +9,8 @@ namespace fabricheck {
 
 /// The device of a rank among `count` that its process sees. `map` has one for each rank of the
 /// launch, or none; `local_rank` counts the ranks of this machine. Throws Failure(usage) when the
-/// map is too short, Failure(unsupported) for a device that does not exist.
+/// map is too short, Failure(unsupported) for a device that does not exist, or
+/// Failure(setting) where one may be hidden (settings.hpp).
 int choose_device(const std::vector<int>& map, int rank, int local_rank, int count);
 
 /// The numbers of a list as 3,1,0; none of an empty text. Throws Failure(usage); `what` names one.

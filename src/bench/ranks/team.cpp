@@ -15,6 +15,7 @@
 #include "harness/host.hpp"
 #include "harness/numa.hpp"
 #include "harness/sampling.hpp"
+#include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 #include "harness/watchdog.hpp"
@@ -169,7 +170,7 @@ void Team::take_place() {
   if (is_simulated_rank() && map.empty()) {
     device_ = simulated_device().value_or(-1);
     if (device_ < 0 && place.rfind("device", 0) == 0) {
-      throw Failure(Status::unsupported, place + " is not visible");
+      throw lacks_devices(place + " is not visible", device_count());
     }
   } else {
     device_ = choose_device(map, rank_, state_->local_rank, device_count());

@@ -9,6 +9,7 @@
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
 #include "harness/run.hpp"
+#include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 #include "stream/device_set.hpp"
 
@@ -49,10 +50,7 @@ void measure(const Options& options, Run& run) {
   const auto destination = parse_placement(options.destination);
   for (const auto& placement : {source, destination}) {
     if (placement.kind == Placement::Kind::peer && placement.peer >= count) {
-      throw Failure(Status::unsupported, "peer device " + std::to_string(placement.peer) +
-                                             " does not exist: the "
-                                             "runtime has " +
-                                             std::to_string(count));
+      throw no_such_device("peer device " + std::to_string(placement.peer), count);
     }
   }
   std::optional<Stores> stores;
@@ -62,6 +60,9 @@ void measure(const Options& options, Run& run) {
   const auto faults = parse_faults(run.options().faults);
   const auto& rules = run.options().rules;
   const auto largest = *std::max_element(sizes.begin(), sizes.end());
+  if (std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set.size() > 1; })) {
+    require_free_launches();
+  }
   run.plan(sets.size() * sizes.size() * blocks.size() * operations.size());
 
   const bool two_sources =

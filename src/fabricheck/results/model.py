@@ -203,6 +203,14 @@ class Skipped(TypedDict):
     reason: str
 
 
+class Setting(TypedDict):
+    """A setting of the node or the job that changes what is measured."""
+
+    name: str
+    value: str
+    concerns: Literal["launches", "engines", "peer-engines", "devices"]
+
+
 class ResultDocument(TypedDict):
     """What one run of one program measured."""
 
@@ -225,6 +233,7 @@ class ResultDocument(TypedDict):
     faults_injected: list[str]
     outcome: Outcome
     ranks: NotRequired[list[Rank] | None]
+    settings: NotRequired[list[Setting]]
     series: list[Series]
     skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]

@@ -24,9 +24,9 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
-from fabricheck.results import missed
+from fabricheck.results import missed, settings
 from fabricheck.results.document import load
-from fabricheck.results.model import Series
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm import (
     asked,
     failing,
@@ -311,12 +311,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             except MetricError as error:
                 faults.append(str(error))
         faults += plausible.figure_faults(document, figures, self.physical_bound)
-        if faults:
-            more = len(faults) - MOST_SENTENCES
-            said = [*faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
-            other_devices = list(asked.other_devices(document, self._what_was_asked()))
-            kind = failing.OtherDevicesError if other_devices else SanityError
-            raise kind("\n".join(said))
+        self._believe(document, faults)
         for remark in asked.clock_remarks(document):
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
@@ -324,6 +319,21 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             for figure in figures
         }
         return True
+
+    def _believe(self, document: ResultDocument, faults: Sequence[str]) -> None:
+        """Raise what the faults of a document amount to, and settings that nobody asked for."""
+        others = list(asked.other_devices(document, self._what_was_asked()))
+        fewer = len(document["devices"]) < self.device_count
+        hidden = settings.hiding_devices(document) if fewer else None
+        wheres = [metric.where for metric in self.expected_metrics()]
+        disturbed = settings.disturbing(document, self.env_vars, wheres)
+        found = [*filter(None, [hidden]), *disturbed]
+        more = len(faults) - MOST_SENTENCES
+        said = [*found, *faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
+        if others and not hidden:
+            raise failing.OtherDevicesError("\n".join(said))
+        if said:
+            raise (failing.SettingError if found else SanityError)("\n".join(said))
 
     def _what_was_asked(self) -> asked.Asked:
         devices = self.current_partition.devices

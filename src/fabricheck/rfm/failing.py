@@ -13,5 +13,9 @@ class OtherDevicesError(SanityError):  # type: ignore[misc]
     """The node has other devices than the partition states, fewer for one."""
 
 
+class SettingError(SanityError):  # type: ignore[misc]
+    """A setting of the node or the job changed what was measured, or hides devices."""
+
+
 class EndedBySchedulerError(SanityError):  # type: ignore[misc]
     """Somebody, or the scheduler, ended the job, which says nothing of the node."""

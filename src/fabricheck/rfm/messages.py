@@ -10,6 +10,7 @@ from pathlib import Path
 from reframe.core.exceptions import SanityError
 
 from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import plausible
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
 from fabricheck.rfm.ranks import NearRanksCheck
@@ -100,7 +101,9 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         try:
             super().check_sanity()
         except SanityError as error:
-            raise type(error)("\n".join([str(error), *self._not_reached()])) from None
+            # An MPI that was not told to take these buffers has to be told, not to be spared.
+            told = self._not_reached() if self.job.exitcode != plausible.SETTING else ()
+            raise type(error)("\n".join([str(error), *told])) from None
 
     def _not_reached(self) -> Iterator[str]:
         skipped: list[dict[str, str]] = []

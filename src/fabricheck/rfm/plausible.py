@@ -10,6 +10,9 @@ from typing import Literal
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.metrics import Figure, where_measured
 
+#: The exit code of a program that a setting of the node or the job prevents from measuring.
+SETTING = 8
+
 #: What the measuring programs mean by their exit codes.
 EXIT_CODES = {
     2: "bad usage",
@@ -18,7 +21,7 @@ EXIT_CODES = {
     5: "wrong data",
     6: "the time limit",
     7: "too noisy to judge",
-    8: "prevented by a setting of the node or the job",
+    SETTING: "prevented by a setting of the node or the job",
 }
 
 #: States of a job that was ended from outside, whatever its exit code (Slurm's words).

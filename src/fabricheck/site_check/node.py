@@ -11,7 +11,7 @@ from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.site_check.target import Target
 from fabricheck.topology import compare, detect
-from fabricheck.topology.host import describe_host, host_differences
+from fabricheck.topology.host import balancing_setting, describe_host, host_differences
 from fabricheck.topology.reported import Reported
 
 #: What is looked for on a compute node only.
@@ -107,7 +107,8 @@ def _cores(model: NodeModel, place: Place) -> Finding:
 
 
 def _as_modelled(model: NodeModel, place: Place, report: Reported | None) -> Iterator[Finding]:
-    differences = host_differences(model, describe_host(place.root))
+    host = describe_host(place.root)
+    differences = [*host_differences(model, host), *filter(None, [balancing_setting(host)])]
     yield from map(missing, differences)
     if not differences:
         yield ok(f"NUMA domains are those of {model.name}, and NUMA balancing is off.")

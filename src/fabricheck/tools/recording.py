@@ -224,6 +224,7 @@ class _Run:
             "devices": facts["devices"],
             "versions": versions,
             "environment": facts["environment"],
+            "settings": facts.get("settings", []),
             "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
             "options": {
                 "tool": self.plan.tool,

@@ -62,7 +62,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
                 f"One link has {modelled:g} GB/s in {model.name}, "
                 f"{report.link_peak_gbs:g} in {report.origin}."
             )
-    if report.numa is not None:
+    if report.numa is not None and any(domain is not None for domain in report.numa):
         compared.append("NUMA domains")
         differences += _numa(model, report)
     else:

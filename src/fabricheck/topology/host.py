@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
+from fabricheck.results.settings import balancing_sentence
 
 #: What is left where the system does not say it.
 UNKNOWN = "unknown"
@@ -54,11 +55,10 @@ def driver_version(root: Path = Path("/")) -> str:
 
 
 def host_differences(model: NodeModel, host: Host) -> list[str]:
-    """Say what of the NUMA domains, their cores and NUMA balancing differs from a model.
+    """Say what of the NUMA domains and their cores differs from a model.
 
     The system may list second hardware threads, which models leave out, and domains without cores,
-    which are memory of devices. NUMA balancing should be off: it moves pages while devices access
-    them, and the Hugging Face page on AMD Instinct nodes shows a service that is faster without it.
+    which are memory of devices.
     """
     node = f"on node {host['hostname']}"
     found: list[str] = []
@@ -78,12 +78,17 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
                     f"NUMA domain {index}: not in {model.name}, the cores {format_cores(cores)} "
                     f"{node}."
                 )
-    if host["numa_balancing"]:
-        found.append(
-            f"NUMA balancing is on {node} (/proc/sys/kernel/numa_balancing is "
-            f"{host['numa_balancing']}), and should be off: it moves pages that devices use."
-        )
     return found
+
+
+def balancing_setting(host: Host) -> str | None:
+    """Say that NUMA balancing is on, which is no matter of the hardware; none where it is off.
+
+    It should be off: it moves pages while devices access them, and the Hugging Face page on AMD
+    Instinct nodes shows a service that is faster without it.
+    """
+    value = host["numa_balancing"]
+    return balancing_sentence(host["hostname"], value) if value else None
 
 
 def _text(path: Path) -> str:

@@ -23,7 +23,13 @@ from fabricheck.results import document
 from fabricheck.results.model import Device, ResultDocument, Status
 from fabricheck.topology.comparison import compare
 from fabricheck.topology.detection import Detection, detect
-from fabricheck.topology.host import UNKNOWN, describe_host, driver_version, host_differences
+from fabricheck.topology.host import (
+    UNKNOWN,
+    balancing_setting,
+    describe_host,
+    driver_version,
+    host_differences,
+)
 from fabricheck.topology.parse import parse_files
 from fabricheck.topology.reported import Reported
 from fabricheck.topology.simulated import ask_simulated, simulated_host
@@ -31,7 +37,13 @@ from fabricheck.whole_files import write_whole
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
-_STATUS: dict[int, Status] = {2: "usage", 3: "unsupported", 4: "runtime-error", 6: "time-limit"}
+_STATUS: dict[int, Status] = {
+    2: "usage",
+    3: "unsupported",
+    4: "runtime-error",
+    6: "time-limit",
+    8: "setting",
+}
 
 #: What a comparison without is worth nothing: two kinds of node differ in these alone.
 ESSENTIAL = ("links", "NUMA domains")
@@ -43,6 +55,7 @@ _ENVIRONMENT = (
     "GPU_DEVICE_ORDINAL",
     "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER",
+    "SLURM_GPUS_ON_NODE",
     "FABRICHECK_NODE",
 )
 
@@ -51,6 +64,12 @@ class TimeLimit(FabricheckError):
     """The tools did not answer within the time limit."""
 
     exit_code = 6
+
+
+class PreventedBySetting(FabricheckError):
+    """A setting of the node or the job is not as it should be, and nothing else differs."""
+
+    exit_code = 8
 
 
 @dataclass(frozen=True)
@@ -121,6 +140,13 @@ def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
         report = found.report
         content["devices"] = _devices(report)
         notes += [f"not used: {sentence}" for sentence in found.failed]
+    granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
+    if granted.isdecimal() and int(granted) <= report.count < len(model.devices):
+        raise PreventedBySetting(
+            f"SLURM_GPUS_ON_NODE is {granted} on node {content['host']['hostname']}, whose tools "
+            f"show {report.count} devices of the {len(model.devices)} in {model.name}: ask for all "
+            "of them."
+        )
     outcome = compare(model, report)
     compared = [*outcome.compared]
     host = content["host"]
@@ -139,10 +165,16 @@ def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
     # With another number of devices there is one difference, and nothing else can be compared.
     if untold and report.count == len(model.devices) and report.vendor == model.vendor:
         content["notes"] += [f"difference: {sentence}" for sentence in differences]
+        silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
         raise NotFoundError(
             f"The {' and '.join(untold)} of node {host['hostname']} are not told in "
-            f"{report.origin}, so they can not be compared with {model.name}."
+            f"{report.origin}{silent}, so they can not be compared with {model.name}."
         )
+    setting = balancing_setting(host)
+    if setting and not differences:
+        raise PreventedBySetting(setting)
+    if setting:
+        content["notes"].append(setting)
     content["differences"] = differences
 
 

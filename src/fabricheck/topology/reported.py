@@ -20,7 +20,8 @@ class Reported:
     devices x devices: ``links`` counts the direct links of a pair (0: none), ``link_peak_gbs`` is
     the peak of a single link in GB/s per direction, ``link_types`` is the tool's word.
     ``numa`` and ``cpus`` have one entry per device. ``may_be_cut`` marks a list of devices whose
-    end nothing confirms: it needs a report with a table of all pairs beside it.
+    end nothing confirms: it needs a report with a table of all pairs beside it. ``silent`` says
+    what a tool printed where its driver told it nothing.
     """
 
     origin: str
@@ -33,6 +34,7 @@ class Reported:
     cpus: tuple[str | None, ...] | None = None
     pci: tuple[str, ...] | None = None
     may_be_cut: bool = False
+    silent: str | None = None
 
     @property
     def direct_peaks_gbs(self) -> Matrix[float] | None:
@@ -108,6 +110,7 @@ def merge(reports: Sequence[Reported]) -> Reported:
             numa=merged.numa or report.numa,
             cpus=merged.cpus or report.cpus,
             may_be_cut=merged.may_be_cut and report.may_be_cut,
+            silent=" and ".join(filter(None, (merged.silent, report.silent))) or None,
         )
     return merged
 

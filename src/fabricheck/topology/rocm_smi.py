@@ -25,6 +25,9 @@ _BUS = "PCI Bus ID"
 _OF_DEVICE = re.compile(r"GPU(?:\[(\d+)\]| (\d+))\s*: (.*)")
 _UNSUPPORTED = "Non-xGMI links detected"
 
+#: The kernel's -1, as a tool prints it that reads it as a number without a sign.
+_NO_DOMAIN = 0xFFFFFFFF
+
 
 @dataclass
 class _Section:
@@ -67,12 +70,15 @@ def parse(text: str, origin: str) -> Reported:
         last = lines_of(text)[-1]
         reason = f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut"
         raise GarbledOutput(origin, last.number, reason)
-    links, peak = None, None
+    links, peak, silent = None, None, None
     if _BANDWIDTH in tables:
         body = found[_BANDWIDTH].body
         _check_unit(body, origin)
         unsupported = any(line.text.startswith(_UNSUPPORTED) for line in body)
-        links, peak = links_of(tables[_BANDWIDTH], origin, unsupported=unsupported)
+        if not unsupported and _tells_nothing(tables[_BANDWIDTH]):
+            silent = f"the driver tells no bandwidth of links: {origin} prints 0 for every pair"
+        else:
+            links, peak = links_of(tables[_BANDWIDTH], origin, unsupported=unsupported)
     for title in _NUMBERS:
         if title in tables:
             numbers = tables[title].read(origin, _number)
@@ -95,6 +101,7 @@ def parse(text: str, origin: str) -> Reported:
         numa=numa,
         pci=pci,
         may_be_cut=not closed and not tables,
+        silent=silent,
     )
 
 
@@ -133,6 +140,15 @@ def _check_unit(body: Sequence[Line], origin: str) -> None:
     for line in body:
         if line.text.startswith("Format:") and "Units: mps" not in line.text:
             raise GarbledOutput(origin, line.number, "the unit of the bandwidths is not mps")
+
+
+def _tells_nothing(table: Table) -> bool:
+    """Whether no pair has a bandwidth, although all are connected by XGMI.
+
+    rocm-smi leaves a 0 where the driver has no file of it, and prints 0-0 where that is empty.
+    """
+    pairs = [text for a, row in enumerate(table.cells) for b, text in enumerate(row) if a != b]
+    return bool(pairs) and set(pairs) <= {"0", "0-0"}
 
 
 def _number(text: str) -> int:
@@ -189,7 +205,9 @@ def _numa(section: _Section, origin: str) -> tuple[int | None, ...]:
     fields = (("(Topology) Numa Node", _domain), ("(Topology) Numa Affinity", _domain))
     values = _per_device(section, origin, fields)
     # A negative number is the kernel's way to say that there is no affinity.
-    return tuple(node if isinstance(node, int) and node >= 0 else None for node, _ in values)
+    return tuple(
+        node if isinstance(node, int) and 0 <= node < _NO_DOMAIN else None for node, _ in values
+    )
 
 
 def _address(text: str) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from fabricheck import partitions
-from fabricheck.results import killed, missed
+from fabricheck.results import killed, missed, settings
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import TOOLS
@@ -22,6 +22,7 @@ MOST = 8
 
 #: Exceptions of `fabricheck.rfm.failing`, which reads ReFrame: reports have their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
+SETTING = "SettingError"
 
 #: Phases of ReFrame in which a result was there to be judged.
 JUDGING = frozenset({"sanity", "performance"})
@@ -151,9 +152,11 @@ class Attempt:
         rule = _RULE_OF_STATUS[status]
         if status == "runtime-error" and document["program"]["name"] in TOOLS:
             rule = "tool"
+        said = self._outcome(document)
         if status == "unsupported" and self._lacks_devices(document):
-            rule = "devices"
-        yield self._say(rule, self._outcome(document))
+            hidden = settings.hiding_devices(document)
+            rule, said = ("setting", f"{hidden} {said}") if hidden else ("devices", said)
+        yield self._say(rule, said)
 
     def _outcome(self, document: ResultDocument) -> str:
         said = document["outcome"]["message"]
@@ -181,6 +184,8 @@ class Attempt:
             yield self._say("cancelled", reason)
         elif case.error == OTHER_DEVICES:
             yield self._say("devices", reason)
+        elif case.error == SETTING:
+            yield self._say("setting", reason)
         elif case.phase == "performance" or _missed(case):
             yield from self._of_metrics(case, reason)
         elif explained:

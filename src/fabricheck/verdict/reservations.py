@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fabricheck.results import settings
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 
@@ -40,6 +41,9 @@ def of(
         yield "It is of a simulated node, and says nothing of a machine."
     if documents and not any(document["series"] for document in documents):
         yield "No series was measured."
+    balancing = settings.numa_balancing(documents)
+    if balancing:
+        yield balancing
     counted = limits(cases)
     every = counted.total()
     if every and counted["free"] == every:

@@ -65,7 +65,8 @@ _OF_A_CHECK = (
     Rule(
         "devices",
         "HW-FAIL",
-        "The node has other devices than the partition states, fewer for one, or none is found.",
+        "The node has other devices than the partition states, fewer for one, or none is found, "
+        "and no setting hides them.",
     ),
     Rule(
         "topology",
@@ -84,7 +85,12 @@ _OF_A_CHECK = (
         "sessions. (Wrong data stays DATA-FAIL.)",
     ),
     # Of what nobody knows
-    Rule("time-limit", "INCOMPLETE", "A program reached its time limit: it hung, or was slow."),
+    Rule(
+        "time-limit",
+        "INCOMPLETE",
+        "A program reached its time limit: it hung, or was slow. One whose kernel hangs can end "
+        "minutes later, when the driver has reset the device; its job ends then.",
+    ),
     Rule(
         "ended",
         "INCOMPLETE",
@@ -112,8 +118,10 @@ _OF_A_CHECK = (
     Rule(
         "setting",
         "INCOMPLETE",
-        "A setting of the node or the job prevents the measurement: a program ended with `setting` "
-        "and its sentence names what to change. Nothing is proven against the hardware.",
+        "A setting of the node or the job prevents the measurement, or changed what was measured: "
+        "a program ended with `setting`, a variable that the check does not set switched engines "
+        "off or made launches wait, or a setting hides devices. The sentence names what to change. "
+        "Nothing is proven against the hardware.",
         None,
     ),
     Rule(

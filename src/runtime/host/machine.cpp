@@ -31,6 +31,23 @@ std::vector<int> share(const std::vector<int>& cores, std::size_t part, std::siz
 
 constexpr std::size_t kMostDevices = 1024;
 
+/// A whole number of 1 to `most` in a variable, or the standard where it is not set. Throws
+/// std::invalid_argument naming the variable.
+std::size_t number(const char* name, std::size_t standard, std::size_t most) {
+  const char* wanted = std::getenv(name);
+  if (wanted == nullptr) {
+    return standard;
+  }
+  const std::string text(wanted);
+  std::size_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || rest != text.data() + text.size() || value < 1 || value > most) {
+    throw std::invalid_argument(std::string(name) + "=" + text + " is not a whole number of 1 to " +
+                                std::to_string(most));
+  }
+  return value;
+}
+
 Machine* make_machine() {
   // Never destroyed: stream threads may outlive main().
   auto* machine = new Machine;
@@ -65,16 +82,11 @@ Machine* make_machine() {
     domains.push_back({0, allowed});
   }
 
-  auto count = std::max<std::size_t>(2, domains.size());
-  if (const char* wanted = std::getenv("FABRICHECK_HOST_DEVICES")) {
-    const std::string text(wanted);
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (error != std::errc{} || rest != text.data() + text.size() || count < 1 ||
-        count > kMostDevices) {
-      throw std::invalid_argument("FABRICHECK_HOST_DEVICES=" + text +
-                                  " is not a whole number of 1 to " + std::to_string(kMostDevices));
-    }
-  }
+  const auto count =
+      number("FABRICHECK_HOST_DEVICES", std::max<std::size_t>(2, domains.size()), kMostDevices);
+  machine->queue_length = number("FABRICHECK_HOST_QUEUE", machine->queue_length, 1 << 20);
+  const char* blocking = std::getenv("HIP_LAUNCH_BLOCKING");
+  machine->launches_block = blocking != nullptr && std::string(blocking) != "0";
   for (std::size_t i = 0; i < count; ++i) {
     // Devices go to the domains in blocks, as GPUs do: 0 and 1 on the first of two, 2 and 3 next.
     const auto domain = i * domains.size() / count;

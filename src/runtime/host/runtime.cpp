@@ -181,7 +181,7 @@ hipError_t hipHostFree(void* data) { return release(data); }
 
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind,
                           hipStream_t stream) {
-  fabricheck_cpu::enqueue(stream, [=](int cores) {
+  fabricheck_host::add(stream, [=](int cores) {
     const auto part = (bytes / static_cast<std::size_t>(cores) + 4095) / 4096 * 4096;
 #pragma omp parallel for schedule(static) num_threads(cores) if (cores > 1)
     for (int i = 0; i < cores; ++i) {
@@ -208,7 +208,7 @@ hipError_t hipMemcpyPeerAsync(void* to, int to_device, const void* from, int fro
 }
 
 hipError_t hipMemset(void* data, int value, std::size_t bytes) {
-  fabricheck_cpu::enqueue(nullptr, [=](int) { std::memset(data, value, bytes); });
+  fabricheck_host::add(nullptr, [=](int) { std::memset(data, value, bytes); });
   return hipStreamSynchronize(nullptr);
 }
 

@@ -40,7 +40,8 @@ struct fabricheck_stream_queue {
       : device(device_index), thread([this, &device] { work_off(device); }) {}
 
   void add(Work work) {
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return queue.size() < machine().queue_length; });
     queue.push_back(std::move(work));
     changed.notify_all();
   }
@@ -111,8 +112,15 @@ hipStream_t or_default(hipStream_t stream) {
 
 }  // namespace
 
-void fabricheck_cpu::enqueue(hipStream_t stream, Work work) {
+void fabricheck_host::add(hipStream_t stream, Work work) {
   or_default(stream)->add(std::move(work));
+}
+
+void fabricheck_cpu::enqueue(hipStream_t stream, Work work) {
+  fabricheck_host::add(stream, std::move(work));
+  if (machine().launches_block) {
+    or_default(stream)->wait();
+  }
 }
 
 hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned) {
@@ -174,7 +182,7 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
     const std::lock_guard lock(mark->mutex);
     mark->done = false;
   }
-  fabricheck_cpu::enqueue(stream, [mark](int) {
+  fabricheck_host::add(stream, [mark](int) {
     const std::lock_guard lock(mark->mutex);
     mark->time = Clock::now();
     mark->done = true;

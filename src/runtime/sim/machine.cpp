@@ -84,6 +84,8 @@ Machine* make_machine() {
     machine->node = read_node(*path);
     machine->visible = visible_devices(machine->node.devices.size());
     machine->noise = number("FABRICHECK_SIM_NOISE", 0, 1);
+    // An MPI that takes memory of devices for the host's copies it by the processor.
+    machine->device_messages = 1e9 * number("FABRICHECK_SIM_MESSAGE_GBS", 1e6, 1e6);
     machine->random.seed(static_cast<std::uint64_t>(number("FABRICHECK_SIM_SEED", 1, 1e15)));
     read_managed(*machine);
   } catch (const std::runtime_error& error) {

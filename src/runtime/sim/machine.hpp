@@ -39,8 +39,9 @@ struct Allocation {
 struct Machine {
   NodeDescription node;
   std::string problem;
-  std::vector<int> visible;  ///< the node's device behind each device of this process
-  double noise = 0;          ///< relative standard deviation of an operation's time
+  std::vector<int> visible;    ///< the node's device behind each device of this process
+  double noise = 0;            ///< relative standard deviation of an operation's time
+  double device_messages = 0;  ///< bytes per second that a message of device memory gets, at most
   std::mt19937_64 random;
   bool idle_prefetch = false;     ///< prefetches of managed memory move nothing, and say they did
   bool coherent_devices = false;  ///< the host uses pages on a device where they are

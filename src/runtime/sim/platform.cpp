@@ -202,7 +202,12 @@ void make_platform_for_ranks() {
   }
   builder.seal([&node, ways](double bytes, const s4u::Host* source, const s4u::Host* destination) {
     const auto way = ways.find({source, destination});
-    return way == ways.end() ? 1 : message_factor(node, way->second, bytes);
+    if (way == ways.end()) {
+      return 1.0;
+    }
+    const double most = machine().device_messages / way->second.bytes_per_second;
+    const double factor = message_factor(node, way->second, bytes);
+    return way->second.host_only ? factor : std::min(factor, most);
   });
 }
 

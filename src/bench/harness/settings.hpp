@@ -1,0 +1,54 @@
+// Settings of the node or the job that change or prevent a measurement, each told by its name.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/status.hpp"
+
+namespace fabricheck {
+
+/// A variable, or another setting, that has a value which matters.
+struct Setting {
+  std::string name;
+  std::string value;
+  /// What it changes: "launches" and copies, which then wait for the device; "engines", which do
+  /// not copy, or "peer-engines", not between devices; "devices", of which the process sees fewer.
+  std::string concerns;
+
+  /// "HIP_LAUNCH_BLOCKING is 1"
+  [[nodiscard]] std::string text() const { return name + " is " + value; }
+};
+
+/// Variables of this runtime that make launches or copies wait for the device, or switch copy
+/// engines off.
+std::vector<Setting> runtime_settings();
+
+/// The first of them that makes launches or copies wait, behind which a closed gate never opens.
+std::optional<Setting> blocking_setting();
+
+/// Throws Failure(setting) naming that variable. For what has to start together.
+void require_free_launches();
+
+/// What may hide devices of the node from this process, which sees `visible` of them: a variable
+/// that names no more than those, or a control group that refuses the files of others.
+std::vector<Setting> hiding_settings(int visible);
+
+/// The failure of a run that needs more devices than the `visible` ones: by a setting, when one
+/// hides devices, else unsupported.
+Failure lacks_devices(const std::string& sentence, int visible);
+/// The same for a device by its number, "device 5 of the pair 0-5"; `seen`: who has which.
+Failure no_such_device(const std::string& device, int visible,
+                       const std::string& seen = "the runtime has");
+
+/// The member `settings` of the result document.
+nlohmann::json describe_settings(int visible);
+
+/// How to switch off NUMA balancing, as a sentence; nothing when it is off, when the system does
+/// not say, or on a simulated node.
+std::optional<std::string> numa_balancing_setting(
+    const std::string& path = "/proc/sys/kernel/numa_balancing");
+
+}  // namespace fabricheck

@@ -1,0 +1,24 @@
+// Whether MPI takes buffers of devices, found before anything is measured.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "mpi/arrays.hpp"
+
+namespace fabricheck {
+
+/// How an MPI that states such a version is told to take buffers of devices, with the present
+/// values of its variables.
+std::string device_buffers_advice(const std::string& library);
+
+/// Sends some messages from rank 0 to rank 1, which both have buffers of devices; other ranks
+/// return at once. Throws Failure(setting) when MPI crashes on them, or copies them by the
+/// processor: below 0.5 GB/s, where the slowest link of devices has ten times that. Ends as soon as
+/// the rate is known, which takes half a second at 10 MB/s. `armed` is that of Part, `library` what
+/// MPI states as its version.
+void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
+                             const std::string& library);
+
+}  // namespace fabricheck
