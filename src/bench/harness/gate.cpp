@@ -11,11 +11,29 @@ namespace {
 // against any queueing, short against a watchdog.
 constexpr long long kPatienceCycles = 20000000000LL;
 
-__global__ void wait_kernel(volatile int* flags) {
+// Flags are read and written past the caches of a device: relaxed accesses at system scope, which
+// HIP's compiler makes of these built-ins. nvcc has none of them; there a volatile access is one.
+__host__ __device__ inline int read_flag(const int* flag) {
+#if defined(__CUDACC__)
+  return *static_cast<const volatile int*>(flag);
+#else
+  return __atomic_load_n(flag, __ATOMIC_RELAXED);
+#endif
+}
+
+__host__ __device__ inline void write_flag(int* flag, int value) {
+#if defined(__CUDACC__)
+  *static_cast<volatile int*>(flag) = value;
+#else
+  __atomic_store_n(flag, value, __ATOMIC_RELAXED);
+#endif
+}
+
+__global__ void wait_kernel(int* flags) {
   const long long start = clock64();
-  while (flags[0] == 0) {
+  while (read_flag(&flags[0]) == 0) {
     if (clock64() - start > kPatienceCycles) {
-      flags[1] = 1;
+      write_flag(&flags[1], 1);
       break;
     }
   }
@@ -23,9 +41,9 @@ __global__ void wait_kernel(volatile int* flags) {
 
 }  // namespace
 
-StartGate::StartGate() : memory_(Buffer::on_host(-1, 4096)), flags_(memory_.as<volatile int>()) {
-  flags_[0] = 1;
-  flags_[1] = 0;
+StartGate::StartGate() : memory_(Buffer::on_host(-1, 4096)), flags_(memory_.as<int>()) {
+  write_flag(&flags_[0], 1);
+  write_flag(&flags_[1], 0);
 }
 
 StartGate::~StartGate() {
@@ -48,8 +66,8 @@ int StartGate::max_queued() {
 
 void StartGate::close() {
   require_free_launches();
-  flags_[0] = 0;
-  flags_[1] = 0;
+  write_flag(&flags_[0], 0);
+  write_flag(&flags_[1], 0);
 }
 
 void StartGate::wait_on(const TimedStream& stream) {
@@ -59,10 +77,10 @@ void StartGate::wait_on(const TimedStream& stream) {
   FABRICHECK_HIP(hipGetLastError());
 }
 
-void StartGate::open() { flags_[0] = 1; }
+void StartGate::open() { write_flag(&flags_[0], 1); }
 
 void StartGate::check() const {
-  if (flags_[1] != 0) {
+  if (read_flag(&flags_[1]) != 0) {
     throw Failure(Status::runtime_error,
                   "a device gave up waiting for the start of what was queued; that happens where a "
                   "launch blocks until the device is done, as under some profilers");

@@ -33,8 +33,8 @@ class StartGate {
 
  private:
   Buffer memory_;
-  std::set<int> devices_;          // those that were made to wait
-  volatile int* flags_ = nullptr;  // [0]: open, [1]: a device gave up
+  std::set<int> devices_;  // those that were made to wait
+  int* flags_ = nullptr;   // [0]: open, [1]: a device gave up; not to be read or written plainly
 };
 
 }  // namespace fabricheck

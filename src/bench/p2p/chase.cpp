@@ -51,15 +51,26 @@ __global__ void cycle_kernel(std::uint64_t* array, int bits) {
   }
 }
 
-/// *start: the address to start at; *end: where the loads led. Only the chosen block makes them.
+// To AMD's compiler a loaded address may be of any memory: it would use flat loads, which also wait
+// for the LDS, instead of global ones.
+#if defined(__HIP_PLATFORM_AMD__)
+using GlobalWord = const std::uint64_t __attribute__((address_space(1)));
+#else
+using GlobalWord = const std::uint64_t;
+#endif
+
+/// *start: the address to start at; *end: where the loads led. Only the chosen block, of one
+/// thread, makes them.
 __global__ void chase_kernel(const std::uint64_t* start, std::uint64_t* end, int loads,
                              unsigned chosen) {
   if (blockIdx.x != chosen) {
     return;
   }
-  const auto* at = reinterpret_cast<const std::uint64_t*>(*start);
+  // threadIdx.x is 0. Without it AMD's compiler sees that all threads load the same, and uses the
+  // scalar unit and its cache.
+  const auto* at = reinterpret_cast<GlobalWord*>(start[threadIdx.x]);
   for (int i = 0; i < loads; ++i) {
-    at = reinterpret_cast<const std::uint64_t*>(*at);
+    at = reinterpret_cast<GlobalWord*>(*at);
   }
   *end = reinterpret_cast<std::uint64_t>(at);
 }
