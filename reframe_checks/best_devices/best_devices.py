@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.rfm.best_devices import BestDevicesCheck
+from fabricheck.rfm.peers import pair_arguments
 
 
 @rfm.simple_test
@@ -28,6 +29,4 @@ class best_devices(BestDevicesCheck):
 
     def program_arguments(self):
         """Return the operation, and what the partition decides: array size and noise limit."""
-        size, noise = str(self.extra("array_bytes")), str(self.extra("noise_limit"))
-        operation = self.where["operation"]
-        return ["--operations", operation, "--sizes", size, "--noise-limit", noise]
+        return ["--operations", self.where["operation"], *pair_arguments(self)]

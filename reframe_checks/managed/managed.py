@@ -78,6 +78,7 @@ class managed_zero_copy(ManagedCheck):
     valid_systems = ["+devices +xnack"]
     env_vars = {"HSA_XNACK": "0"}
     movement = "zero-copy"
+    arguments = ("--series-time", "0.25")
     operations = FROM_THE_HOST
     metrics = tuple(metric for name in FROM_THE_HOST for metric in moved(name, "zero-copy"))
 

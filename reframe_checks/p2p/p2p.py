@@ -5,7 +5,7 @@ import reframe as rfm
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.peers import peers_of_the_first
+from fabricheck.rfm.peers import pair_arguments, peers_of_the_first
 
 #: By operation its convention: another one is a factor of two (docs/result-document.md).
 CONVENTION = {
@@ -32,9 +32,7 @@ class PairCheck(MeasuringCheck):
 
     def program_arguments(self):
         """Return the operations, and the array size and noise limit of the partition."""
-        operations = ["--operations", ",".join(self.operations)]
-        sizes = ["--sizes", str(self.extra("array_bytes"))]
-        return [*operations, *sizes, "--noise-limit", str(self.extra("noise_limit"))]
+        return ["--operations", ",".join(self.operations), *pair_arguments(self)]
 
     def expected_metrics(self):
         """Return two metrics for each operation and link class of the healthy node."""

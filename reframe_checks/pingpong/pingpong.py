@@ -14,7 +14,7 @@ class PingpongCheck(RanksCheck):
 
     program = "pingpong"
     valid_prog_environs = ["+pingpong"]
-    tags = {"E6", "node", "full"}
+    tags = {"E6", "full"}
     reference = {"$ref": "pingpong.yaml"}
     memory = ("pageable", "pinned")
     arguments = ("--series-time", "0.5")
@@ -59,6 +59,7 @@ class pingpong(PingpongCheck):
     """Ranks where the launcher puts them: for a node that no model describes."""
 
     descr = "Ping-pong of host and device, ranks as launched (E6)"
+    tags = {"E6", "node", "full"}
     valid_systems = ["+devices +several_devices +ranks -placements"]
 
 
@@ -67,6 +68,7 @@ class pingpong_right(PlacedPingpong):
     """Each rank on a core near its device."""
 
     descr = "Ping-pong of host and device, ranks near their devices (E6)"
+    tags = {"E6", "node", "full"}
     placement = "right"
 
 
@@ -75,7 +77,6 @@ class pingpong_scan(PlacedPingpong):
     """Message sizes from 4 B on in the right placement; the document keeps the full curves."""
 
     descr = "Ping-pong of host and device over message sizes, ranks near their devices (E6)"
-    tags = {"E6", "full"}
     placement = "right"
     arguments = ("--max-samples", "15", "--batch-time", "0.003")
 
@@ -113,7 +114,6 @@ class pingpong_shared_device(PlacedPingpong):
     """Two ranks on one device."""
 
     descr = "Ping-pong of two ranks on one device (E6)"
-    tags = {"E6", "full"}
     placement = "shared_device"
 
 

@@ -17,11 +17,27 @@ _ENDED = PASSED | SKIPPED | {"fail", "xpass"}
 
 @dataclass(frozen=True)
 class Listed:
-    """A set on a partition: its checks, each a job of its own or a step, and their limits in s."""
+    """A set on a partition: its checks, each a job of its own or a step.
+
+    limits_s: their time limits together. predicted_s: by check what its job will take, None where
+    nothing tells. not_predicted: why.
+    """
 
     name: str
-    checks: tuple[str, ...]
     limits_s: float
+    predicted_s: dict[str, float | None]
+    not_predicted: tuple[str, ...]
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The names of its checks."""
+        return tuple(self.predicted_s)
+
+    @property
+    def whole_s(self) -> float | None:
+        """What all jobs will take, one after the other; None where that of one is not known."""
+        known = [one for one in self.predicted_s.values() if one is not None]
+        return sum(known) if len(known) == len(self.predicted_s) else None
 
 
 @dataclass(frozen=True)
@@ -73,8 +89,13 @@ def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
 
 
 def _listed(name: str, told: Sequence[Told]) -> Listed:
-    own = [one for one in told if name in one.tags]
-    return Listed(name, tuple(sorted(one.check for one in own)), sum(one.seconds for one in own))
+    own = sorted((one for one in told if name in one.tags), key=lambda one: one.check)
+    return Listed(
+        name,
+        sum(one.limit_s for one in own),
+        {one.check: one.predicted_s for one in own},
+        tuple(dict.fromkeys(one.not_predicted for one in own if one.predicted_s is None)),
+    )
 
 
 def took(session: Session) -> list[Took]:

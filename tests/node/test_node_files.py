@@ -38,7 +38,7 @@ def inside(content, place):
 
 def needed(place) -> bool:
     """Whether a model lacks something without this key: a derived number needs no source."""
-    if place[-1] in ("systems", "where", "url", "pci", "simulation") or "pci" in place:
+    if place[-1] in ("systems", "where", "url", "pci", "simulation", "timing") or "pci" in place:
         return False
     kind = inside(GOOD, place[:-1]).get("kind")
     if place[-1] == "record":

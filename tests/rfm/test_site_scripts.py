@@ -6,6 +6,7 @@ beside --dry-run, and a metric without a reference fails there as it does in a s
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -13,6 +14,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from fabricheck import set_times
+from fabricheck.cli import sets as sets_command
+from fabricheck.references.dry_run import Told
+from fabricheck.rfm.recorded import VARIABLE as TOLD
 
 pytestmark = pytest.mark.slow
 
@@ -166,7 +172,7 @@ def dry_run(suite, *arguments: str) -> object:
 @pytest.fixture(scope="module")
 def script(shared_suite):
     """Return a function that gives the script of a check on a partition; each system runs once."""
-    shared_suite.variables.update(ASKED)
+    shared_suite.variables.update(ASKED | {TOLD: str(shared_suite.folder / "told")})
     ended = {}
 
     def of(partition: str, check: str) -> Script:
@@ -183,6 +189,19 @@ def script(shared_suite):
     return of
 
 
+@pytest.fixture(scope="module")
+def told(script, shared_suite):
+    """Return a function that gives what the checks of a partition told of themselves."""
+
+    def of(partition: str) -> list[Told]:
+        script(partition, "stream_local")
+        lines = (shared_suite.folder / "told").read_text().splitlines()
+        return [one for one in (Told(**json.loads(line)) for line in lines)
+                if one.partition == partition]  # fmt: skip
+
+    return of
+
+
 @EVERY_SITE
 def test_the_job_of_one_process(script, partition):
     site, found = SITES[partition], script(partition, "stream_local")
@@ -193,7 +212,8 @@ def test_the_job_of_one_process(script, partition):
     start = f"{site.alone} {programs}/stream ".lstrip()
     assert found.command.startswith(start)
     assert found.command.endswith(" --time-limit 120 --output result.json")
-    assert "--sizes 1073741824" in found.command
+    # With AMD's devices half a GiB, four times the cache of their hosts for both arrays of a copy.
+    assert f"--sizes {1 << (29 if site.environment == 'rocm' else 30)}" in found.command
     if site.sbatch:
         tasks = {"--ntasks=1", "--ntasks-per-node=1", "--time=0:2:30"}
         assert found.sbatch >= site.sbatch | JOB | tasks
@@ -310,6 +330,63 @@ def test_a_site_that_recommends_none_has_no_such_check(script):
     assert script("dardel:gpu", "affinity")
     with pytest.raises(ValueError, match="not enough values"):
         script("dardel:gpu", "affinity_site")
+
+
+@EVERY_SITE
+def test_a_limit_is_at_least_twice_what_is_predicted(told, partition):
+    for one in told(partition):
+        assert one.predicted_s, one.check
+        assert one.limit_s >= 2 * one.predicted_s, one.check
+
+
+def test_scans_and_page_migration_have_the_time_that_they_need(told):
+    limits = {one.check: one.limit_s for one in told("lumi:gpu")}
+    assert limits["memcpy_scan"] > limits["memcpy_near"] == 120
+    assert limits["managed_migration"] >= 360
+
+
+@AMD
+def test_measurements_of_all_pairs_end_in_time_though_every_series_is_noisy(
+    told, script, partition
+):
+    limits = {one.check: one.limit_s for one in told(partition)}
+    for check, series in (("p2p_engine", 140), ("p2p_kernel", 168), ("best_devices", 56)):
+        (bound,) = re.findall(r"--series-time (\S+)", script(partition, check).command)
+        assert 10 + series * float(bound) < limits[check]
+
+
+@AMD
+def test_sets_are_predicted_to_end_in_time_on_eight_devices(told, partition):
+    smoke, node, _ = set_times.listed(told(partition))[partition]
+    assert 30 < smoke.whole_s <= 60
+    assert 120 < node.whole_s <= 180
+
+
+@EVERY_SITE
+def test_a_page_says_what_is_predicted_and_asks_for_more(told, partition):
+    page = (ROOT / "docs" / "sites" / f"{partition.partition(':')[0]}.md").read_text()
+    smoke, node, full = set_times.listed(told(partition))[partition]
+    times = f"`smoke` {smoke.whole_s:.0f} s, `node` {node.whole_s:.0f} s, everything"
+    assert f"{times} {full.whole_s / 60:.0f} min" in page.replace("\n", " ")
+    for minutes in re.findall(r"^salloc .* --time=(\d+)", page, re.MULTILINE):
+        # A prediction is good to a factor of 1.5.
+        assert int(minutes) * 60 >= 1.5 * full.whole_s
+
+
+def test_other_pages_ask_for_enough_time_too(told):
+    _, node, full = set_times.listed(told("lumi:gpu"))["lumi:gpu"]
+    for page, line, limit in (("schedulers", "salloc", full), ("sets", "sbatch", node)):
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        (minutes,) = re.findall(rf"^{line} .*--gpus-per-node=8 --time=(\d+)", text, re.MULTILINE)
+        assert int(minutes) * 60 >= 1.5 * limit.whole_s
+
+
+@AMD
+def test_the_page_of_the_sets_has_what_is_predicted(told, partition):
+    page = (ROOT / "docs" / "sets.md").read_text()
+    table = sets_command.markdown(partition, set_times.listed(told(partition))[partition], [])
+    marks = f"<!-- sets of {partition} -->\n{table}<!-- end of sets of {partition} -->"
+    assert marks in page
 
 
 def test_a_metric_without_a_reference_fails(suite):

@@ -13,6 +13,8 @@ from fabricheck.references import dry_run
 
 HERE = "local:sim-mi250x"
 CHECKS = {"a": ["smoke", "node", "full"], "b": ["node", "full"], "c": ["full"]}
+#: Seconds, or why not.
+PREDICTED = {"a": (4.4,), "b": (20,), "c": (None, "It is new.")}
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +24,8 @@ def three_checks(monkeypatch):
         dry_run,
         "ask",
         lambda system, folders: [
-            dry_run.Told(name, HERE, "sim", {}, ["E1", *tags], 120) for name, tags in CHECKS.items()
+            dry_run.Told(name, HERE, "sim", {}, ["E1", *tags], 120, *PREDICTED[name])
+            for name, tags in CHECKS.items()
         ],
     )
 
@@ -67,28 +70,34 @@ def took(*arguments: str) -> dict[str, list]:
 def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     said = run()
-    assert "smoke 1 120 s 30 s - - node 2 240 s 180 s - - full 3 360 s - - -" in said
-    assert "smoke: a. node, besides: b. full, besides: c." in said
+    assert "smoke 1 120 s 60 s 4 s - - node 2 240 s 180 s 24 s - - full 3 360 s - - - -" in said
+    assert "smoke: a. node, besides: b. full, besides: c. Not predicted: It is new." in said
     assert "A simulated node with four AMD MI250X (eight devices); simulated" in said
+
+
+def test_what_is_predicted_is_told_of_each_check_and_set(monkeypatch, tmp_path):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    found = json.loads(CliRunner().invoke(app, ["sets", "--json"]).stdout)
+    assert [one["predicted_s"] for one in found] == [4.4, 24.4, None]
+    assert found[-1]["predicted_checks_s"] == {"a": 4.4, "b": 20, "c": None}
+    assert [one["not_predicted"] for one in found] == [[], [], ["It is new."]]
 
 
 def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(results_folder):
     # Jobs one after the other; what ReFrame did between them is not theirs.
     session(results_folder, [case("a", 10, 14.5), case("b", 20, 22)], "--mode=node")
-    assert (
-        "node 2 240 s 180 s 6.5 s, 1.5 s of the simulated clock run-0, 2026-01-02, 2 ran" in run()
-    )
+    assert "node 2 240 s 180 s 24 s 6.5 s, 1.5 s simulated run-0, 2026-01-02, 2 ran" in run()
 
 
 def test_a_session_that_took_longer_than_its_set_may_is_named(results_folder):
-    session(results_folder, [case("a", 10, 40.5)], "-t", "smoke")
-    sentence = f"The set smoke took 30.5 s on {HERE}, and may take 30 s on a node."
+    session(results_folder, [case("a", 10, 70.5)], "-t", "smoke")
+    sentence = f"The set smoke took 60.5 s on {HERE}, and may take 60 s on a node."
     assert f"{sentence} (run-0)" in run()
     CliRunner().invoke(app, ["verdict"])
     verdict = json.loads((results_folder / "verdicts/run-0/verdict.json").read_text())
     assert sentence in json.dumps(verdict)
     ((one,),) = took().values()
-    assert one["over"] and one["seconds"] == 30.5
+    assert one["over"] and one["seconds"] == 60.5
 
 
 SKIPPED = {"result": "skip", "job_submit_time": None, "job_completion_time_unix": None}
@@ -127,11 +136,14 @@ def test_a_page_has_all_sessions_between_its_markers(tmp_path):
     ]
     run("--page", str(page), *map(str, reports))
     row = (
-        "| smoke | 1 | 120 s | 30 s | 6.5 (5.0 to 7.0) s, 0.8 s of the simulated clock "
+        "| smoke | 1 | 120 s | 60 s | 4 s | 6.5 (5.0 to 7.0) s, 0.8 s simulated "
         "| 3 sessions, 2026-01-02, 1 ran |"
     )
     assert row in page.read_text()
-    assert "\n\n- smoke: a.\n- node, besides: b.\n- full, besides: c.\n<!--" in page.read_text()
+    checks = (
+        "\n\n- smoke: a.\n- node, besides: b.\n- full, besides: c.\n- Not predicted: It is new.\n"
+    )
+    assert f"{checks}<!--" in page.read_text()
     assert page.read_text().startswith("Before.\n") and page.read_text().endswith("\nAfter.\n")
     assert "--page and --json can not be given together" in run("--page", "x", "--json", code=2)
 

@@ -57,7 +57,7 @@ def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
     for partition in ("local:host", "local:sim-mi250x"):
         now, then = block(anew, partition), block(PAGE.read_text(), partition)
         assert now.partition("\n\n")[2] == then.partition("\n\n")[2]
-        times = re.compile(r"(\| (?:smoke|node|full) (?:\| [^|]+){3})\| ([^|]+) \|", re.MULTILINE)
+        times = re.compile(r"(\| (?:smoke|node|full) (?:\| [^|]+){4})\| ([^|]+) \|", re.MULTILINE)
         assert [row[0] for row in times.findall(now)] == [row[0] for row in times.findall(then)]
         # Each set has been measured here.
         assert all(re.match(r"\d+\.\d", row[1]) for row in times.findall(then))

@@ -1,4 +1,4 @@
-"""`fabricheck sets`: which checks a set has, and how long it took here."""
+"""`fabricheck sets`: which checks a set has, and how long it will take and took."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
 from fabricheck.set_times import Listed, Took
 
-HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In sessions")
+HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
 
 
 def sets(
@@ -39,7 +39,7 @@ def sets(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the checks of each set, how long it may take on a node, and how long it took.
+    """Show the checks of each set, how long it may take on a node, is predicted to, and took.
 
     The checks are those of a dry run on this machine, each a job of its own or a step in an
     allocation. What a set took is of sessions that ran the whole of it on one node (docs/sets.md).
@@ -54,7 +54,7 @@ def sets(
         _print(listed, times)
     else:
         for where, own in listed.items():
-            page_block.rewrite(page, f"sets of {where}", _markdown(where, own, times))
+            page_block.rewrite(page, f"sets of {where}", markdown(where, own, times))
             typer.echo(f"wrote {page}: {where}", err=True)
 
 
@@ -76,7 +76,7 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
 def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> None:
     console = output.console()
     for where, own in listed.items():
-        console.print(f"{where}: {_about(where)}", style="bold")
+        console.print(f"{where}: {_about(where, times)}", style="bold")
         table = output.table(*HEAD, right=("Jobs", "Their limits"))
         for one in own:
             table.add_row(*_row(one, _latest_first(times, where, one.name)[:1]))
@@ -93,20 +93,23 @@ def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> Non
                     console.print(output.plain(f"{latest.sentence} ({latest.session})"))
 
 
-def _markdown(where: str, own: Sequence[Listed], times: Sequence[Took]) -> str:
-    lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---", "---"])]
+def markdown(where: str, own: Sequence[Listed], times: Sequence[Took]) -> str:
+    """Return the table of a partition, and the checks of its sets, as a page has them."""
+    lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---:", "---", "---"])]
     lines += [_line(_row(one, _latest_first(times, where, one.name))) for one in own]
     checks = [f"- {line}" for line in _checks(own)]
-    return "\n".join([*lines, "", f"`{where}`: {_about(where)}.", "", *checks, ""])
+    return "\n".join([*lines, "", f"`{where}`: {_about(where, times)}.", "", *checks, ""])
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _about(where: str) -> str:
+def _about(where: str, times: Sequence[Took]) -> str:
     known = partitions.known(where)
-    kind = "simulated" if "simulated" in known.get("features", []) else "measured"
+    kind = "measured" if any(one.where == where for one in times) else "not measured"
+    if "simulated" in known.get("features", []):
+        kind = "simulated"
     return f"{known.get('descr', 'no site of this repository')}; {kind}"
 
 
@@ -122,6 +125,7 @@ def _row(one: Listed, times: Sequence[Took]) -> tuple[str, ...]:
         str(len(one.checks)),
         f"{one.limits_s:g} s",
         "-" if limit is None else f"{limit:g} s",
+        "-" if one.whole_s is None else f"{one.whole_s:.0f} s",
         _took(times),
         _of(times),
     )
@@ -133,7 +137,7 @@ def _took(times: Sequence[Took]) -> str:
     said = f"{_amount([one.seconds for one in times])} s"
     simulated = [one.simulated_s for one in times if one.simulated_s is not None]
     if simulated:
-        said += f", {_amount(simulated)} s of the simulated clock"
+        said += f", {_amount(simulated)} s simulated"
     if any(one.over for one in times):
         said += "; over its limit"
     return said
@@ -166,6 +170,9 @@ def _checks(own: Sequence[Listed]) -> Iterator[str]:
         besides = ", besides" if before else ""
         yield f"{one.name}{besides}: {', '.join(added) or 'nothing more'}."
         before.update(one.checks)
+    reasons = dict.fromkeys(reason for one in own for reason in one.not_predicted)
+    if reasons:
+        yield f"Not predicted: {' '.join(reasons)}"
 
 
 def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list[dict[str, Any]]:
@@ -176,6 +183,9 @@ def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list
             "checks": list(one.checks),
             "limits_s": one.limits_s,
             "limit_s": rules.known()[one.name].limit_s,
+            "predicted_s": one.whole_s,
+            "predicted_checks_s": one.predicted_s,
+            "not_predicted": list(one.not_predicted),
             "took": [
                 asdict(each) | {"date": each.date.isoformat(), "over": each.over}
                 for each in _latest_first(times, where, one.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fabricheck.errors import UsageError
 from fabricheck.node import parts, paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
-from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source
+from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source, TimingSection
 
 if TYPE_CHECKING:
     from fabricheck.node.overlay import Overlay
@@ -105,6 +105,7 @@ class NodeModel:
     systems: tuple[str, ...] = ()
     overlay: Overlay | None = field(default=None)
     simulation: SimulationSection | None = None
+    timing: TimingSection | None = None
     part_of: int | None = None
 
     def part(self, count: int) -> NodeModel:

@@ -31,7 +31,8 @@ _COLOUR = re.compile(r"\x1b\[\d*m")
 class Told:
     """What a check told of itself; of each metric its ``unit`` and ``entry``, None for none.
 
-    seconds: the time limit of its program.
+    limit_s: the time limit of its program. predicted_s: how long its job will take, and
+    not_predicted why that is None.
     """
 
     check: str
@@ -39,7 +40,9 @@ class Told:
     environment: str
     metrics: dict[str, dict[str, Any]]
     tags: Sequence[str] = ()
-    seconds: float = 0
+    limit_s: float = 0
+    predicted_s: float | None = None
+    not_predicted: str = ""
 
 
 def ask(system: str, checks: Sequence[Path]) -> list[Told]:

@@ -6,7 +6,9 @@ machines comes from the extras of partition and environment (docs/feature-words.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -32,6 +34,7 @@ from fabricheck.rfm import (
     failing,
     physics,
     plausible,
+    predictions,
     recorded,
     references,
     slurm,
@@ -69,7 +72,8 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
     program: the program's name, as in the environment's folder of programs.
     arguments: its command line, without output and time limit.
     metrics: what the document must hold; see `expected_metrics`.
-    seconds: the program's time limit in s.
+    seconds: the least time limit of the program in s: it is twice what is predicted where that is
+        more, in whole minutes.
     overlay: a file that changes a simulated node, given as ``-S overlay=FILE``; a result tells it.
     """
 
@@ -86,6 +90,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
     num_tasks = 1
     exclusive_access = True
     keep_files = [RESULT]
+
+    #: The program's time limit in s; set when the partition is known.
+    limit_s: int
 
     #: Of each metric the value, and where it was measured; set when the document is believed.
     _figures: dict[str, tuple[float, str]]
@@ -105,6 +112,21 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
     def population(self) -> Mapping[str, Sequence[Any]]:
         """Return what must have been measured: for each field of a metric's `over` its values."""
         return {"device": range(self.device_count)}
+
+    def predicted_s(self) -> float:
+        """Return how many seconds the job will take on this partition.
+
+        :raises Unpredicted: when nothing tells, with the reason.
+        """
+        return predictions.of_program(self.program, self.program_arguments(), self._timed_node())
+
+    def _timed_node(self) -> NodeModel:
+        where = f"Partition {self.current_partition.fullname}"
+        if self.simulated:
+            raise predictions.Unpredicted(f"{where} simulates its node.")
+        if self.node is None:
+            raise predictions.Unpredicted(f"{where} names no node model.")
+        return self.node
 
     @property
     def device_count(self) -> int:
@@ -173,6 +195,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         if not expected:
             raise PipelineError(f"Check {self.name} declares no metric.")
         self._declare(expected)
+        self.limit_s = self.seconds
+        with contextlib.suppress(predictions.Unpredicted):
+            self.limit_s = max(self.seconds, 60 * math.ceil(2 * self.predicted_s() / 60))
         self._require_references(expected)
 
     def __ref_missing_partition__(self, entries: Mapping[str, Any], partition: str) -> Any:
@@ -225,7 +250,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             )
         self.executable = shlex.quote(str(program))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
-        self.time_limit = f"{self.seconds + GRACE_S}s"
+        self.time_limit = f"{self.limit_s + GRACE_S}s"
         self._keep_to_one_node()
         self._set_platform()
 
@@ -238,7 +263,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             launcher.options = [*steps.options(self.job, self.num_tasks), *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
-        limits = ("--time-limit", str(self.seconds), "--output", RESULT)
+        limits = ("--time-limit", str(self.limit_s), "--output", RESULT)
         return (*self.program_arguments(), *limits)
 
     @run_before("run")  # type: ignore[untyped-decorator]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.predictions import Unpredicted
 
 #: The file to write to; without it nothing is written.
 VARIABLE = "FABRICHECK_METRICS_FILE"
@@ -23,13 +24,17 @@ class Check(Protocol):
 
     name: str
     tags: set[str]
-    seconds: float
+    limit_s: int
     current_partition: Any
     current_environ: Any
 
+    def predicted_s(self) -> float:
+        """Return how many seconds the job will take."""
+        ...
+
 
 def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
-    """Add a line of JSON: check, tags, time limit, partition, environment, metrics with entries.
+    """Add a line of JSON: check, tags, times, partition, environment, metrics with entries.
 
     :param stated: the references that ReFrame found, by ``partition:metric``.
     """
@@ -40,7 +45,8 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
     line = {
         "check": check.name,
         "tags": sorted(check.tags),
-        "seconds": check.seconds,
+        "limit_s": check.limit_s,
+        **_predicted(check),
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {
@@ -50,6 +56,13 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
     }
     with Path(file).open("a", encoding="utf-8") as out:
         out.write(json.dumps(line) + "\n")
+
+
+def _predicted(check: Check) -> dict[str, Any]:
+    try:
+        return {"predicted_s": check.predicted_s()}
+    except Unpredicted as error:
+        return {"predicted_s": None, "not_predicted": str(error)}
 
 
 def _entry(stated: Mapping[str, Any], key: str) -> list[Any] | None:

@@ -63,6 +63,7 @@ class _PartitionExtras(_Section):
     noise_limit: Part | None = None
     host_noise_limit: Part | None = None
     array_bytes: Count | None = None
+    peer_bytes: Count | None = None
     scan_kernels: Kernels | None = None
     scan_sizes: Name | None = None
     copy_sizes: Name | None = None

@@ -17,7 +17,7 @@ from reframe.core.backends import getlauncher
 from reframe.core.exceptions import PipelineError
 
 from fabricheck.node import NodeModel
-from fabricheck.rfm import launchers
+from fabricheck.rfm import launchers, predictions
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.tools.plan import FACTS, Launch, Plan
 
@@ -61,6 +61,13 @@ class ToolCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
         return ("tools", "run", PLAN)
+
+    def predicted_s(self) -> float:
+        """Return how many seconds all launches will take.
+
+        :raises Unpredicted: as the base does.
+        """
+        return predictions.of_launches(self.launches(), self._timed_node())
 
     @property
     def runtime(self) -> str:

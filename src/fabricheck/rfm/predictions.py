@@ -1,0 +1,336 @@
+"""How many seconds a check will take: from its command line and the timing of its node model.
+
+A program starts, pins memory and takes series: batches until one is long enough, then samples, each
+into a poisoned destination that is compared after the last (docs/method.md). The functions below
+follow the plans of the programs in src/bench; what each step costs on a kind of node is the key
+``timing`` of its model (docs/node-models.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise, permutations
+
+from fabricheck.errors import FabricheckError
+from fabricheck.node import NodeModel
+from fabricheck.node.model import Engine
+from fabricheck.node.schema import TimingSection
+from fabricheck.outputs.text import doubled
+from fabricheck.tools.plan import NCCL_OPERATIONS, Launch
+
+#: The rules of sampling that are no option of a check: samples of a series whose interval is narrow
+#: at once, and seconds until a device is warm (src/bench/harness/sampling.hpp).
+SAMPLES, WARM_UP_S = 7, 0.2
+
+#: Seconds of a small operation: a launch, a copy of few bytes, a message.
+SMALL_S = 20e-6
+
+#: Seconds in which ranks agree on a sample: they look twice, at most 1 ms apart.
+AGREED_S = 2e-3
+
+#: Operations of other tools for each one in their mean: they warm up with a tenth to a fifth more.
+NCCL_WARMED, OSU_WARMED = 1.1, 1.2
+
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+class Unpredicted(FabricheckError):
+    """Nothing tells how long a check will take."""
+
+
+def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float:
+    """Return the seconds of one of the suite's programs, from its start to its end.
+
+    :param arguments: its command line.
+    :raises Unpredicted: when the node model has no timing, or the command line is not understood.
+    """
+    run = _Run(arguments, node)
+    try:
+        return PLANS[program](run)
+    except (FabricheckError, LookupError, ValueError):
+        raise Unpredicted(
+            f"Nothing tells how long '{program} {' '.join(arguments)}' takes."
+        ) from None
+
+
+def of_launches(launches: Iterable[Launch], node: NodeModel) -> float:
+    """Return the seconds of ``fabricheck tools run`` for launches of another tool.
+
+    :raises Unpredicted: when the node model has no timing.
+    """
+    run = _Run([], node)
+    # The first start is that of the program that tells what the node is.
+    return run.timing.command_s.value + run.start_s + sum(_launch(run, one) for one in launches)
+
+
+class _Run:
+    """A launch of one of the suite's programs, and what its steps cost on a node.
+
+    batch_s, longest_s: the least time of a sample and the most of a series, where no option says
+    it.
+    """
+
+    batch_s = 0.01
+    longest_s = 5.0
+
+    def __init__(self, arguments: Sequence[str], node: NodeModel) -> None:
+        if node.timing is None:
+            raise Unpredicted(f"{node.file} has no key timing.")
+        self.node = node
+        self.timing: TimingSection = node.timing
+        self.options: dict[str, list[str]] = {}
+        for name, value in pairwise(arguments):
+            if name.startswith("--"):
+                self.options.setdefault(name, []).append(value)
+
+    def option(self, name: str, default: str) -> str:
+        return self.options.get(f"--{name}", [default])[-1]
+
+    def words(self, name: str, default: str) -> list[str]:
+        return [word for word in self.option(name, default).split(",") if word]
+
+    def sizes(self, default: str = "") -> list[int]:
+        """The bytes that ``--sizes`` lists; a range doubles."""
+        found: list[int] = []
+        for item in self.words("sizes", default):
+            first, _, last = item.partition(":")
+            found += doubled(_bytes(first), _bytes(last or first))
+        return found
+
+    def device_sets(self) -> list[tuple[int, ...]]:
+        every = tuple(range(len(self.node.devices)))
+        sets: list[tuple[int, ...]] = []
+        for text in self.options.get("--devices", ["each"]):
+            if text == "each":
+                sets += [(device,) for device in every]
+            else:
+                sets.append(every if text == "all" else tuple(map(int, text.split(","))))
+        return sets
+
+    def devices(self) -> list[int]:
+        """The devices, measured one after the other."""
+        return [device for members in self.device_sets() for device in members]
+
+    def ranks(self) -> list[int]:
+        """The device of each rank; without a map each device has one."""
+        return [int(word) for word in self.words("map", "")] or list(range(len(self.node.devices)))
+
+    @property
+    def start_s(self) -> float:
+        return self.timing.launch_s.value + self.timing.device_s.value * len(self.node.devices)
+
+    @property
+    def start_mpi_s(self) -> float:
+        return self.timing.mpi_s.value + self.timing.rank_s.value * len(self.ranks())
+
+    @property
+    def memory_gbs(self) -> float:
+        return self.timing.part_of_peak.value * self.node.device(0).memory_peak_gbs
+
+    def copied_s(self, memory: str, size: int) -> float:
+        """Return the seconds of a copy between a device and pinned or pageable memory."""
+        pinned = memory == "pinned"
+        return _moved_s(size, self.link_gbs if pinned else self.timing.pageable_gbs.value)
+
+    def poisoned_s(self, memory: str, size: int) -> float:
+        """Return the seconds in which host memory is poisoned or compared, pinned by the device."""
+        return _moved_s(size, self.link_gbs if memory == "pinned" else self.timing.cpu_gbs.value)
+
+    @property
+    def link_gbs(self) -> float:
+        return self.timing.part_of_peak.value * self.node.host_peak_gbs(0)
+
+    def peer_gbs(self, source: int, destination: int, engine: Engine) -> float:
+        peak = self.node.peer_peak_gbs(source, destination, engine)
+        return self.timing.part_of_peak.value * peak
+
+    def pinned_s(self, size: int) -> float:
+        """Return the seconds in which host memory is allocated, touched and pinned."""
+        return _moved_s(size, self.timing.pin_gbs.value)
+
+    def series(
+        self, operation_s: float, poison_s: float, *, alone: bool = False, host: bool = False
+    ) -> float:
+        """Return the seconds of one series.
+
+        :param operation_s: one operation.
+        :param poison_s: the destination poisoned once, or compared.
+        :param alone: whether a sample is one operation, however short.
+        :param host: whether host memory takes part, so that intervals are wide at first.
+        """
+        batch_s = float(self.option("batch-time", str(self.batch_s)))
+        longest_s = float(self.option("series-time", str(self.longest_s)))
+        operation_s += SMALL_S
+        sample_s = operation_s if alone else max(operation_s, 1.1 * batch_s)
+        cycle_s = sample_s + poison_s
+        samples = self.timing.host_samples.value if host else SAMPLES
+        samples = min(samples, int(self.option("max-samples", str(samples))))
+        samples = max(SAMPLES, min(samples, longest_s / cycle_s))
+        # Before the samples one operation, and one batch where that is longer.
+        found_s = operation_s + poison_s + (cycle_s if sample_s > operation_s else 0)
+        return found_s + samples * cycle_s + poison_s
+
+
+def _bytes(text: str) -> int:
+    number = text.rstrip("BKMGi")
+    return int(number) * UNITS[text[len(number) :] or "B"]
+
+
+def _moved_s(size: float, gbs: float) -> float:
+    return size / (1e9 * gbs)
+
+
+def _stream(run: _Run) -> float:
+    ends = [run.option(end, "device") for end in ("source", "destination")]
+    on_host = ends.count("host")
+    blocks = len(run.words("block-sizes", "256"))
+    arrays = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
+    kernels = [arrays[kernel] for kernel in run.words("kernels", "copy,scale,add,triad")]
+    seconds = run.start_s
+    ready: set[int] = set()
+    for devices in run.device_sets():
+        seconds += WARM_UP_S + len({*devices} - ready) * on_host * run.pinned_s(max(run.sizes()))
+        ready.update(devices)
+        for size in run.sizes():
+            if on_host:
+                moved = _moved_s(size, run.link_gbs)
+                each = len(kernels) * run.series(moved, moved, host=True)
+            else:
+                moved = _moved_s(size, run.memory_gbs)
+                each = sum(run.series(count * moved, moved) for count in kernels)
+            seconds += blocks * each
+    return seconds
+
+
+def _memcpy(run: _Run) -> float:
+    devices, sizes = run.devices(), run.sizes()
+    if run.option("domains", "near") == "near":
+        domains, positions = len({run.node.device(one).domain for one in devices}), len(devices)
+    else:
+        domains = len(run.node.domains)
+        positions = domains * len(devices)
+    seconds = run.start_s + WARM_UP_S * len(devices)
+    for memory in run.words("memory", "pinned,pageable"):
+        seconds += domains * 2 * run.pinned_s(max(sizes))
+        for operation in run.words("operations", "h2d,d2h,both"):
+            seconds += positions * sum(_copies(run, memory, operation, size) for size in sizes)
+    return seconds
+
+
+def _copies(run: _Run, memory: str, operation: str, size: int) -> float:
+    """Return the seconds of a series of copies between one device and one NUMA domain."""
+    both, pinned = operation == "both", memory == "pinned"
+    # The processor is what both directions of pageable memory share.
+    moved = (2 if both and not pinned else 1) * run.copied_s(memory, size)
+    to_device = operation.startswith("h2d")
+    poison = _moved_s(size, run.memory_gbs) if to_device else run.poisoned_s(memory, size)
+    # One direction of pinned memory is as steady as what devices do among themselves.
+    return run.series(moved, poison, host=both or not pinned)
+
+
+def _p2p(run: _Run) -> float:
+    run.batch_s = 0.003
+    stated = run.option("pairs", "all")
+    ordered = list(permutations(range(len(run.node.devices)), 2))
+    if stated != "all":
+        ordered = [(int(a), int(b)) for a, b in (pair.split("-") for pair in stated.split(","))]
+    # The first job warms two devices, others at most one.
+    seconds = run.start_s + WARM_UP_S * (len({device for pair in ordered for device in pair}) - 1)
+    for operation in run.words("operations", ""):
+        latency = operation.startswith("latency")
+        engine: Engine = "copy_engine" if operation.startswith("engine") else "kernel"
+        both = operation.endswith("-both")
+        for a, b in {(min(pair), max(pair)) for pair in ordered} if both else ordered:
+            for size in [16] if latency else run.sizes():
+                moved = _moved_s(size, run.peer_gbs(a, b, engine))
+                seconds += run.series(moved, _moved_s(size, run.memory_gbs), alone=latency)
+    return seconds
+
+
+def _managed(run: _Run) -> float:
+    migrates = run.option("expect", "") == "page-migration"
+    gbs = run.timing.migration_gbs.value if migrates else run.link_gbs
+    # Before each sample pages are put back, or poisoned where they are.
+    each = sum(
+        run.series(_moved_s(size, gbs), _moved_s(size, gbs), alone=True, host=True)
+        for size in run.sizes()
+    )
+    arrays = 2 * run.pinned_s(max(run.sizes()))
+    series = len(run.words("operations", "")) * each
+    return run.start_s + len(run.devices()) * (WARM_UP_S + arrays + series)
+
+
+def _pingpong(run: _Run) -> float:
+    # All ranks work at the same time.
+    seconds = run.start_mpi_s + WARM_UP_S
+    for memory in run.words("memory", "pageable,pinned"):
+        seconds += 2 * run.pinned_s(max(run.sizes()))
+        for size in run.sizes():
+            moved, poison = run.copied_s(memory, size), run.poisoned_s(memory, size) + AGREED_S
+            for ways, before in ((1, AGREED_S), (1, poison), (2, poison)):
+                seconds += run.series(ways * moved, before, alone=True, host=True)
+    return seconds
+
+
+def _mpi(run: _Run) -> float:
+    run.batch_s, run.longest_s = 0.003, 0.03
+    ranks = run.ranks()
+    seconds = run.start_mpi_s
+    if "--trial" in run.options:
+        return seconds  # each message once, and none above 2 MiB
+    seconds += WARM_UP_S * len(ranks)
+    pairs = list(permutations(ranks, 2)) if run.option("pairs", "all") == "all" else []
+    for operation in run.words("operations", "latency,bandwidth"):
+        if operation == "latency":
+            seconds += len(pairs) * run.series(0, 0)
+            continue
+        for size in run.sizes("256MiB"):
+            window = max(4, min(64, (16 << 20) // size))
+            each = [
+                run.series(
+                    _moved_s(window * size, run.peer_gbs(*pair, "copy_engine")),
+                    _moved_s(size, run.memory_gbs),
+                )
+                for pair in pairs
+            ]
+            seconds += sum(each)
+            if len(ranks) > 3 and each:
+                # The rounds of a tournament, there and back, each as slow as its slowest pair.
+                seconds += 2 * (len(ranks) - 1) * max(each)
+    without = {"none", *run.words("without", "")}
+    collectives = {*run.words("collectives", ",".join(NCCL_OPERATIONS.values()))} - without
+    return seconds + (len(ranks) - 1) * len(collectives) * run.series(0, 0)
+
+
+def _affinity(run: _Run) -> float:
+    return run.start_mpi_s
+
+
+def _topology(run: _Run) -> float:
+    return run.timing.command_s.value
+
+
+PLANS: Mapping[str, Callable[[_Run], float]] = {
+    "stream": _stream,
+    "memcpy": _memcpy,
+    "p2p": _p2p,
+    "managed": _managed,
+    "pingpong": _pingpong,
+    "mpi": _mpi,
+    "affinity": _affinity,
+    "topology": _topology,
+}
+
+
+def _launch(run: _Run, launch: Launch) -> float:
+    """Return the seconds of a launch of another tool: its start, what it moves and compares."""
+    timing = run.timing
+    every = [run.peer_gbs(*pair, "copy_engine") for pair in permutations(launch.devices, 2)]
+    one_s = _moved_s(sum(launch.sizes), min(every, default=run.link_gbs))
+    one_s += SMALL_S * launch.ranks * len(launch.sizes)
+    join_s = timing.rank_s.value * launch.ranks
+    if launch.program in NCCL_OPERATIONS:  # out of place, and in place
+        return run.start_s + join_s + 2 * NCCL_WARMED * launch.batch * one_s
+    compared_s = _moved_s(sum(launch.sizes), timing.osu_compares_gbs.value)
+    seconds = timing.mpi_s.value + join_s + OSU_WARMED * launch.batch * one_s
+    return seconds + (compared_s if launch.verifies else 0)

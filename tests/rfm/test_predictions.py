@@ -1,0 +1,122 @@
+"""How long a check will take, beside the seconds of every check that was recorded on H200.
+
+Sessions: reports-x2, reports-x4 and reports-later, and session-x2, whose plans of other tools'
+launches stand for those of the same checks in reports-x2. A prediction is made from the command
+line that ran, so older versions of a check count as what they were.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from fabricheck.node import load
+from fabricheck.rfm import predictions
+from fabricheck.tools.plan import Launch
+
+H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
+NODE = load("h200")
+MI250X = load("mi250x")
+
+#: Predicted over recorded, and the other way round. Where recorded sessions of one check differ by
+#: more among themselves, their median counts.
+FACTOR = 1.5
+
+PLANS = {
+    file.parent.name: [Launch(**one) for one in json.loads(file.read_text())["launches"]]
+    for file in (H200 / "session-x2" / "output").rglob("plan.json")
+}
+
+
+def recorded() -> dict[tuple[str, str, str], list[float]]:
+    """Return the seconds of each check, partition and command line."""
+    found = defaultdict(list)
+    for file in (*H200.glob("reports-*/*.json"), H200 / "session-x2" / "reports" / "run-0.json"):
+        for case in json.loads(file.read_text())["runs"][-1]["testcases"]:
+            if case["result"] != "skip":
+                command = " ".join([Path(case["executable"]).name, *case["executable_opts"]])
+                found[case["name"], case["partition"], command].append(case["time_run"])
+    return found
+
+
+RECORDED = recorded()
+
+
+def predicted(check: str, partition: str, command: str) -> float:
+    node = NODE.part(int(partition.removeprefix("x")))
+    program, *arguments = command.split()
+    if arguments[:2] == ["tools", "run"]:
+        return predictions.of_launches(PLANS[check], node)
+    return predictions.of_program(
+        arguments[0] if program == "fabricheck" else program, arguments, node
+    )
+
+
+def test_the_recorded_sessions_have_all_checks():
+    assert {partition for _, partition, _ in RECORDED} == {"x2", "x4"}
+    assert len({check for check, _, _ in RECORDED}) == 25
+    assert sum(map(len, RECORDED.values())) > 250
+
+
+@pytest.mark.parametrize("key", RECORDED, ids=lambda key: f"{key[0]}-{key[1]}")
+def test_a_prediction_is_near_what_was_recorded(key):
+    seconds = RECORDED[key]
+    if max(seconds) > FACTOR * min(seconds):
+        seconds = [statistics.median(seconds)]
+    assert max(seconds) / FACTOR <= predicted(*key) <= min(seconds) * FACTOR
+
+
+def test_a_start_of_mpi_is_stated_for_a_launch_and_for_each_rank():
+    timing = NODE.timing
+    start = timing.mpi_s.value + 3 * timing.rank_s.value
+    assert predictions.of_program("affinity", ["--map", "0,1,2"], NODE) == pytest.approx(start)
+
+
+def test_bytes_are_moved_poisoned_and_compared_and_memory_is_pinned():
+    timing = MI250X.timing
+    arguments = "--devices 0 --memory pinned --operations d2h --sizes 1GiB --series-time 0.5"
+    took = predictions.of_program("memcpy", arguments.split(), MI250X)
+    starts = timing.launch_s.value + 8 * timing.device_s.value + predictions.WARM_UP_S
+    pinned = 2 * (1 << 30) / (1e9 * timing.pin_gbs.value)
+    # One to find the batch and seven samples, each poisoned before, and the last compared.
+    once = (1 << 30) / (1e9 * timing.part_of_peak.value * MI250X.host_peak_gbs(0))
+    assert took == pytest.approx(starts + pinned + 17 * once, rel=0.001)
+
+
+def test_pages_that_migrate_go_back_before_each_sample():
+    def of(*options: str) -> float:
+        arguments = ["--devices", "0", "--operations", "read", "--sizes", "1GiB", *options]
+        return predictions.of_program("managed", arguments, MI250X)
+
+    # 1 GiB at 2.8 GB/s there and back, some eight times; over the link at 27.
+    assert of("--expect", "page-migration") - of("--expect", "zero-copy") > 5
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "says"),
+    [
+        ("fio", "--sizes 1GiB", "how long 'fio --sizes 1GiB' takes"),
+        ("stream", "--sizes 1Gigabyte", "how long 'stream --sizes 1Gigabyte' takes"),
+        ("stream", "--devices each", "how long"),
+        ("p2p", "--operations read --pairs 0-9 --sizes 1GiB", "how long"),
+        ("memcpy", "--devices 12 --sizes 1GiB", "how long"),
+    ],
+)
+def test_what_is_not_understood_is_not_predicted(program, arguments, says):
+    with pytest.raises(predictions.Unpredicted, match=says):
+        predictions.of_program(program, arguments.split(), NODE)
+
+
+def test_without_the_costs_of_its_node_nothing_is_predicted():
+    node = dataclasses.replace(NODE, timing=None)
+    for ask in (
+        lambda: predictions.of_program("affinity", [], node),
+        lambda: predictions.of_launches(PLANS["rccl_scan"], node),
+    ):
+        with pytest.raises(predictions.Unpredicted, match=r"h200\.yaml has no key timing\."):
+            ask()
