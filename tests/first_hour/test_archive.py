@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import tarfile
 
 import pytest
@@ -49,6 +50,8 @@ def made(path, *members):
 def sent(tmp_path):
     """An archive of one session, whose folder is gone."""
     results = measured(tmp_path / "there", 0, {"copy_worst": 10.0}, 0)
+    for document in results.rglob("result.json"):
+        os.utime(document, (1.7e9, 1.7e9))
     path = packed(results, tmp_path / "first-hour-node1.tar.gz")
     results.rename(tmp_path / "elsewhere")
     return path
@@ -61,6 +64,12 @@ def test_show_tells_all_sessions_and_documents(sent):
     assert "stream_local @local:host (pass)" in said
     (entry,) = json.loads(CliRunner().invoke(app, ["results", "show", str(sent), "--json"]).stdout)
     assert entry["document"]["series"] and entry["case"] == "stream_local"
+
+
+def test_a_file_keeps_its_time(sent):
+    there, here = sent.parent / "elsewhere", archive.unpacked(sent) / "results"
+    document = next(path.relative_to(there) for path in there.rglob("result.json"))
+    assert (here / document).stat().st_mtime == pytest.approx((there / document).stat().st_mtime)
 
 
 def test_the_verdict_lies_beside_the_archive(sent):

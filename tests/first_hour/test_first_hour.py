@@ -20,6 +20,7 @@ from fabricheck.cli import app
 from fabricheck.errors import NotFoundError
 from fabricheck.first_hour import facts, running, steps
 from fabricheck.site_check import Target
+from fabricheck.tools.starting import start
 from full_disk import files_of_at_most
 
 #: Planted where a careless copy would take them along.
@@ -195,6 +196,19 @@ def test_one_that_fails_or_is_missing_does_not_end_the_hour(machine):
     said = {one.step: (one.code, one.says) for one in hour.ran}
     assert said["gang"] == (4, "p2p: device 1 is lost")
     assert said["smoke"][0] == 127 and "reframe" in said["smoke"][1]
+
+
+def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine, monkeypatch):
+    def refused(command, *rest):
+        if "p2p" in " ".join(command):
+            raise OSError(28, "No space left on device", "output.txt")
+        return start(command, *rest)
+
+    monkeypatch.setattr(running, "start", refused)
+    hour = machine.collect()
+    assert endings(hour)["gang"] == ["failed", "failed"]
+    assert endings(hour)["managed"] == ["good"]
+    assert "No space left on device" in {one.step: one.says for one in hour.ran}["gang"]
 
 
 def test_one_that_hangs_is_ended(machine, monkeypatch):

@@ -135,8 +135,9 @@ class Place:
             "devices": str(self.target.devices),
             # Its NUMA domain is another one than that of the device that is current at first.
             "far": str(min(2, self.target.devices - 1)),
-            "array": str(extras["array_bytes"]),
-            "largest": str(extras["copy_sizes"]).split(":")[-1],
+            # A site says both, unless it has none of the checks that take them.
+            "array": str(extras.get("array_bytes", "1GiB")),
+            "largest": str(extras.get("copy_sizes", "8GiB")).split(":")[-1],
         }
 
     def fill(self, line: str, out: str) -> str:
@@ -161,5 +162,8 @@ def place(name: str) -> Place:
     (environment,) = target.environments
     extras = environment["extras"]
     return Place(
-        target, extras["runtime"], Path(extras["programs"]), frozenset(environment["features"])
+        target,
+        extras["runtime"],
+        Path(extras["programs"]),
+        frozenset(environment.get("features", [])),
     )

@@ -70,7 +70,7 @@ def unpacked(path: Path) -> Path:
                 _unpack(archive, member, root / member.name)
             # Only at the end of the file its check sum is compared.
             stream.read(_LONGEST_END)
-    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         raise InvalidInputError(f"{path} is no whole archive of fabricheck ({why}).") from None
     for found in (root / RESULTS, *sorted(root.glob(f"*/{RESULTS}"))):
