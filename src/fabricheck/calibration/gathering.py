@@ -24,7 +24,7 @@ from fabricheck.calibration.runs import (
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.node import NodeModel
 from fabricheck.observed.partition import node_of
-from fabricheck.results import split_checks
+from fabricheck.results import archive, split_checks
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
@@ -50,7 +50,8 @@ def gather(
 ) -> list[Run]:
     """Return what sessions measured in a partition, by session and node, in the order of time.
 
-    :param paths: results folders, all of whose sessions count, those of jobs over many nodes too;
+    :param paths: results folders, or archives of them, all of whose sessions count, those of jobs
+        over many nodes too;
         folders of such jobs (``every-node/NAME``); or run reports in a results folder.
     :param partition: ``system:partition``.
     :param pause: in minutes; see `PAUSE_MINUTES`.
@@ -106,7 +107,7 @@ def _sessions(paths: Sequence[Path]) -> Iterator[tuple[ResultsFolder, Session, s
 
 def _folders(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
     """Yield results folders and reports; of a job over many nodes the folder of each node."""
-    for path in paths:
+    for path in map(archive.folder, paths):
         if not (path / nodes_asked.NAME).is_file():
             yield path, None
         for job in _jobs(path):

@@ -40,6 +40,7 @@ COMMANDS = {
     "references": "references",
     "sets": "sets",
     "site-check": "site_check",
+    "first-hour": "first_hour",
     "every-node": "every_node",
     "verdict": "verdict",
 }

@@ -24,7 +24,10 @@ MOST_BESIDE = 8
 def calibrate(
     sessions: Annotated[
         list[Path] | None,
-        typer.Argument(help="Results folders, all of whose sessions count, or run reports."),
+        typer.Argument(
+            help="Results folders or archives of first-hour, all of whose sessions count, or run "
+            "reports."
+        ),
     ] = None,
     system: Annotated[str, typer.Option("--system", help="Partition, as h200:x2.")] = "",
     output: Annotated[Path, typer.Option("--output", help="Folder of the reference files.")] = Path(

@@ -24,8 +24,8 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="Session, job, document, folder of them, results folder or report; @PARTITION, "
-            "@NODE or both.",
+            help="Session, job, document, folder of them, results folder, archive of first-hour or "
+            "report; @PARTITION, @NODE or both.",
         ),
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="The same, set against A.")],

@@ -14,7 +14,7 @@ from fabricheck import amounts, sets
 from fabricheck.cli import output, show
 from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.nodelists import folded, unfolded
-from fabricheck.results import beside, jobs, joined, meant, nodes
+from fabricheck.results import archive, beside, jobs, joined, meant, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -156,6 +156,8 @@ def choose(name: str, on: Sequence[str] | None = None) -> tuple[str, list[Entry]
 
 def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
     path = Path(name)
+    if archive.is_archive(path):
+        return _of_archive(path)
     if jobs.is_job(path):
         return _of_job(jobs.read(path), wanted)
     if path.is_dir():
@@ -189,6 +191,20 @@ def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
         _warn_about_newer(folder, session)
     found = folder.entries(nodes.before_reading(session, wanted))
     return heading, nodes.with_silent(session.outputs, found, session.cases)
+
+
+def _of_archive(path: Path) -> tuple[str, list[Entry]]:
+    """Return all that was measured: the sessions, the first one first, and single commands."""
+    top = archive.unpacked(path)
+    folder = ResultsFolder(top / archive.RESULTS)
+    _warn_of_reports(folder)
+    sessions = sorted(folder.sessions, key=lambda one: one.start)
+    entries = [entry for one in sessions for entry in folder.entries(one)]
+    entries += [entry for one in folder.killed() for entry in one.entries()]
+    inside = [one for one in find_documents(top) if not one.is_relative_to(folder.path)]
+    entries += map(read_entry, inside)
+    said = ", ".join(f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in sessions)
+    return f"Archive {path}: {said or 'no session'}, {len(inside)} documents of no session", entries
 
 
 def _of_job(job: jobs.Job, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
@@ -234,8 +250,8 @@ def show_results(
         str,
         typer.Argument(
             metavar="[SESSION|FILE|latest]",
-            help="A session's id, a killed session's folder, a document, a folder of documents, or "
-            "'unreported'.",
+            help="A session's id, a killed session's folder, a document, a folder of documents, an "
+            "archive of first-hour, or 'unreported'.",
         ),
     ] = "latest",
     show_all: Annotated[
@@ -260,7 +276,7 @@ def show_results(
 
 
 def _no_documents(what: str) -> str:
-    if what == UNREPORTED or Path(what).is_dir():
+    if what == UNREPORTED or Path(what).exists():
         return f"There is no result document in {what}."
     session = ResultsFolder.default().session(what)
     ran = ", ".join(f"{case.name} @{case.place} ({case.outcome})" for case in session.cases)

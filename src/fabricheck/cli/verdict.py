@@ -36,7 +36,8 @@ def verdict(
         typer.Argument(
             metavar="[SESSION|JOB|FOLDER...]",
             help="A session's id (the latest by default), the name of one that was killed, the "
-            "number of a job over many nodes, or results folders, which are taken together.",
+            "number of a job over many nodes, or results folders and archives of first-hour, which "
+            "are taken together.",
         ),
     ] = None,
     nodes: Annotated[

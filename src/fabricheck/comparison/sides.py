@@ -11,7 +11,7 @@ from pathlib import Path
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodelists import folded
 from fabricheck.observed.partition import by_node
-from fabricheck.results import jobs, meant, nodes, split_checks
+from fabricheck.results import archive, jobs, meant, nodes, split_checks
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -156,7 +156,7 @@ def _chosen(name: str) -> tuple[str, list[str]]:
 
 def _whole(what: str, name: str, chosen: Sequence[str] = ()) -> Side:
     """Return a side; of a session with more nodes than one that is chosen it alone is read."""
-    path = Path(what)
+    path = archive.folder(Path(what))
     if jobs.is_job(path):
         return _of_job(name, jobs.read(path))
     if path.is_dir():

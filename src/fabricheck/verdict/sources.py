@@ -11,7 +11,7 @@ from pathlib import Path
 from fabricheck import nodes_asked, sets
 from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.nodes_asked import AskedNode, AskedNodes
-from fabricheck.results import jobs
+from fabricheck.results import archive, jobs
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.jobs import Job
@@ -107,7 +107,11 @@ def gather(what: Sequence[str]) -> Gathered:
     if len(what) > 1:
         return _several(what)
     (one,) = what
-    path = Path(one)
+    path = archive.folder(Path(one))
+    if path != Path(one):
+        found = gather([str(path)])
+        # The folder of an archive is a temporary one: verdicts lie beside the archive.
+        return replace(found, home=Path(one).parent / VERDICTS / path.parent.name)
     if jobs.is_job(path):
         return of_job(jobs.read(path))
     if path.is_dir():
@@ -119,7 +123,7 @@ def gather(what: Sequence[str]) -> Gathered:
 
 def _several(what: Sequence[str]) -> Gathered:
     for one in what:
-        if not Path(one).is_dir():
+        if not Path(one).is_dir() and not archive.is_archive(Path(one)):
             raise UsageError(
                 f"{one} is no folder, and several sessions are taken together by their folders."
             )

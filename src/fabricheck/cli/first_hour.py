@@ -1,0 +1,103 @@
+"""`fabricheck first-hour`: ten commands on a node that nobody has measured, in one archive."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.errors import FabricheckError, UsageError
+from fabricheck.results import archive
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("first-hour")(first_hour)
+
+
+def first_hour(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM:PARTITION", help="As in config/sites.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The archive (.tar.gz); first-hour-NODE-TIME.tar.gz by default."
+        ),
+    ] = None,
+    limit_s: Annotated[
+        float | None,
+        typer.Option("--time-limit", min=0.001, help="For each command at most, in s."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands and their time limits alone.")
+    ] = False,
+) -> None:
+    """Run the ten commands of docs/first-hour.md, and write one archive of all that they say.
+
+    Goes on when a command fails. The archive has no secrets; results show, verdict, calibrate and
+    compare take it as they take a results folder. Ends with 4 when a command failed or reached its
+    time limit, with 3 when the archive can not be written, and with 128 and its number when a
+    signal ended it.
+    """
+    # Read ReFrame, which other commands do without.
+    from fabricheck.first_hour import running, steps
+
+    place = steps.place(system)
+    if dry_run:
+        for number, step in enumerate(steps.STEPS, 1):
+            lacks = place.lacks(step)
+            typer.echo(f"{number}. {step.asks}")
+            for which, line in enumerate(() if lacks else step.lines, 1):
+                typed = place.fill(line, f"{number}-{step.name}-{which}.json")
+                typer.echo(f"   {typed}   # within {step.limit_s:g} s")
+            if lacks:
+                typer.echo(f"   not possible here: {lacks}")
+        return
+    if place.has_devices:
+        _require_node()
+    target = (output or Path(_name())).absolute()
+    if not archive.is_archive(target):
+        raise UsageError(f"{target} is no name of an archive: it ends with .tar.gz.")
+    folder = target.with_name(target.name.removesuffix(".tgz").removesuffix(".tar.gz"))
+    for path in (target, folder):
+        if path.exists():
+            raise UsageError(f"{path} is there already: name another --output.")
+    hour = running.FirstHour(place, folder, limit_s, typer.echo)
+    typer.echo(f"The first hour of {place.target.name} on {platform.node()}, in {folder}")
+    hour.collect(target)
+    shutil.rmtree(folder, ignore_errors=True)
+    shown = shlex.quote(os.path.relpath(target))
+    typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e6:.1f} MB)")
+    typer.echo(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
+    if hour.signal is not None:
+        raise typer.Exit(128 + hour.signal)
+    if any(one.ending in ("failed", "time limit") for one in hour.ran):
+        raise typer.Exit(FabricheckError.exit_code)
+
+
+def _require_node() -> None:
+    """Require that this process runs on the node, where it is in an allocation of Slurm.
+
+    :raises UsageError: on a login node, with the command to type.
+    """
+    from fabricheck.rfm import steps
+
+    node, here = steps.node(os.environ)
+    if node is not None and not here:
+        raise UsageError(
+            f"This shell is not on {node}, the node of the allocation: type srun --overlap "
+            f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck first-hour ..."
+        )
+
+
+def _name() -> str:
+    from fabricheck.topology.host import scheduler_node
+
+    node = re.sub(r"[^\w.-]", "-", scheduler_node() or platform.node())
+    return f"first-hour-{node}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"

@@ -1,0 +1,110 @@
+"""Archives of `fabricheck first-hour`: a results folder and more, in one file that was sent."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import os
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from fabricheck.errors import InvalidInputError, NotFoundError
+
+#: How the file of an archive is called.
+SUFFIXES = (".tar.gz", ".tgz")
+
+#: The results folder in an archive.
+RESULTS = "results"
+
+#: The most that an archive may hold, in bytes and in files: a session has some 20 MB.
+MOST_BYTES, MOST_MEMBERS = 1 << 30, 100_000
+
+#: Bytes after the last member of an archive, which tar pads.
+_LONGEST_END = 1 << 20
+
+#: Folders of this process, removed when it ends.
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a path names an archive, by its suffix."""
+    return path.name.endswith(SUFFIXES) and not path.is_dir()
+
+
+def folder(path: Path) -> Path:
+    """Return the results folder that a path names: that of an archive, else the path itself.
+
+    :raises NotFoundError: when there is no such archive, or it has no session.
+    :raises InvalidInputError: as `unpacked`.
+    """
+    if not is_archive(path):
+        return path
+    found = unpacked(path) / RESULTS
+    if not any(found.glob("reports/run-*.json")) and not any(found.glob("output/*")):
+        raise NotFoundError(f"{path} has no session, so nothing in it can be judged.")
+    return found
+
+
+@functools.cache
+def unpacked(path: Path) -> Path:
+    """Unpack an archive into a temporary folder; return its top folder, which has `RESULTS`.
+
+    Only files and folders inside that folder are made. A second call returns the same folder.
+
+    :raises NotFoundError: when there is no such archive, or it holds no results of fabricheck.
+    :raises InvalidInputError: when it is damaged, too large, or has anything else than files and
+        folders inside its own folder.
+    """
+    if not path.is_file():
+        raise NotFoundError(f"There is no archive {path}.")
+    target = tempfile.TemporaryDirectory(prefix="fabricheck-")
+    _folders.append(target)
+    root = Path(target.name)
+    try:
+        with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+            for member in _members(archive, path):
+                _unpack(archive, member, root / member.name)
+            # Only at the end of the file its check sum is compared.
+            stream.read(_LONGEST_END)
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInputError(f"{path} is no whole archive of fabricheck ({why}).") from None
+    for found in (root / RESULTS, *sorted(root.glob(f"*/{RESULTS}"))):
+        if found.is_dir():
+            return found.parent
+    raise NotFoundError(f"{path} holds no results of fabricheck.")
+
+
+def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
+    """Yield the files and folders of an archive; refuse it for all that does not belong there."""
+    left = MOST_BYTES
+    for number, member in enumerate(archive):
+        name = PurePosixPath(member.name)
+        if name.is_absolute() or ".." in name.parts:
+            raise InvalidInputError(f"{path} is refused: {name} would lie outside of its folder.")
+        if not (member.isreg() or member.isdir()):
+            raise InvalidInputError(f"{path} is refused: {name} is neither a file nor a folder.")
+        left -= member.size
+        if left < 0 or number >= MOST_MEMBERS:
+            raise InvalidInputError(
+                f"{path} is refused: it would unpack to more than {MOST_BYTES >> 20} MiB or "
+                f"{MOST_MEMBERS} files."
+            )
+        yield member
+
+
+def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source = archive.extractfile(member)
+    assert source is not None
+    with source, target.open("wb") as out:
+        shutil.copyfileobj(source, out)
+    # When a document was written says which session it is of.
+    os.utime(target, (member.mtime, member.mtime))

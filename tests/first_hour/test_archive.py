@@ -1,0 +1,151 @@
+"""Archives of the first hour are read as results folders, and nothing else is taken for one."""
+
+import io
+import json
+import os
+import tarfile
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.calibration.gathering import gather
+from fabricheck.cli import app
+from fabricheck.results import archive
+from repeated_sessions import PARTITION, measured
+
+GOOD, NOTHING, INVALID = 0, 3, 4
+
+
+def run(*arguments, code=GOOD):
+    """Call the command line; an error is one sentence."""
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == code, result.output
+    assert all(line.startswith("fabricheck: ") for line in result.stderr.splitlines())
+    return " ".join(result.output.split())
+
+
+def packed(results, path):
+    """Pack a results folder as the first hour does."""
+    with tarfile.open(path, "w:gz") as out:
+        out.add(results, f"{path.name.removesuffix('.tar.gz')}/results")
+    return path
+
+
+def made(path, *members):
+    """Write an archive of members: a name and a text, or what else a member is."""
+    with tarfile.open(path, "w:gz") as out:
+        for name, content in members:
+            one = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                one.size = len(content)
+                out.addfile(one, io.BytesIO(content.encode()))
+            else:
+                one.type, one.linkname = content
+                out.addfile(one)
+    return path
+
+
+@pytest.fixture
+def sent(tmp_path):
+    """An archive of one session, whose folder is gone."""
+    results = measured(tmp_path / "there", 0, {"copy_worst": 10.0}, 0)
+    for document in results.rglob("result.json"):
+        os.utime(document, (1.7e9, 1.7e9))
+    path = packed(results, tmp_path / "first-hour-node1.tar.gz")
+    results.rename(tmp_path / "elsewhere")
+    return path
+
+
+def test_show_tells_all_sessions_and_documents(sent):
+    said = run("results", "show", sent)
+    assert f"Archive {sent.name}" in said.replace(f"{sent.parent}/", "")
+    assert "session run-0 (1/1 passed), 0 documents of no session" in said
+    assert "stream_local @local:host (pass)" in said
+    (entry,) = json.loads(CliRunner().invoke(app, ["results", "show", str(sent), "--json"]).stdout)
+    assert entry["document"]["series"] and entry["case"] == "stream_local"
+
+
+def test_a_file_keeps_its_time(sent):
+    there, here = sent.parent / "elsewhere", archive.unpacked(sent) / "results"
+    document = next(path.relative_to(there) for path in there.rglob("result.json"))
+    assert (here / document).stat().st_mtime == pytest.approx((there / document).stat().st_mtime)
+
+
+def test_the_verdict_lies_beside_the_archive(sent):
+    said = run("verdict", sent)
+    written = sent.parent / "verdicts" / "first-hour-node1" / "verdict.json"
+    assert "Verdict on run-0" in said and written.is_file()
+    other = packed(measured(sent.parent, 1, {"copy_worst": 10.0}, 60), sent.parent / "b.tar.gz")
+    assert "Verdict on run-1" in run("verdict", sent, other)
+
+
+def test_calibrate_and_compare_read_what_is_in_it(sent, tmp_path):
+    (inside,) = gather([sent], PARTITION)
+    (outside,) = gather([tmp_path / "elsewhere"], PARTITION)
+    assert inside.values == outside.values and inside.values
+    same = run("compare", sent, tmp_path / "elsewhere")
+    assert "0 worse, 0 better" in same and "0 missing in B" in same
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "said"),
+    [
+        (b"no archive", INVALID, "is no whole archive of fabricheck (Not a gzipped file (b'no'))"),
+        (b"", INVALID, "is no whole archive of fabricheck (empty file)"),
+        (None, NOTHING, "There is no archive"),
+    ],
+)
+def test_what_is_no_archive(tmp_path, content, code, said):
+    path = tmp_path / "sent.tar.gz"
+    if content is not None:
+        path.write_bytes(content)
+    for command in (["results", "show"], ["verdict"], ["calibrate", "--system", PARTITION]):
+        found = run(*command, path, code=code)
+        assert said in found and "sent.tar.gz" in found
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9, 0.999])
+def test_a_truncated_archive(sent, part):
+    whole = sent.read_bytes()
+    sent.write_bytes(whole[: int(len(whole) * part)])
+    assert f"{sent} is no whole archive of fabricheck (" in run("verdict", sent, code=INVALID)
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        (("../escaped", "text"), "../escaped would lie outside of its folder"),
+        (("/tmp/escaped", "text"), "/tmp/escaped would lie outside of its folder"),
+        (("a/link", (tarfile.SYMTYPE, "/etc/passwd")), "a/link is neither a file nor a folder"),
+        (("a/link", (tarfile.LNKTYPE, "/etc/passwd")), "a/link is neither a file nor a folder"),
+        (("a/device", (tarfile.CHRTYPE, "")), "a/device is neither a file nor a folder"),
+        (("a/pipe", (tarfile.FIFOTYPE, "")), "a/pipe is neither a file nor a folder"),
+    ],
+)
+def test_an_archive_that_would_leave_its_folder(tmp_path, member, said):
+    path = made(tmp_path / "evil.tar.gz", ("a/results/reports/run-0.json", "{}"), member)
+    assert f"{path} is refused: {said}." in run("results", "show", path, code=INVALID)
+    assert not (tmp_path.parent / "escaped").exists()
+
+
+def test_an_archive_that_is_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
+    path = made(tmp_path / "large.tar.gz", *(("a/zeros", "0" * 600_000) for _ in range(2)))
+    said = run("results", "show", path, code=INVALID)
+    assert "it would unpack to more than 1 MiB or 100000 files" in said
+
+
+def test_an_archive_without_results(tmp_path):
+    path = made(tmp_path / "other.tar.gz", ("a/about.json", "{}"))
+    for command in (["results", "show"], ["verdict"], ["calibrate", "--system", PARTITION]):
+        assert f"{path} holds no results of fabricheck." in run(*command, path, code=NOTHING)
+
+
+def test_an_archive_without_a_session_shows_its_documents(tmp_path):
+    document = json.dumps(factories.document())
+    alone = ("a/steps/03-host-memory/1/result.json", document)
+    path = made(tmp_path / "alone.tar.gz", ("a/results/logs/reframe.log", "none"), alone)
+    said = run("results", "show", path)
+    assert "no session, 1 documents of no session" in said and "10.050" in said
+    assert f"{path} has no session" in run("verdict", path, code=NOTHING)

@@ -1,0 +1,316 @@
+"""The ten commands with stand-ins for all programs: what is kept, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.errors import NotFoundError
+from fabricheck.first_hour import facts, running, steps
+from fabricheck.site_check import Target
+from fabricheck.tools.starting import start
+from full_disk import files_of_at_most
+
+#: Planted where a careless copy would take them along.
+SECRETS = {
+    "SITE_API_TOKEN": "planted-in-a-variable",
+    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "FABRICHECK_HTTPJSON_AUTHORIZATION": "ApiKey planted-in-a-header==",
+    "HSA_TOOLS_TOKEN": "planted-in-a-name-that-documents-take",
+}
+IN_NETRC = "planted-in-netrc"
+IN_LOG = "AKIAIOSFODNN7EXAMPLE"
+IN_COMMAND = "planted-in-a-command"
+
+MEMCPY = f"""
+echo ":3:rocdevice.cpp :2265: 1 us: [pid:1 tid:0x1] get_mempolicy() succeed with mode 2" >&2
+echo ":3:hip_memory.cpp :643: 2 us: hipHostMalloc of $SITE_API_TOKEN and {IN_LOG}" >&2
+echo ":4:hip_other.cpp :1: 3 us: says nothing of memory" >&2
+echo "tool --password {IN_COMMAND} $AWS_SECRET_ACCESS_KEY {IN_NETRC}" >&2
+"""
+#: Writes the document that is prepared, to what follows --output.
+PROGRAM = """
+while [ $# -gt 1 ]; do [ "$1" = --output ] && cp "$PREPARED/result.json" "$2"; shift; done
+"""
+
+
+class Machine:
+    """A PATH of stand-ins, a home with secrets, and a partition with these programs."""
+
+    def __init__(self, folder: Path, monkeypatch) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        for name in ("sh", "env", "cat", "cp", "sleep", "echo", "[", "ldd"):
+            found = shutil.which(name)
+            assert found
+            (self.bin / name).symlink_to(found)
+        self.home = folder / "alice"
+        self.home.mkdir()
+        (self.home / ".netrc").write_text(f"machine a.org login me password {IN_NETRC}\n")
+        variables = {"PATH": str(self.bin), "HOME": str(self.home), "PREPARED": str(folder / "was")}
+        for name, value in (SECRETS | variables).items():
+            monkeypatch.setenv(name, value)
+        for name in [name for name in os.environ if name.startswith("SLURM")]:
+            monkeypatch.delenv(name)
+        environment = {"HSA_XNACK": "1", "HSA_TOOLS_TOKEN": SECRETS["HSA_TOOLS_TOKEN"]}
+        document = factories.document(environment=environment, arguments=[f"{self.home}/memcpy"])
+        factories.write(folder / "was" / "result.json", document)
+        results = folder / "was" / "results"
+        factories.session(results, [factories.case()])
+        report = results / "reports" / "run-0.json"
+        told = json.loads(report.read_text())
+        told["session_info"] |= {"user": "alice", "cmdline": f"reframe -S token={IN_COMMAND}"}
+        report.write_text(json.dumps(told))
+        factories.write(factories.case_folder(results, "stream_local") / "result.json")
+        self.tool("reframe", 'cp -r "$PREPARED"/results/. "$FABRICHECK_RESULTS"')
+        self.tool("fabricheck", 'echo "fabricheck $1 $FABRICHECK_RESULTS"')
+        self.tool("rocm-smi", 'echo "GPU[0] : says $SITE_API_TOKEN"')
+        self.tool("memcpy", MEMCPY + PROGRAM)
+        for name in ("p2p", "managed"):
+            self.tool(name, PROGRAM)
+
+    def tool(self, name: str, body: str) -> None:
+        """Put a stand-in on the PATH, which is the folder of programs too."""
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    @property
+    def place(self) -> steps.Place:
+        """A partition with real devices, as far as the commands know."""
+        extras = {"node": "mi250x", "array_bytes": 1 << 20, "copy_sizes": "256:1MiB"}
+        partition = {"name": "gpu", "extras": extras, "devices": [{"num_devices": 8}]}
+        target = Target({"name": "site"}, partition, [])
+        features = frozenset({"memcpy", "p2p", "managed", "affinity"})
+        return steps.Place(target, "rocm", self.bin, features)
+
+    @property
+    def archive(self) -> Path:
+        """Where the archive is to be."""
+        return self.folder / "hour.tar.gz"
+
+    def collect(self, limit_s: float | None = None) -> running.FirstHour:
+        """Run the ten commands."""
+        hour = running.FirstHour(self.place, self.folder / "hour", limit_s, lambda line: None)
+        hour.collect(self.archive)
+        return hour
+
+    def packed(self) -> dict[str, bytes]:
+        """Return the files of the archive."""
+        with tarfile.open(self.archive) as found:
+            members = [one for one in found.getmembers() if one.isfile()]
+            return {one.name: found.extractfile(one).read() for one in members}
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    return Machine(tmp_path, monkeypatch)
+
+
+def endings(hour):
+    """Return how each step ended, its lines together."""
+    found = {}
+    for one in hour.ran:
+        found.setdefault(one.step, []).append(one.ending)
+    return found
+
+
+def test_all_is_in_one_archive_and_commands_read_it(machine):
+    hour = machine.collect()
+    assert {end for ends in endings(hour).values() for end in ends} == {"good"}
+    files = machine.packed()
+    about, versions, settings = (
+        json.loads(files[f"hour/{name}.json"]) for name in ("about", "versions", "settings")
+    )
+    assert [one["step"] for one in about["ran"]].count("gang") == 2
+    assert len({one["step"] for one in about["ran"]}) == 10
+    assert versions["fabricheck"] and versions["kernel"] and versions["python"]
+    assert "proc/sys/kernel/numa_balancing" in settings["files"]
+    assert settings["environment"]["HSA_XNACK"] == "1" and settings["limits"]
+    assert files["hour/topology/rocm-smi-showbus.txt"].startswith(b"GPU[0]")
+    assert "hour/topology/fabricheck-topology-detect.txt" in files
+    result = CliRunner().invoke(app, ["results", "show", str(machine.archive)])
+    assert result.exit_code == 0 and "session run-0 (1/1 passed), 7 documents" in " ".join(
+        result.output.split()
+    )
+
+
+def test_the_runtimes_own_lines_are_kept_where_they_tell_something(machine):
+    hour = machine.collect()
+    log = machine.packed()["hour/steps/03-host-memory/1/runtime-log.txt"].decode().splitlines()
+    assert log[0] == "2 of 3 lines that the runtime wrote, those that tell most"
+    assert "get_mempolicy() succeed with mode 2" in log[1] and "hipHostMalloc" in log[2]
+    errors = machine.packed()["hour/steps/03-host-memory/1/errors.txt"].decode()
+    assert ":3:" not in errors and errors.startswith("tool --password")
+    said = next(one.says for one in hour.ran if one.step == "host-memory")
+    assert said == "get_mempolicy() succeed with mode 2"
+
+
+def test_a_long_log_is_cut(machine):
+    machine.tool("memcpy", "i=0; while [ $i -lt 2500 ]; do echo ':3: copy' >&2; i=$((i+1)); done")
+    machine.collect()
+    log = machine.packed()["hour/steps/03-host-memory/1/runtime-log.txt"].decode().splitlines()
+    assert log[0].startswith("2000 of 2500 lines") and len(log) == 2001
+
+
+def test_no_secret_is_in_the_archive(machine, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "alice")
+    (machine.folder / "was" / "results" / "alice.log").write_text(f"at {machine.home}/x\n")
+    machine.tool(
+        "reframe",
+        f'cp -r "$PREPARED"/results/. "$FABRICHECK_RESULTS"; echo /p/alice {machine.home}',
+    )
+    machine.collect()
+    files = machine.packed()
+    planted = [*SECRETS.values(), "planted-in-a-header==", IN_NETRC, IN_LOG, IN_COMMAND]
+    for name, content in files.items():
+        for secret in planted:
+            assert secret.encode() not in content, f"{secret} in {name}"
+        assert str(machine.home).encode() not in content, name
+    assert json.loads(files["hour/results/reports/run-0.json"])["session_info"]["user"] == "USER"
+    assert b"SITE_API_TOKEN" not in b"".join(files.values())
+    with tarfile.open(machine.archive) as found:
+        assert {(one.uname, one.gname, one.uid, one.gid) for one in found} == {("", "", 0, 0)}
+
+
+def test_one_that_fails_or_is_missing_does_not_end_the_hour(machine):
+    machine.tool("p2p", "echo 'p2p: device 1 is lost' >&2; exit 4")
+    (machine.bin / "reframe").unlink()
+    hour = machine.collect()
+    found = endings(hour)
+    assert found["gang"] == ["failed", "failed"] and found["smoke"] == ["failed"]
+    assert found["managed"] == found["verdict"] == ["good"]
+    said = {one.step: (one.code, one.says) for one in hour.ran}
+    assert said["gang"] == (4, "p2p: device 1 is lost")
+    assert said["smoke"][0] == 127 and "reframe" in said["smoke"][1]
+
+
+def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine, monkeypatch):
+    def refused(command, *rest):
+        if "p2p" in " ".join(command):
+            raise OSError(28, "No space left on device", "output.txt")
+        return start(command, *rest)
+
+    monkeypatch.setattr(running, "start", refused)
+    hour = machine.collect()
+    assert endings(hour)["gang"] == ["failed", "failed"]
+    assert endings(hour)["managed"] == ["good"]
+    assert "No space left on device" in {one.step: one.says for one in hour.ran}["gang"]
+
+
+def test_one_that_hangs_is_ended(machine, monkeypatch):
+    monkeypatch.setattr(facts, "_LIMIT_S", 0.3)
+    machine.tool("managed", "sleep 60")
+    hour = machine.collect(limit_s=0.3)
+    ran = {one.step: one for one in hour.ran}
+    assert ran["managed"].ending == "time limit" and ran["managed"].seconds < 10
+    assert ran["managed"].says == "it did not end within 0.3 s"
+    assert ran["large-copy"].ending == "good"
+
+
+def test_a_program_without_devices_is_not_possible_here(machine):
+    machine.tool("p2p", PROGRAM + "exit 3")
+    assert endings(machine.collect())["gang"] == ["not possible here"] * 2
+
+
+def test_without_a_program_its_steps_are_not_possible(machine, monkeypatch):
+    monkeypatch.setattr(
+        Machine, "place", steps.Place(machine.place.target, "host", machine.bin, frozenset())
+    )
+    found = endings(machine.collect())
+    assert found["topology"] == found["host-memory"] == ["not possible here"]
+    assert found["smoke"] == ["good"]
+
+
+@pytest.mark.parametrize(("size", "what"), [(1000, "hour"), (20_000, "hour.tar.gz")])
+def test_a_full_disk_keeps_the_folder(machine, size, what):
+    hour = running.FirstHour(machine.place, machine.folder / "hour", None, lambda line: None)
+    (machine.folder / "hour" / "results" / "long.txt").write_text(os.urandom(50_000).hex())
+    with files_of_at_most(size), pytest.raises(NotFoundError) as error:
+        hour.collect(machine.archive)
+    assert str(error.value) == (
+        f"{machine.folder / what} can not be written (File too large). What was collected stays "
+        f"in {machine.folder / 'hour'}, not yet without secrets."
+    )
+    assert (machine.folder / "hour" / "steps" / "10-verdict" / "1" / "output.txt").exists()
+    assert not machine.archive.exists() and not list(machine.folder.glob("*.partial"))
+
+
+#: As the command line does it, with the stand-ins of the tests.
+SCRIPT = """
+import sys
+from pathlib import Path
+from fabricheck.cli import first_hour
+from fabricheck.first_hour import steps
+from fabricheck.site_check import Target
+import typer
+extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
+target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])
+place = steps.Place(target, "rocm", Path(sys.argv[1]), frozenset({"memcpy", "p2p", "managed"}))
+steps.place = lambda name: place
+app = typer.Typer()
+first_hour.register(app)
+app(["site:gpu", "--output", sys.argv[2]])
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_running_and_packs_what_is_there(machine, number, code):
+    begun = machine.folder / "begun"
+    machine.tool("managed", f'[ "$1" = --version ] || {{ echo > {begun}; sleep 60; }}')
+    command = [sys.executable, "-c", SCRIPT, str(machine.bin), str(machine.archive)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    while not begun.exists() and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=30)
+    assert process.returncode == code, said
+    name = signal.Signals(number).name
+    assert f"{name} in step 8, managed: what was collected until then is packed." in said
+    assert json.loads(machine.packed()["hour/about.json"])["signal"] == number
+    assert not (machine.folder / "hour").exists()
+    ran = [one["step"] for one in json.loads(machine.packed()["hour/about.json"])["ran"]]
+    assert ran[-1] == "small-copies"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nowhere"], 2, "There is no site 'nowhere'"),
+        (["local"], 2, "local is several partitions or environments: name one of local:host"),
+        (["local:host", "--output", "x.zip"], 2, "x.zip is no name of an archive"),
+        (["local:host", "--output", "{there}"], 2, "is there already: name another --output"),
+        (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x can not be made"),
+    ],
+)
+def test_bad_usage(tmp_path, arguments, code, said):
+    there = tmp_path / "there.tar.gz"
+    there.touch()
+    given = [one.format(there=there) for one in arguments]
+    result = CliRunner().invoke(app, ["first-hour", *given])
+    assert result.exit_code == code and said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_on_a_login_node_the_command_to_type_is_said(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "nid005001")
+    monkeypatch.delenv("SLURMD_NODENAME", raising=False)
+    result = CliRunner().invoke(app, ["first-hour", "lumi:gpu"])
+    assert result.exit_code == 2
+    assert "srun --overlap --nodes=1 --ntasks=1 --cpu-bind=none --nodelist=nid005001" in (
+        result.stderr
+    )

@@ -1,0 +1,91 @@
+"""The page of the first hour: its commands are those that are run, and each runs as it is typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.first_hour import steps
+from fabricheck.node import load
+from fabricheck.node.platform import platform_json
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "first-hour.md").read_text()
+SECTIONS = re.findall(r"^### (\d+)\. (.*)\n\n```\n((?:.+\n)+)```", PAGE, re.MULTILINE)
+LINES = [line for _, _, block in SECTIONS for line in block.splitlines()]
+
+
+def _typed(line: str) -> str:
+    """Return a line of the page as the command runs it: without a filter and a clock."""
+    return line.partition(" 2>&1 |")[0].removeprefix("time ")
+
+
+def test_the_page_has_the_ten_commands_in_their_order():
+    assert [(int(number), asks) for number, asks, _ in SECTIONS] == [
+        (number, step.asks) for number, step in enumerate(steps.STEPS, 1)
+    ]
+    place = steps.place("lumi:gpu")
+    words = {**place.words(), "system": "$SYSTEM", "programs": "$BIN"}
+    expected = [
+        line.format(out=f"{number}-{step.name}-{which}.json", **words)
+        for number, step in enumerate(steps.STEPS, 1)
+        for which, line in enumerate(step.lines, 1)
+    ]
+    assert [_typed(line) for line in LINES] == expected
+
+
+def test_the_page_has_the_time_limits():
+    table = re.findall(r"^\| (\d+) \| .*\| (\d+) s(?: each)? \|$", PAGE, re.MULTILINE)
+    assert [(int(number), float(limit)) for number, limit in table] == [
+        (number, step.limit_s) for number, step in enumerate(steps.STEPS, 1)
+    ]
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if "$BIN" in line])
+def test_a_program_takes_its_command_line_on_the_simulated_node(tmp_path, line):
+    node = tmp_path / "node.json"
+    node.write_text(platform_json(load("mi250x")))
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HSA_", "ROC_", "FABRICHECK_"))
+    }
+    own = {"BIN": str(ROOT / "build" / "sim" / "bin"), "FABRICHECK_NODE": str(node)}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=tmp_path,
+        env=kept | own,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (written,) = tmp_path.glob("[0-9]*.json")
+    assert CliRunner().invoke(app, ["results", "show", str(written)]).exit_code == 0
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.startswith("fabricheck")])
+def test_a_command_of_fabricheck_takes_its_arguments(line, tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
+    arguments = line.replace("$SYSTEM", "lumi:gpu").split()[1:]
+    result = CliRunner().invoke(app, arguments)
+    # Usage errors are 2; that there is no device, no module and no session here is 3.
+    assert result.exit_code in (0, 3, 8), result.output
+
+
+@pytest.mark.parametrize("system", ["local:sim-mi250x", "local:host", "lumi:gpu", "h200:x2"])
+def test_a_dry_run_prints_them(system):
+    result = CliRunner().invoke(app, ["first-hour", system, "--dry-run"])
+    assert result.exit_code == 0, result.output
+    said = result.stdout.splitlines()
+    assert [line for line in said if re.match(r"\d+\. ", line)] == [
+        f"{number}. {step.asks}" for number, step in enumerate(steps.STEPS, 1)
+    ]
+    assert ("not possible here" in result.stdout) == system.startswith("local")
+    assert "{" not in result.stdout

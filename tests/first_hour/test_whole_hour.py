@@ -1,0 +1,55 @@
+"""The whole first hour on the simulated node, and what reads its archive."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
+    archive = tmp_path / "hour.tar.gz"
+    variables = {"SITE_API_TOKEN": "planted-in-a-variable", "HSA_AUTH_TOKEN": "planted-elsewhere"}
+    done = subprocess.run(
+        ["fabricheck", "first-hour", "local:sim-mi250x", "--output", str(archive)],
+        cwd=tmp_path,
+        env={**os.environ, **variables, "RFM_CONFIG_FILES": str(ROOT / "config" / "settings.py")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == [archive]
+    assert " 2/10 topology: not possible here" in done.stdout
+    assert "5/10 smoke: good" in done.stdout and "Ran 7/7 test case(s)" in done.stdout
+
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    subprocess.run(["tar", "-xzf", archive, "-C", unpacked], check=True)
+    texts = {path: path.read_bytes() for path in unpacked.rglob("*") if path.is_file()}
+    assert not [path for path, text in texts.items() if b"planted-" in text]
+    versions = json.loads((unpacked / "hour" / "versions.json").read_text())
+    assert versions["programs"]["mpi"]["mpi"].startswith("SMPI")
+
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    run = CliRunner().invoke
+    shown = run(app, ["results", "show", str(archive)])
+    assert shown.exit_code == 0, shown.output
+    said = " ".join(shown.output.split())
+    assert "session run-0 (2/2 passed), session run-1 (7/7 passed), 7 documents" in said
+    judged = run(app, ["verdict", str(archive)])
+    assert judged.exit_code == 0 and "Verdict on run-1: 1 PASS" in judged.output
+    words = ["calibrate", str(archive), "--system", "local:sim-mi250x", "--report-only"]
+    found = run(app, [*words, "--output", str(ROOT / "reference_values")])
+    assert found.exit_code == 0, found.output
+    assert "session 1" in found.stdout and "session 2" in found.stdout
