@@ -155,6 +155,9 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
       document.set("versions", describe_versions());
     }
     Run run(program.name, options, document, speaks);
+    for (const auto& note : environment_notes()) {
+      run.note(note);
+    }
     program.body(run);
     return {run.status(), run.sentence(), true};
   });
