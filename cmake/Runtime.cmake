@@ -18,11 +18,13 @@ if(FABRICHECK_RUNTIME STREQUAL "host")
 elseif(FABRICHECK_RUNTIME STREQUAL "sim")
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   pkg_check_modules(SIMGRID REQUIRED IMPORTED_TARGET simgrid>=3.32)
-  add_library(fabricheck_sim_runtime STATIC src/runtime/cpu/errors.cpp
+  # What moves a copy is one table, which the simulated node obeys and the programs tell.
+  add_library(fabricheck_sim_runtime STATIC src/bench/harness/copy_rules.cpp
+    src/runtime/cpu/errors.cpp
     src/runtime/sim/machine.cpp src/runtime/sim/managed.cpp src/runtime/sim/messages.cpp
     src/runtime/sim/node.cpp src/runtime/sim/platform.cpp src/runtime/sim/runtime.cpp
     src/runtime/sim/streams.cpp)
-  target_include_directories(fabricheck_sim_runtime PUBLIC src/runtime/cpu src/runtime/sim)
+  target_include_directories(fabricheck_sim_runtime PUBLIC src/bench src/runtime/cpu src/runtime/sim)
   string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _ "${SIMGRID_VERSION}")
   target_compile_definitions(fabricheck_sim_runtime PUBLIC FABRICHECK_SIMULATED
     PRIVATE FABRICHECK_SIMGRID_MAJOR=${CMAKE_MATCH_1} FABRICHECK_SIMGRID_MINOR=${CMAKE_MATCH_2})

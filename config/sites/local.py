@@ -129,6 +129,7 @@ site_configuration = {
                             "managed_scan_migration",
                             "p2p_engine",
                             "p2p_engine_off",
+                            "p2p_defaults",
                             "p2p_kernel",
                             "p2p_scan",
                             "node_topology",

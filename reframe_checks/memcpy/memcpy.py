@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.engines import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 
 #: Of each operation the side that is on the host, and the role whose series make its metrics.
@@ -62,6 +63,7 @@ class CopyCheck(MeasuringCheck):
     operations = tuple(OPERATIONS)
     devices = "each"
     arguments = ("--series-time", "0.5")
+    env_vars = ENGINES_ON
 
     def sizes(self):
         """Return the sizes of a message, as memcpy takes them."""
@@ -94,7 +96,7 @@ class memcpy_near(CopyCheck):
 
 @rfm.simple_test
 class memcpy_near_pageable(CopyCheck):
-    """Pageable memory, which the processor copies in part."""
+    """Pageable memory, whose pages the runtime pins for a copy above 1 MiB."""
 
     descr = "hipMemcpy between each device and pageable memory next to it (E2)"
     tags = {"E2", "node", "full"}
@@ -176,7 +178,7 @@ class memcpy_numa(DomainsCheck):
 
 @rfm.simple_test
 class memcpy_numa_pageable(DomainsCheck):
-    """Pageable memory, which a thread beside it copies in part; one direction after the other."""
+    """Pageable memory, which a thread beside it pins or copies; one direction after the other."""
 
     descr = "hipMemcpy of pageable memory between every NUMA domain and every device (E4)"
     tags = {"E4", "full"}

@@ -49,6 +49,7 @@ class mpi_collectives(MpiCheck):
     tags = {"E10", "node", "full"}
     valid_prog_environs = ["+mpi"]
     reference = {"$ref": "mpi.yaml"}
+    env_vars = ENGINES_ON
     arguments = ("--pairs", "none", "--together", "none", "--types", "none")
 
     def expected_metrics(self):

@@ -60,5 +60,6 @@ class osu_collectives(OsuCollectiveCheck):
     valid_systems = ["+devices +several_devices"]
     valid_prog_environs = ["+osu"]
     reference = {"$ref": "osu.yaml"}
+    env_vars = ENGINES_ON
     sizes = (1 << 10, 1 << 20)
     stated_sizes = "collective_sizes"

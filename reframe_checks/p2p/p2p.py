@@ -23,7 +23,11 @@ class PairCheck(MeasuringCheck):
     """All ordered pairs in one launch; the metrics are the worst and the median of a link class.
 
     operations: what p2p measures: by operation the role of its series, and their unit.
+    moved_by: what moves copies where the environment says something else than an engine; empty
+    where it says nothing.
     """
+
+    moved_by: str | None = None
 
     program = "p2p"
     valid_systems = ["+devices +several_devices +peers"]
@@ -46,7 +50,10 @@ class PairCheck(MeasuringCheck):
     def metric(self, operation, role, unit, class_name, pairs, reduce):
         """Return the metric of the pairs of a class; of both directions at once a pair has one."""
         convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
+        if self.moved_by is not None:
+            convention["engine"] = self.moved_by
         where = {"operation": operation, "role": role, **convention}
+        where = {field: value for field, value in where.items() if value}
         ordered = pairs if role == "sum" else [*pairs, *(pair[::-1] for pair in pairs)]
         among = tuple((list(pair),) for pair in ordered)
         name = f"{operation.replace('-', '_')}_{class_name}_{reduce}"
@@ -75,7 +82,19 @@ class p2p_engine_off(PairCheck):
     tags = {"E7", "full"}
     valid_systems = ["+devices +several_devices +peers +sdma"]
     operations = {"engine": ("single", "GB/s")}
+    moved_by = "kernel"
     env_vars = ENGINES_OFF
+
+
+@rfm.simple_test
+class p2p_defaults(PairCheck):
+    """The same copies as users get them: no variable is set, ROCm's version decides what copies."""
+
+    descr = "Peer copies by what the runtime chooses: bandwidth and latency of all pairs (E7)"
+    tags = {"E7", "node", "full"}
+    valid_systems = ["+devices +several_devices +peers +sdma"]
+    operations = {"engine": ("single", "GB/s"), "latency": ("single", "us")}
+    moved_by = ""
 
 
 @rfm.simple_test

@@ -2,6 +2,7 @@
 
 import reframe as rfm
 
+from fabricheck.rfm.engines import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.ranks import RanksCheck
 
@@ -17,6 +18,7 @@ class PingpongCheck(RanksCheck):
     tags = {"E6", "full"}
     reference = {"$ref": "pingpong.yaml"}
     memory = ("pageable", "pinned")
+    env_vars = ENGINES_ON
     arguments = ("--series-time", "0.5")
 
     def program_arguments(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import cases_collectives as groups
 import cases_links
@@ -394,3 +395,72 @@ def test_a_simulated_node_tells_what_was_built_in_or_fitted():
     assert judged("engine-quad-as-dual", copies).fitted == ()
     assert not judged("engine-quad-as-dual", copies).independent
     assert judged("engine-two-levels", peers.copies()).independent
+
+
+ONE_ENGINE = (
+    "engine-two-levels",
+    "engine-parts-of-peak",
+    "engine-quad-as-dual",
+    "engine-limited-at-every-size",
+    "engine-widest-path",
+    "engine-off-faster",
+)
+
+
+def gangs(a, b):
+    """How many engines of ROCm 6.1 and later share a copy from a to b."""
+    return min(3, MI250X.link_counts.get((min(a, b), max(a, b)), 1))
+
+
+def ganged(a, b):
+    return min(MI250X.peer_peak_gbs(a, b) * 0.752, 50.0 * gangs(a, b))
+
+
+def copied(rate, engines, sizes=(16 << 20, 256 << 20, 1 << 30), **changes):
+    return document(
+        *(
+            pair(a, b, rate(a, b), engines=engines(a, b), bytes=size, bytes_moved=size)
+            for a, b in permutations(range(8), 2)
+            for size in sizes
+        ),
+        **changes,
+    )
+
+
+OFF_BY_KERNEL = document(
+    *(
+        pair(a, b, MI250X.peer_peak_gbs(a, b) * 0.75, engine="kernel", engines=None)
+        for a, b in permutations(range(8), 2)
+    ),
+    environment=OFF,
+)
+
+
+@pytest.mark.parametrize("name", ONE_ENGINE)
+def test_a_claim_about_one_engine_is_not_testable_where_several_share_a_copy(name):
+    shared = partition(copied(ganged, gangs), OFF_BY_KERNEL)
+    assert outcome(name, shared) == NOT_TESTABLE
+    assert "3 copy engines share a copy from device 0 to 1" in because(name, shared)
+    assert "HSA_ENABLE_SDMA_GANG=0" in because(name, shared)
+    unknown = partition(copied(ganged, lambda a, b: None), OFF_BY_KERNEL)
+    assert outcome(name, unknown) == NOT_TESTABLE
+    assert "an unknown number of engines" in because(name, unknown)
+
+
+@pytest.mark.parametrize("name", ONE_ENGINE)
+def test_the_defaults_beside_copies_by_one_engine_change_no_claim(name):
+    alone = partition(copied(peers.BW, lambda a, b: 1), OFF_BY_KERNEL)
+    assert outcome(name, alone) == REPRODUCED
+    for documents in (
+        (copied(peers.BW, lambda a, b: 1), copied(ganged, gangs)),
+        (copied(ganged, gangs), copied(peers.BW, lambda a, b: 1)),
+    ):
+        assert outcome(name, partition(*documents, OFF_BY_KERNEL)) == REPRODUCED
+
+
+def test_copies_that_a_kernel_makes_are_not_by_engine_whatever_the_environment_says():
+    by_kernel = of(
+        *(pair(a, b, 100.0, engine="kernel", engines=None) for a, b in permutations(range(8), 2))
+    )
+    assert outcome("engine-two-levels", by_kernel) == NOT_TESTABLE
+    assert "no copies by engine" in because("engine-two-levels", by_kernel)

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "harness/document.hpp"
 #include "harness/host.hpp"
@@ -188,4 +189,30 @@ TEST_CASE("the time is written as RFC 3339") {
   CHECK(text.size() == std::string("2026-01-01T00:00:00.000Z").size());
   CHECK(text[10] == 'T');
   CHECK(text.back() == 'Z');
+}
+
+TEST_CASE("of a variable that is set twice the document has the first value, and a sentence") {
+  std::vector<std::string> entries{"ROC_P2P_SDMA_SIZE=0",
+                                   "DEBUG_CLR_LIMIT_BLIT_WG=16",
+                                   "PAL_X=1",
+                                   "FI_PROVIDER=cxi",
+                                   "HOME=/secret",
+                                   "ROC_P2P_SDMA_SIZE=64",
+                                   "FI_PROVIDER=cxi",
+                                   "FABRICHECK_HTTPJSON_KEY=secret"};
+  std::vector<char*> block;
+  for (auto& entry : entries) {
+    block.push_back(entry.data());
+  }
+  block.push_back(nullptr);
+  char** kept = environ;
+  environ = block.data();
+  const auto environment = describe_environment();
+  const auto notes = environment_notes();
+  environ = kept;
+  CHECK(environment.size() == 4);
+  CHECK(environment["ROC_P2P_SDMA_SIZE"] == "0");
+  CHECK(environment["DEBUG_CLR_LIMIT_BLIT_WG"] == "16");
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0] == "ROC_P2P_SDMA_SIZE is set twice, to '0' and to '64': the first is in effect");
 }

@@ -165,20 +165,6 @@ TEST_CASE("what a device cannot reach is known by a sentence") {
   CHECK_FALSE(access.obstacle(0, 0));
 }
 
-TEST_CASE("copy engines that are switched off are noted, where there are any") {
-  REQUIRE(setenv("HSA_ENABLE_SDMA", "1", 1) == 0);
-  CHECK(engine_notes("gfx90a", true).empty());
-  REQUIRE(setenv("HSA_ENABLE_SDMA", "0", 1) == 0);
-  CHECK(engine_notes("sm_90", true).empty());
-  REQUIRE(engine_notes("gfx90a", true).size() == 1);
-  CHECK(engine_notes("gfx90a", true)[0].find("HSA_ENABLE_SDMA is 0") == 0);
-  REQUIRE(setenv("HSA_ENABLE_PEER_SDMA", "0", 1) == 0);
-  CHECK(engine_notes("gfx90a", true).size() == 2);
-  CHECK(engine_notes("gfx90a", false).size() == 1);
-  REQUIRE(unsetenv("HSA_ENABLE_SDMA") == 0);
-  REQUIRE(unsetenv("HSA_ENABLE_PEER_SDMA") == 0);
-}
-
 TEST_CASE("a chase visits every line once and comes back") {
   for (const int bits : {1, 2, 3, 7, 12, 15}) {
     CAPTURE(bits);

@@ -160,3 +160,12 @@ TEST_CASE("sets are measured by what has a bandwidth") {
   const auto ring = std::vector<std::vector<Pair>>{parse_pairs("0-1,1-2,2-0", 3)};
   CHECK(plan_jobs(parse_measurements("engine-both"), {}, ring, {16})[0].pairs.size() == 6);
 }
+
+TEST_CASE("a queue is asked for each copy that a device may make at once, and two more") {
+  CHECK(queues_needed({}) == 2);
+  CHECK(queues_needed({"0-1,2-3"}) == 3);
+  CHECK(queues_needed({"0-1", "0-1,0-2,0-3,0-4,0-5"}) == 7);
+  CHECK(queues_needed({"1-0,2-0,3-0"}) == 5);
+  CHECK(queues_needed({"all"}) == 18);
+  CHECK(queues_needed({"nonsense", "", ",,-"}) > 0);  // refused later, by a sentence
+}

@@ -26,8 +26,9 @@ def test_every_committed_overlay_changes_the_node():
     for path in FOLDER.glob("*.yaml"):
         node = load("mi250x", path)
         assert node.overlay is not None and node.overlay.name
-        parts = (node.links, node.devices, node.domains)
-        assert parts != (healthy.links, healthy.devices, healthy.domains), path.name
+        parts = (node.links, node.devices, node.domains, node.rocm)
+        was = (healthy.links, healthy.devices, healthy.domains, healthy.rocm)
+        assert parts != was, path.name
 
 
 def test_half_width_keeps_the_class_and_halves_the_peak():

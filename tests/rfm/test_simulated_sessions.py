@@ -8,8 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 import factories
+from fabricheck.claims import CLAIMS, evaluate
 from fabricheck.node import load, node_directory
+from fabricheck.observed import observe
 from fabricheck.results.document import load as load_document
+from fabricheck.results.folder import ResultsFolder
 from fabricheck.rfm.physics import node_bound
 
 PARTITION = "local:sim-mi250x"
@@ -103,6 +106,40 @@ def test_an_overlay_fails_and_is_named(suite, overlay, check, sentence):
     (file,) = (suite.results / "stage").rglob("result.json")
     said = load_document(file)["node"]["overlay"]
     assert said["name"].replace(" ", "-").startswith(overlay.split("-")[0])
+
+
+#: What ROCm's defaults give: the engines of a copy over a quad link, its GB/s, and what copies 16 B.
+DEFAULTS = {None: (1, 50, "copy-engine"), "rocm-6-3": (3, 150, "kernel")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overlay", DEFAULTS)
+def test_checks_and_claims_are_of_one_engine_whatever_the_version_of_rocm(suite, overlay):
+    outcome = session(suite, "p2p_engine", "p2p_defaults", overlay=overlay)
+    assert outcome.status == 0, outcome.text
+    assert "Ran 3/3 test case(s)" in outcome
+    engines, rate, small = DEFAULTS[overlay]
+    documents = {}
+    for file in (suite.results / "output").rglob("result.json"):
+        document = load_document(file)
+        documents[file.parent.name] = {
+            (tuple(one["device_set"]), one["operation"]): one
+            for one in document["series"]
+            if one["role"] == "single"
+        }
+    assert documents.keys() == {"p2p_engine", "p2p_engine_off", "p2p_defaults"}
+    quad = {name: series[(0, 1), "engine"] for name, series in documents.items()}
+    assert quad["p2p_engine"]["median"] == pytest.approx(50, rel=0.01)
+    assert {one["engines"] for one in documents["p2p_engine"].values()} == {1}
+    assert quad["p2p_defaults"]["median"] == pytest.approx(rate, rel=0.01)
+    assert quad["p2p_defaults"]["engines"] == engines
+    assert documents["p2p_defaults"][(0, 1), "latency"]["engine"] == small
+    assert {one["engine"] for one in documents["p2p_engine_off"].values()} == {"kernel"}
+    folder = ResultsFolder(suite.results)
+    (found,) = observe(folder.latest(), folder.entries(folder.latest()))
+    judged = {one.claim.id: one.outcome for one in evaluate(CLAIMS, found)}
+    engine = ("two-levels", "parts-of-peak", "quad-as-dual", "widest-path", "off-faster")
+    assert {judged[f"engine-{name}"] for name in engine} == {"reproduced"}
 
 
 @pytest.mark.slow

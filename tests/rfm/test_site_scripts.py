@@ -275,15 +275,28 @@ def test_collectives_of_the_library(script, partition):
     assert f"{folder[site.environment]}/all_reduce_perf -b " in found.plan
 
 
+#: What makes copies alike on all sites, whatever their version of ROCm.
+ALIKE = {"HSA_ENABLE_SDMA_GANG": "0", "ROC_P2P_SDMA_SIZE": "0", "GPU_FORCE_BLIT_COPY_SIZE": "0"}
+ONE_ENGINE = {"HSA_ENABLE_SDMA": "1", "HSA_ENABLE_PEER_SDMA": "1"} | ALIKE
+NO_ENGINE = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"} | ALIKE
+
+
 @AMD
 @pytest.mark.parametrize(
     ("check", "set_to"),
     [
-        ("p2p_engine", {"HSA_ENABLE_SDMA": "1"}),
-        ("p2p_engine_off", {"HSA_ENABLE_SDMA": "0"}),
-        ("p2p_scan", {"HSA_ENABLE_SDMA": "1"}),
-        ("mpi_pairs_engine_off", {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}),
-        ("osu_device_0_engine_off", {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}),
+        ("p2p_engine", ONE_ENGINE),
+        ("p2p_scan", ONE_ENGINE),
+        ("memcpy_near", ONE_ENGINE),
+        ("memcpy_scan", ONE_ENGINE),
+        ("pingpong_right", ONE_ENGINE),
+        ("mpi_pairs", ONE_ENGINE),
+        ("mpi_collectives", ONE_ENGINE),
+        ("osu_device_0", ONE_ENGINE),
+        ("osu_collectives", ONE_ENGINE),
+        ("p2p_engine_off", NO_ENGINE),
+        ("mpi_pairs_engine_off", NO_ENGINE),
+        ("osu_device_0_engine_off", NO_ENGINE),
         ("managed_zero_copy", {"HSA_XNACK": "0"}),
         ("managed_migration", {"HSA_XNACK": "1"}),
         ("managed_scan_zero_copy", {"HSA_XNACK": "0"}),
@@ -292,6 +305,11 @@ def test_collectives_of_the_library(script, partition):
 )
 def test_engines_and_page_migration_on_amd(script, partition, check, set_to):
     assert set_to.items() <= script(partition, check).variables.items()
+
+
+@AMD
+def test_one_check_copies_as_users_do(script, partition):
+    assert not ONE_ENGINE.keys() & script(partition, "p2p_defaults").variables.keys()
 
 
 @pytest.mark.parametrize(

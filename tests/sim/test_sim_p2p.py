@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from fabricheck.node import load
+from fabricheck.node.platform import platform_json
 from fabricheck.node.schema import Quantity
+from fabricheck.results import document
 
 #: Bytes of the arrays of the benchmark that the published matrices are from, 40 M integers.
 BYTES = "160000000"
@@ -135,3 +141,98 @@ def test_the_node_with_a_percent_of_noise_is_not_noisy(run):
                   FABRICHECK_SIM_NOISE="0.01", FABRICHECK_SIM_SEED=str(seed))  # fmt: skip
         assert ran.code == 0, ran.sentence
         assert not any(series["noisy"] for series in ran.series)
+
+
+GANG_OFF = {"HSA_ENABLE_SDMA_GANG": "0", "ROC_P2P_SDMA_SIZE": "0"}
+SMALL = 1 << 20
+
+
+def moved_by(ran):
+    """Return of each pair, operation and size what moved the data, and the rate or time."""
+    return {
+        (tuple(one["device_set"]), one["operation"], one["bytes"]): (
+            one["engine"],
+            one["engines"],
+            one["median"],
+        )
+        for one in ran.series
+    }
+
+
+@pytest.fixture(scope="module")
+def by_version(run):
+    """Run the same copies as ROCm 5.7, the default, as 6.3, and as 6.3 with one engine each."""
+    what = ("--sizes", "1MiB,1GiB", "--pairs", "0-1,0-6,0-2,0-3", "--operations", "engine,latency")
+    return {
+        "5.7": run("p2p", *what),
+        "6.3": run("p2p", *what, overlay="rocm-6-3"),
+        "6.3, one engine": run("p2p", *what, overlay="rocm-6-3", **GANG_OFF),
+    }
+
+
+def test_the_node_gangs_engines_as_rocm_6_3_does_when_an_overlay_says_so(by_version):
+    found = moved_by(by_version["6.3"])
+    for other, engines, rate in ((1, 3, 150), (6, 2, 75.2), (2, 1, 37.6), (3, 1, 37.6)):
+        label = found[(0, other), "engine", 1 << 30]
+        assert label[:2] == ("copy-engine", engines)
+        assert label[2] == pytest.approx(rate, rel=0.01)
+        assert found[(0, other), "engine", SMALL][:2] == ("kernel", None)
+        assert found[(0, other), "latency", 16] == ("kernel", None, pytest.approx(1.77))
+    assert by_version["6.3"].document["versions"]["runtime"] == "6.3.0"
+    assert any("several copy engines share" in note for note in by_version["6.3"].document["notes"])
+
+
+def test_by_default_each_copy_is_by_one_engine_as_in_the_values_it_is_fitted_to(by_version):
+    found = moved_by(by_version["5.7"])
+    assert {label[:2] for label in found.values()} == {("copy-engine", 1)}
+    assert found[(0, 1), "engine", 1 << 30][2] == pytest.approx(50, rel=0.01)
+    assert by_version["5.7"].document["notes"] == []
+
+
+def test_the_variables_of_the_checks_make_6_3_what_5_7_is(by_version):
+    assert moved_by(by_version["6.3, one engine"]) == moved_by(by_version["5.7"])
+
+
+def test_the_engines_between_devices_are_not_off_where_they_are_ganged(run):
+    ran = run("p2p", "--sizes", BYTES, "--pairs", "0-1,0-2", "--operations", "engine",
+              overlay="rocm-6-3", HSA_ENABLE_PEER_SDMA="0")  # fmt: skip
+    labels = {pair: label[:2] for (pair, _, _), label in moved_by(ran).items()}
+    assert labels == {(0, 1): ("copy-engine", 3), (0, 2): ("kernel", None)}
+    assert any("several together still do" in note for note in ran.document["notes"])
+
+
+def test_a_variable_set_twice_is_told_and_the_first_value_holds(programs, tmp_path):
+    node = tmp_path / "node.json"
+    node.write_text(platform_json(load("mi250x")))
+    output = tmp_path / "result.json"
+    # A shell sets a name once: the second entry is made by hand.
+    script = (
+        "import ctypes, sys; names = [n.encode() for n in sys.argv[2:sys.argv.index('--')]]; "
+        "args = [a.encode() for a in sys.argv[sys.argv.index('--') + 1:]]; "
+        "array = lambda t: (ctypes.c_char_p * (len(t) + 1))(*t, None); "
+        "ctypes.CDLL(None).execve(sys.argv[1].encode(), array(args), array(names))"
+    )
+    path = str(programs / "p2p")
+    subprocess.run(
+        [sys.executable, "-c", script, path, "HSA_ENABLE_SDMA=0", "HSA_ENABLE_SDMA=1",
+         f"FABRICHECK_NODE={node}", f"LD_LIBRARY_PATH={os.environ.get('LD_LIBRARY_PATH', '')}",
+         "--", path, "--sizes", "64MiB", "--pairs", "0-1", "--operations", "engine",
+         "--output", str(output)],
+        check=True, timeout=60, capture_output=True,
+    )  # fmt: skip
+    ran = document.load(output)
+    assert ran["environment"]["HSA_ENABLE_SDMA"] == "0"
+    assert ran["series"][0]["engine"] == "kernel"
+    assert "HSA_ENABLE_SDMA is set twice, to '0' and to '1': the first is in effect" in ran["notes"]
+
+
+def test_more_copies_of_a_device_than_queues_ask_for_queues_before_the_runtime_starts(run):
+    many = "0-1,0-2,0-3,0-4,0-5"
+    ran = run("p2p", "--sizes", BYTES, "--together", many, "--operations", "engine")
+    assert ran.document["environment"]["GPU_MAX_HW_QUEUES"] == "7"
+    assert any("more than 3 copies leave a device at once" in n for n in ran.document["notes"])
+    ran = run("p2p", "--sizes", BYTES, "--together", many, "--operations", "engine",
+              GPU_MAX_HW_QUEUES="4")  # fmt: skip
+    assert ran.document["environment"]["GPU_MAX_HW_QUEUES"] == "4"
+    ran = run("p2p", "--sizes", BYTES, "--pairs", "0-1", "--operations", "engine")
+    assert "GPU_MAX_HW_QUEUES" not in ran.document["environment"]

@@ -149,6 +149,9 @@ std::vector<Series> with_samples(std::vector<Series> parts,
   sum.verification = {};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     auto& part = parts[i];
+    if (part.engines != sum.engines) {
+      sum.engines.reset();
+    }
     part.role = together ? "share" : "single";
     for (const auto& sample : samples) {
       part.seconds.push_back(sample.device[i]);

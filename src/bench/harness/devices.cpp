@@ -26,15 +26,6 @@ hipDeviceProp_t properties_of(int device) {
   return properties;
 }
 
-std::optional<std::string> pci_address(int device) {
-  std::array<char, 64> address{};
-  if (hipDeviceGetPCIBusId(address.data(), int(address.size()), device) != hipSuccess) {
-    (void)hipGetLastError();
-    return std::nullopt;
-  }
-  return address.data();
-}
-
 json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 /// AMD's runtime fills the 16 bytes with text, NVIDIA's with a binary UUID.
@@ -170,22 +161,19 @@ std::vector<std::uint64_t> array_sizes(const std::string& text, std::uint64_t ca
   return sizes;
 }
 
-bool device_is_cpu(int device) { return device_arch(device) == "host"; }
-
-std::vector<std::string> engine_notes(const std::string& arch, bool between_peers) {
-  std::vector<std::string> notes;
-  for (const std::string name : {"HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA"}) {
-    const char* value = std::getenv(name.c_str());
-    const bool concerns = between_peers || name == "HSA_ENABLE_SDMA";
-    if (concerns && arch.rfind("gfx", 0) == 0 && value != nullptr && std::string(value) == "0") {
-      notes.push_back(name + " is 0: what is labelled copy-engine was copied by kernels of ROCm");
-    }
+std::optional<std::string> device_pci_address(int device) {
+  std::array<char, 64> address{};
+  if (hipDeviceGetPCIBusId(address.data(), int(address.size()), device) != hipSuccess) {
+    (void)hipGetLastError();
+    return std::nullopt;
   }
-  return notes;
+  return address.data();
 }
 
+bool device_is_cpu(int device) { return device_arch(device) == "host"; }
+
 int device_numa_domain(int device) {
-  if (const auto address = pci_address(device)) {
+  if (const auto address = device_pci_address(device)) {
     return numa_domain_of_pci(*address);
   }
   // A virtual device has no PCI address, but its memory is host memory: ask where that is.
@@ -201,7 +189,7 @@ json describe_devices() {
   const int count = device_count();
   for (int i = 0; i < count; ++i) {
     const auto properties = properties_of(i);
-    const auto address = pci_address(i);
+    const auto address = device_pci_address(i);
     const int domain = device_numa_domain(i);
     // A simulated device may have the address of one of this machine.
     const auto power = address && !kSimulated ? power_state(*address) : PowerState{};

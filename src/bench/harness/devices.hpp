@@ -54,10 +54,8 @@ std::vector<std::uint64_t> array_sizes(const std::string& text, std::uint64_t ca
 /// Whether a device is a virtual one of the host runtime.
 bool device_is_cpu(int device);
 
-/// What a reader of copies by engine should know of the environment: nothing, or that the engines
-/// of a device of architecture `arch` are switched off, all or those between peers, and the runtime
-/// copies by kernels.
-std::vector<std::string> engine_notes(const std::string& arch, bool between_peers);
+/// The PCI address of a device as Linux writes it, 0000:c1:00.0; a virtual device has none.
+std::optional<std::string> device_pci_address(int device);
 
 /// The NUMA domain a device is attached to; -1 when unknown.
 int device_numa_domain(int device);

@@ -124,6 +124,7 @@ json series_json(const Series& series, double noise_limit) {
               {"source", place_json(series.source)},
               {"destination", place_json(series.destination)},
               {"engine", series.engine},
+              {"engines", series.engines ? json(*series.engines) : json(nullptr)},
               {"stores", series.stores.empty() ? json(nullptr) : json(series.stores)},
               {"movement", series.movement.empty() ? json(nullptr) : json(series.movement)},
               {"direction", series.direction},

@@ -46,8 +46,9 @@ struct Series {
   Place source;
   Place destination;
   std::string engine = "kernel";
-  std::string stores;    ///< of a kernel: plain or streaming; empty without one
-  std::string movement;  ///< of managed and mapped memory; empty elsewhere
+  std::optional<int> engines{};  ///< copy engines of one copy; empty: no copy engine, or not known
+  std::string stores;            ///< of a kernel: plain or streaming; empty without one
+  std::string movement;          ///< of managed and mapped memory; empty elsewhere
   std::string direction = "local";
   std::vector<int> ranks{};  ///< those that take part, in order; empty without MPI
   std::string datatype{};    ///< byte, int32, float, double; empty without MPI

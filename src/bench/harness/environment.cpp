@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/host.hpp"
 
@@ -10,26 +13,57 @@ namespace fabricheck {
 
 using nlohmann::json;
 
-json describe_environment() {
-  // Nothing that could hold a secret: prefixes of the runtimes and schedulers only, and of those of
-  // this suite not where results are sent, and with what key.
-  constexpr std::array<const char*, 16> allowed{
-      "HSA_",        "HIP_",         "ROCR_",          "GPU_",     "AMD_",      "CUDA_",
-      "NCCL_",       "RCCL_",        "MPICH_",         "UCX_",     "OMPI_MCA_", "OMP_",
-      "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURM_GPU"};
-  constexpr const char* refused = "FABRICHECK_HTTPJSON_";
-  json result = json::object();
+namespace {
+
+// Nothing that could hold a secret: prefixes of the runtimes and schedulers only, and of those of
+// this suite not where results are sent, and with what key.
+constexpr std::array<const char*, 21> kAllowed{
+    "HSA_",      "HIP_",       "ROCR_",       "ROC_",         "GPU_",
+    "AMD_",      "DEBUG_CLR_", "DEBUG_HIP_",  "PAL_",         "CUDA_",
+    "NCCL_",     "RCCL_",      "MPICH_",      "FI_",          "UCX_",
+    "OMPI_MCA_", "OMP_",       "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND",
+    "SLURM_GPU"};
+constexpr const char* kRefused = "FABRICHECK_HTTPJSON_";
+
+/// The entries of the allow-list, in order: a name may be there twice.
+std::vector<std::pair<std::string, std::string>> allowed_entries() {
+  std::vector<std::pair<std::string, std::string>> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text(*entry);
     const auto equals = text.find('=');
-    for (const auto* prefix : allowed) {
-      if (text.rfind(prefix, 0) == 0 && text.rfind(refused, 0) != 0 &&
-          equals != std::string::npos) {
-        result[text.substr(0, equals)] = text.substr(equals + 1);
-      }
+    const bool allowed = std::any_of(kAllowed.begin(), kAllowed.end(), [&text](const char* prefix) {
+      return text.rfind(prefix, 0) == 0;
+    });
+    if (allowed && text.rfind(kRefused, 0) != 0 && equals != std::string::npos) {
+      entries.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+json describe_environment() {
+  json result = json::object();
+  for (const auto& [name, value] : allowed_entries()) {
+    if (!result.contains(name)) {
+      result[name] = value;
     }
   }
   return result;
+}
+
+std::vector<std::string> environment_notes() {
+  const auto in_effect = describe_environment();
+  std::vector<std::string> notes;
+  for (const auto& [name, value] : allowed_entries()) {
+    const auto first = in_effect[name].get<std::string>();
+    if (value != first) {
+      notes.push_back(name + " is set twice, to '" + first + "' and to '" + value +
+                      "': the first is in effect");
+    }
+  }
+  return notes;
 }
 
 json scheduler_node() {

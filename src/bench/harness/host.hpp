@@ -18,7 +18,11 @@ namespace fabricheck {
 nlohmann::json describe_host();
 
 /// The variables of the allow-list that are set: those that change what the programs measure.
+/// Of one that is set twice it is the first, which getenv finds.
 nlohmann::json describe_environment();
+
+/// A sentence for each variable of the allow-list that is set twice, to different values.
+std::vector<std::string> environment_notes();
 
 /// The scheduler's name of the node that this process runs on; null where it told none. On machines
 /// that play several nodes all have one host name.

@@ -165,6 +165,9 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
                ": launches or copies wait for the device, and no batch is queued " +
                "before it starts");
     }
+    for (const auto& note : environment_notes()) {
+      run.note(note);
+    }
     program.body(run);
     return {run.status(), run.sentence(), true};
   });

@@ -58,6 +58,11 @@ SamplingRules simulated_rules(SamplingRules rules) {
 
 json describe_node() { return fabricheck_sim::node_identity(); }
 
+std::string simulated_rocm() { return fabricheck_sim::rocm(); }
+std::optional<PeerWay> simulated_way(int from, int to) {
+  return fabricheck_sim::peer_way(from, to);
+}
+
 bool is_simulated_rank() { return fabricheck_sim::is_rank(); }
 std::string simulated_place() { return fabricheck_sim::rank_place(); }
 std::optional<int> simulated_device() { return fabricheck_sim::rank_device(); }

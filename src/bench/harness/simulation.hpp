@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/copy_rules.hpp"
 #include "harness/sampling.hpp"
 
 namespace fabricheck {
@@ -56,6 +57,10 @@ void require_node();
 SamplingRules simulated_rules(SamplingRules rules);
 /// The member `node` of the result document.
 nlohmann::json describe_node();
+/// The version of ROCm that the node behaves as.
+std::string simulated_rocm();
+/// The way between two devices, as the runtime numbers them.
+std::optional<PeerWay> simulated_way(int from, int to);
 /// Whether this is a rank of a simulation: all ranks are then one process, which none may end.
 bool is_simulated_rank();
 /// Where a simulated rank was put, device3 or domain1; empty where ranks are no simulation.
@@ -76,6 +81,8 @@ inline void run_simulated(const std::function<void()>& body) { body(); }
 inline void require_node() {}
 inline SamplingRules simulated_rules(SamplingRules rules) { return rules; }
 inline nlohmann::json describe_node() { return nullptr; }
+inline std::string simulated_rocm() { return ""; }
+inline std::optional<PeerWay> simulated_way(int, int) { return std::nullopt; }
 inline bool is_simulated_rank() { return false; }
 inline std::string simulated_place() { return ""; }
 inline std::optional<int> simulated_device() { return std::nullopt; }

@@ -110,7 +110,7 @@ Series Copies::describe(const Way& way, const CopyJob& job) const {
   const Place on_device{"device", series.device, -1};
   series.source = way.to_device ? host_.source_place() : on_device;
   series.destination = way.to_device ? on_device : host_.destination_place();
-  series.engine = "copy-engine";
+  movers_.of_host(series, job.bytes);
   series.direction = job.operation == CopyOperation::both ? "both-ways" : "one-way";
   series.bytes = job.bytes;
   series.bytes_moved = job.bytes;

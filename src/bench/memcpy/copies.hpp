@@ -10,6 +10,7 @@
 #include "harness/fault.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
+#include "harness/movers.hpp"
 #include "harness/numa.hpp"
 #include "harness/sampling.hpp"
 #include "memcpy/plan.hpp"
@@ -24,8 +25,7 @@ struct CopyArrays {
 };
 
 /// Host memory of one kind on one NUMA domain: what is copied to devices, and what comes back. As
-/// long as it lives, the calling thread is bound to the domain: it makes the copies of pageable
-/// memory.
+/// long as it lives, the calling thread is bound to the domain: it copies or pins pageable memory.
 class HostSide {
  public:
   /// Throws as Buffer::on_host does.
@@ -80,6 +80,7 @@ class Copies {
   [[nodiscard]] Series describe(const Way& way, const CopyJob& job) const;
 
   const HostSide& host_;
+  Movers movers_;
   TimedStream inward_, outward_;
   Buffer source_, destination_;
   StartGate gate_;

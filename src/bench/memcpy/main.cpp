@@ -7,6 +7,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
+#include "harness/movers.hpp"
 #include "harness/numa.hpp"
 #include "harness/run.hpp"
 #include "harness/settings.hpp"
@@ -74,7 +75,12 @@ void measure(const Options& options, Run& run) {
   for (const auto& note : plan.notes) {
     run.note(note);
   }
-  for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"], false)) {
+  const Movers movers;
+  for (const auto& note : movers.notes(false)) {
+    run.note(note);
+  }
+  const bool pageable = std::count(memory.begin(), memory.end(), HostMemory::pageable) > 0;
+  if (const auto note = movers.pageable_note(); pageable && !note.empty()) {
     run.note(note);
   }
   CopyArrays arrays;

@@ -7,6 +7,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
+#include "harness/movers.hpp"
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
 #include "mpi/director.hpp"
@@ -98,7 +99,7 @@ void note_surroundings(const TimedStream* stream, const Team& team, Run& run) {
     }
   }
   if (stream) {
-    for (const auto& note : engine_notes(content["devices"][0]["arch"], true)) {
+    for (const auto& note : Movers().notes(true)) {
       run.note(note);
     }
   }

@@ -1,10 +1,13 @@
 // p2p: bandwidth and latency between devices, by copy engine and by kernel (E7, E8).
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "harness/devices.hpp"
+#include "harness/movers.hpp"
 #include "harness/run.hpp"
 #include "harness/settings.hpp"
 #include "harness/simulation.hpp"
@@ -114,8 +117,18 @@ void measure(const Options& options, Run& run) {
                       std::string(devices.empty() ? "latencies are of --pairs, not of --together"
                                                   : "no device reaches the memory of another"));
   }
-  for (const auto& note : engine_notes(run.document().content()["devices"][0]["arch"], true)) {
+  const Movers movers;
+  for (const auto& note : movers.notes(true)) {
     run.note(note);
+  }
+  for (const auto& job : jobs) {
+    std::map<int, int> sent;
+    for (const auto& pair : job.pairs) {
+      const int copies = job.what.by_kernel() ? 0 : ++sent[pair.from];
+      if (const auto note = movers.sharing_note(copies); !note.empty()) {
+        run.note(note);
+      }
+    }
   }
   if (std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return job.needs_gate(); })) {
     require_free_launches();
@@ -183,7 +196,14 @@ int main(int argc, char** argv) {
              options.chase_size);
     line.add({"--block-size", "threads per block of the kernels"}, options.block, 1, 1024);
   };
-  program.resolve = [&options] { options.pairs = options.resolved_pairs(); };
+  program.resolve = [&options] {
+    options.pairs = options.resolved_pairs();
+    // ROCm puts the fifth stream of a device into a queue that another one uses.
+    constexpr int standard = 4;
+    if (const int queues = queues_needed(options.together); queues > standard) {
+      setenv("GPU_MAX_HW_QUEUES", std::to_string(queues).c_str(), 0);
+    }
+  };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);
 }

@@ -18,7 +18,7 @@ Place place_of(int executor, int owner) {
   return {executor == owner ? "device" : "peer", owner, -1};
 }
 
-/// What a series says of its pair and its engine, before anything is measured.
+/// What a series says of its pair, before anything is measured.
 Series describe(const Measurement& what, const Pair& pair) {
   const int executor = what.executor(pair);
   const bool remote_source = what.operation == PeerOperation::copy;
@@ -28,7 +28,6 @@ Series describe(const Measurement& what, const Pair& pair) {
   series.device = executor;
   series.source = place_of(executor, remote_source ? pair.to : pair.from);
   series.destination = place_of(executor, pair.to);
-  series.engine = what.by_kernel() ? "kernel" : "copy-engine";
   series.direction = pair.from == pair.to                                 ? "local"
                      : what.both || what.operation == PeerOperation::copy ? "both-ways"
                                                                           : "one-way";
@@ -224,7 +223,9 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     series.bytes_moved = series.read_and_write ? 2 * bytes : bytes;
     series.in_memory = past_caches(2 * bytes, cache_bytes_);
     series.batch = batch;
-    if (what.by_kernel()) {
+    if (!what.by_kernel()) {
+      movers_.of_peers(series, pair.from, pair.to, bytes);
+    } else {
       series.block_size = sizes_.block;
       series.passes = passes_of(bytes, batch);
       series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";

@@ -13,6 +13,7 @@
 #include "harness/fault.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
+#include "harness/movers.hpp"
 #include "harness/sampling.hpp"
 #include "p2p/chase.hpp"
 #include "p2p/plan.hpp"
@@ -81,6 +82,7 @@ class Peers {
                        double warm_up, const std::vector<Fault>& faults);
 
   Sizes sizes_;
+  Movers movers_;
   std::map<int, Member> members_;
   std::set<int> warmed_;
   StartGate gate_;

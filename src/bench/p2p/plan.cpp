@@ -160,6 +160,26 @@ std::vector<Lane> lanes_of(const Job& job) {
   return lanes;
 }
 
+int queues_needed(const std::vector<std::string>& sets) {
+  constexpr int most = 16;
+  int lanes = 0;
+  for (const auto& set : sets) {
+    std::map<std::string, int> copies;  // by device: of a read or of both ways the other end works
+    if (set == "all") {
+      copies[set] = most;
+    }
+    for (std::size_t first = 0; first < set.size();) {
+      const auto end = std::min(set.find_first_of("-,", first), set.size());
+      ++copies[set.substr(first, end - first)];
+      first = end + 1;
+    }
+    for (const auto& [device, count] : copies) {
+      lanes = std::max(lanes, count);
+    }
+  }
+  return lanes + 2;
+}
+
 std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
                            const std::vector<Pair>& pairs,
                            const std::vector<std::vector<Pair>>& sets,

@@ -72,6 +72,11 @@ struct Lane {
 /// The lanes of a job's pairs, in order: those that share no device have lane 0 each.
 std::vector<Lane> lanes_of(const Job& job);
 
+/// Hardware queues that ROCm needs so that no two copies of a set wait for each other: one for each
+/// that a device may execute, and two more. Of sets as options write them, before any device is
+/// known; of "all" as for sixteen devices.
+int queues_needed(const std::vector<std::string>& sets);
+
 /// Every measurement at every size for every pair, then for every set; both directions once for
 /// each two devices; chases also on the memory of each device itself.
 std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,

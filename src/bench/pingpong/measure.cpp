@@ -8,6 +8,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
+#include "harness/movers.hpp"
 #include "harness/sampling.hpp"
 #include "harness/statistics.hpp"
 #include "memcpy/plan.hpp"
@@ -110,7 +111,7 @@ Work prepare_rank(const Team& team, const json& ranks) {
                                      " needs a rank on another NUMA domain");
   }
   work.notes = sharing_notes(team);
-  for (const auto& note : engine_notes(device_arch(team.device()), false)) {
+  for (const auto& note : Movers().notes(false)) {
     work.notes.push_back(note);
   }
   return work;
@@ -156,6 +157,7 @@ void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
 
   std::unique_ptr<ExchangeArrays> arrays;
   const auto devices = team.devices_of(team.everyone());
+  const Movers movers;  // all ranks are on devices of one kind, in one environment
   const auto& rules = run.options().rules;
   for (std::size_t i = 0; i < work.jobs.size(); ++i) {
     const auto& job = work.jobs[i];
@@ -174,6 +176,7 @@ void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
     for (int rank = 0; rank < team.size(); ++rank) {
       auto series = exchange_series(job, rank_part(told[static_cast<std::size_t>(rank)]),
                                     team.device_of(rank), devices, team.size() == 1);
+      movers.of_host(series, job.bytes);
       series.ranks = {rank};
       series.placement = options.placement;
       if (series.verification.first_mismatch) {

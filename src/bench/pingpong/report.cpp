@@ -111,7 +111,6 @@ Series exchange_series(const ExchangeJob& job, RankPart part, int device,
   for (auto* place : {&series.source, &series.destination}) {
     place->device = place->device < 0 ? -1 : device;
   }
-  series.engine = "copy-engine";
   series.direction = job.exchange == Exchange::both ? "both-ways" : "one-way";
   series.bytes = job.bytes;
   series.bytes_moved = job.bytes_moved();

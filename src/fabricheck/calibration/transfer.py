@@ -32,6 +32,7 @@ INDEPENDENT = {
     "managed_scan_migration": r"(read|write)",
     "p2p_engine": r"(engine|engine_both|latency)_\w+_(worst|median)",
     "p2p_engine_off": r"engine_\w+_(worst|median)",
+    "p2p_defaults": r"(engine|latency)_\w+_(worst|median)",
     "p2p_kernel": r"(read|write|copy)_\w+_(worst|median)",
     "p2p_scan": r"(engine|read|write|copy)_\w+",
     # Of all pairs alone; `together` are several pairs at once.

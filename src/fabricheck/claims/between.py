@@ -23,7 +23,33 @@ Points = Mapping[Pair, Point]
 
 def by_engine(point: Point) -> bool:
     """Whether copy engines may move data between devices in this run."""
-    return point.engines and point.document["environment"].get(_PEER_ENGINES) != "0"
+    told = point.engine == "copy-engine" and "engines" in point.series
+    return point.engines and (told or point.document["environment"].get(_PEER_ENGINES) != "0")
+
+
+def by_one_engine(points: Iterable[Point]) -> list[Point]:
+    """Return the copies that are each by one engine, of every pair that has copies by engine.
+
+    :raises NotTestable: for a pair whose copies are shared by several engines, or by a number that
+        is not known: the documents measured one engine.
+    """
+    found = [point for point in points if by_engine(point)]
+    one = [point for point in found if not point.ganged and not _is_unknown(point)]
+    pairs = {point.pair for point in one}
+    for point in found:
+        if point.pair not in pairs:
+            count = point.series.get("engines")
+            engines = f"{count} copy engines share" if count else "an unknown number of engines has"
+            raise NotTestable(
+                f"{engines} a copy from device {point.devices[0]} to {point.devices[-1]}, and it "
+                "is of one engine: set HSA_ENABLE_SDMA_GANG=0"
+            )
+    return one
+
+
+def _is_unknown(point: Point) -> bool:
+    rocm = point.document["program"]["runtime"] == "rocm"
+    return rocm and point.series.get("engines", 1) is None
 
 
 def by_pair(points: Iterable[Point]) -> dict[Pair, Point]:
@@ -39,7 +65,7 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Point]:
     :raises NotTestable: when there are none.
     """
     found = observed.select(experiment="E7", operation="engine", role="single")
-    chosen = [point for point in found if by_engine(point) == engine]
+    chosen = by_one_engine(found) if engine else [one for one in found if not by_engine(one)]
     what = "copies by engine" if engine else "copies with the engines off"
     return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
 
@@ -50,7 +76,7 @@ def latencies(observed: Observed) -> dict[Pair, Point]:
     :raises NotTestable: when there are none.
     """
     found = observed.select(experiment="E7", operation="latency", role="single")
-    chosen = [point for point in found if by_engine(point)]
+    chosen = by_one_engine(found)
     return by_pair(needs.some(chosen, "latencies of copies by engine", "E7"))
 
 

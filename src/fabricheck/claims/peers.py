@@ -9,7 +9,7 @@ from fabricheck.claims.between import (
     QUAD,
     SINGLE,
     by_class,
-    by_engine,
+    by_one_engine,
     copies,
     count,
     every_pair,
@@ -96,11 +96,8 @@ def _quad_no_more_than_dual(observed: Observed) -> Finding:
 
 def _limited_at_every_size(observed: Observed) -> Finding:
     node = needs.tiers(observed)
-    found = [
-        one
-        for one in observed.select(experiment="E7", operation="engine", role="single")
-        if by_engine(one) and one.pair and node.link_class(*one.pair) == QUAD
-    ]
+    copied = observed.select(experiment="E7", operation="engine", role="single")
+    found = [one for one in by_one_engine(copied) if node.link_class(*one.devices[:2]) == QUAD]
     needs.large(found, "copies by engine over a quad link", "E7")
     sizes = {one.bytes for one in found}
     if len(sizes) < SIZES:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fabricheck.results import split_checks
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.rfm.engines import ENGINES_OFF
+from fabricheck.rfm.engines import SWITCHES
 
 #: The experiment of every NUMA domain with every device.
 OF_DOMAINS = "E4"
@@ -23,7 +23,8 @@ class Terms:
 
     size: in bytes, of one array or message. domains: of source and destination, where the NUMA
     domain is what is measured (E4); elsewhere it is the one near the device or rank, whatever its
-    number. engines_off: the variables that turn AMD's copy engines off.
+    number. engines_off: the variables that turn AMD's copy engines off. shared_by: how many engines
+    share a copy, where it is known and more than one.
     """
 
     unit: str
@@ -35,6 +36,7 @@ class Terms:
     in_place: bool | None
     domains: tuple[int | None, ...]
     engines_off: tuple[str, ...]
+    shared_by: int | None
 
     def differs(self, other: Terms) -> list[str]:
         """Return in words each term that is another one."""
@@ -158,7 +160,7 @@ def of_document(check: str, document: ResultDocument) -> Iterator[tuple[Subject,
     off: tuple[str, ...] = ()
     if document["program"]["runtime"] in ("rocm", "sim"):
         environment = document["environment"]
-        off = tuple(name for name in ENGINES_OFF if environment.get(name) == "0")
+        off = tuple(name for name in SWITCHES if environment.get(name) == "0")
     for one in document["series"]:
         ranks = one.get("ranks")
         transfer = Transfer(
@@ -188,6 +190,7 @@ def of_document(check: str, document: ResultDocument) -> Iterator[tuple[Subject,
             if one["experiment"] == OF_DOMAINS
             else (),
             off,
+            count if (count := one.get("engines") or 1) > 1 else None,
         )
         yield Subject(transfer, terms), one
 

@@ -71,4 +71,4 @@ def _is_in(what: Subject | Metric, unit: str) -> TypeGuard[Subject]:
 def _basis(terms: Terms) -> tuple[object, ...]:
     """Return the terms that a metric sums up over its series, but for places and block sizes."""
     own = (terms.bytes_counted, terms.size, terms.datatype, terms.movement, terms.in_place)
-    return (*own, terms.engines_off)
+    return (*own, terms.engines_off, terms.shared_by)

@@ -59,6 +59,7 @@ COLUMNS = (
     Column("role", "text", _SERIES, "single; of several at once a share or their sum"),
     Column("direction", "text", _SERIES, "local, one-way, both-ways or collective"),
     Column("engine", "text", _SERIES, "who moves the data: kernel, copy-engine, cpu, mpi, rccl"),
+    Column("engines", "integer", _SERIES, "how many copy engines share one copy, where known"),
     Column("stores", "text", _SERIES, "how a kernel writes: plain or streaming"),
     Column("movement", "text", _SERIES, "of E3: zero-copy, page-migration or prefetch"),
     Column("placement", "text", _SERIES, "the placement of ranks (E6)"),

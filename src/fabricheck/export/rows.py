@@ -200,6 +200,7 @@ def _of_series(point: Point, model: NodeModel | None, devices: Mapping[int, Devi
         "role": point.role,
         "direction": series["direction"],
         "engine": point.engine,
+        "engines": series.get("engines"),
         "stores": series.get("stores"),
         "movement": point.movement,
         "placement": text(point.placement or ""),

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Engine = Literal["kernel", "copy_engine"]
 
+#: The bandwidths that simulations are fitted to are of copies by one engine, as of ROCm before 6.0.
+FITTED_ROCM = "5.7"
+
 
 @dataclass(frozen=True)
 class Device:
@@ -84,7 +87,8 @@ class NodeModel:
 
     ``links`` holds pairs ``(a, b)`` with a < b; a node with a ``switch`` has none of its own.
     ``facts`` maps the key of each fact in the file to its provenance. ``part_of`` is the number of
-    devices in the file, where this is a :meth:`part` of them.
+    devices in the file, where this is a :meth:`part` of them. ``rocm`` is the version that a
+    simulation behaves as.
     """
 
     name: str
@@ -107,6 +111,7 @@ class NodeModel:
     simulation: SimulationSection | None = None
     timing: TimingSection | None = None
     part_of: int | None = None
+    rocm: str = FITTED_ROCM
 
     def part(self, count: int) -> NodeModel:
         """Return the node as a machine shows it that has its first devices only.

@@ -65,12 +65,13 @@ class OverlayFile(_Part):
     devices: list[DeviceChange] = []
     domains: list[DomainChange] = []
     rotate_numa: int = 0
+    rocm: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
     remap_links: list[int] | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> OverlayFile:
         parts = (self.links, self.devices, self.domains, self.rotate_numa, self.remap_links)
-        if not any(parts):
+        if not any((*parts, self.rocm)):
             raise ValueError("it changes nothing")
         return self
 
@@ -140,6 +141,7 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
         links=MappingProxyType(links),
         devices=tuple(devices),
         domains=tuple(domains.values()),
+        rocm=parts.rocm or node.rocm,
         overlay=overlay,
     )
     return _rotated(changed, parts.rotate_numa) if parts.rotate_numa else changed

@@ -17,10 +17,12 @@ from fabricheck.node.paths import Path
 from fabricheck.node.schema import SimulationSection
 
 #: The format of the JSON document, raised with every change that the runtime must know.
-FORMAT = "fabricheck-platform-3"
+FORMAT = "fabricheck-platform-4"
 #: A far pageable copy names its shared link more often than a near one, in a ratio of whole
 #: numbers of which the smaller one is at most this.
 _MOST_TIMES = 10
+#: The link that is the engine of one copy.
+_ENGINE = "copy engine"
 
 
 def platform_json(node: NodeModel) -> str:
@@ -32,16 +34,17 @@ def platform(node: NodeModel) -> dict[str, Any]:
     """Return the platform of a node model, its overlay applied.
 
     Keys: ``format``; ``node`` (name, digest and overlay, for the result document); ``devices``;
-    ``domains``; ``launch_us``, the cost of a kernel; ``links`` (``gbs`` in GB/s; with ``each``
-    every flow may have that much, else all flows share it; a flow takes of a link as often as its
-    route names it); ``kernel`` (for a device and the memory it reads or writes, the links of both
-    directions); ``copy`` (for two places, the links of a copy by engine, and the ``start_us``
-    before its data flow; with host memory also the links of ``pageable`` memory); ``pageable``
+    ``domains``; ``rocm``, the version that it behaves as; ``launch_us``, of a kernel; ``links``
+    (``gbs`` in GB/s; with ``each`` every flow may have that much, else all flows share it; a flow
+    takes of a link as often as its route names it); ``kernel`` (for a device and the memory it
+    reads or writes, the links of both directions); ``copy`` (for two places, the links of a copy by
+    engine, and the ``start_us`` before its data flow; of devices that links join directly how many
+    are ``parallel``; with host memory also the links of ``pageable`` memory); ``pageable``
     (``pin_us`` more before a copy of pageable memory, except of at most ``staged_bytes``);
-    ``migration_gbs``, of pages that a kernel waits for; ``messages`` (for two places,
-    the links of a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains);
-    ``message_cost`` (what a message costs its receiver: ``us`` of device memory, ``small_us`` of
-    host memory and of fewer than ``small_bytes``).
+    ``migration_gbs``, of pages that a kernel waits for; ``messages`` (for two places, the links of
+    a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains; and the ``queue``
+    among them that is the engine); ``message_cost`` (what a message costs its receiver: ``us`` of
+    device memory, ``small_us`` of host memory and of fewer than ``small_bytes``).
 
     :raises InvalidNode: when the model lacks what a simulation needs.
     """
@@ -107,6 +110,7 @@ class _Platform:
                 }
                 for domain in node.domains
             ],
+            "rocm": node.rocm,
             "launch_us": float(parameters.launch_us.value),
             "pageable": {
                 "pin_us": float(parameters.pageable_pin_us.value),
@@ -225,6 +229,9 @@ class _Platform:
             limits = self._pageable(device, source if a is None else destination, down=a is None)
         links += self._engines(a or b)
         route = {"source": source, "destination": destination, "links": links, "start_us": start}
+        if a is not None and b is not None:
+            link = self.node.links.get((min(a.index, b.index), max(a.index, b.index)))
+            return route | ({"parallel": link.count} if link else {})
         return route | ({"pageable": [*links, *limits]} if limits else {})
 
     def _pageable(self, device: Device, domain: str, *, down: bool) -> list[str]:
@@ -265,11 +272,13 @@ class _Platform:
         if a is not b and (a is not None or b is not None):
             links = self._copy(source, destination)["links"]
             by_engine = [self._queue(link, source, destination) for link in links]
+        queue = f"{_ENGINE} of messages {source}-{destination}"
         return {
             "source": source,
             "destination": destination,
             "by_engine": by_engine,
             "by_kernel": by_kernel,
+            **({"queue": queue} if queue in by_engine else {}),
         }
 
     def _queue(self, link: str, source: str, destination: str) -> str:
@@ -286,7 +295,7 @@ class _Platform:
         engine = self.node.copy_engine
         if engine.peak_gbs is None or device is None:
             return []
-        limits = [self._link("copy engine", engine.peak_gbs, each=True)]
+        limits = [self._link(_ENGINE, engine.peak_gbs, each=True)]
         if engine.count is not None:
             total = engine.peak_gbs * engine.count
             limits.append(self._link(f"copy engines of device{device.index}", total))

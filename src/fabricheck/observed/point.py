@@ -15,6 +15,9 @@ Pair = tuple[int, int]
 
 Key = TypeVar("Key", bound=Hashable)
 
+#: Experiments whose series by an engine or a kernel of the runtime are copies.
+_COPIES = ("E2", "E4", "E6", "E7")
+
 
 @dataclass(frozen=True)
 class Point:
@@ -39,8 +42,19 @@ class Point:
 
     @property
     def engines(self) -> bool:
-        """Whether copy engines may move the data: HSA_ENABLE_SDMA is not 0 (AMD)."""
+        """Whether copy engines may move the data (AMD).
+
+        Of copies the series says so; of all else, and of documents from before that was recorded,
+        HSA_ENABLE_SDMA is not 0.
+        """
+        if self.experiment in _COPIES and "engines" in self.series:
+            return self.engine == "copy-engine"
         return self.document["environment"].get(ENGINES) != "0"
+
+    @property
+    def ganged(self) -> bool:
+        """Whether several copy engines share one copy, as far as it is known."""
+        return (self.series.get("engines") or 1) > 1
 
     @property
     def experiment(self) -> str:

@@ -169,6 +169,8 @@ def _of_the_units(series: Series) -> Findings:
         yield "better", f"is {series['better']}, and the unit is {unit}"
     if series["block_size"] is not None and series["engine"] != "kernel":
         yield "block_size", f"is set, and the engine is {series['engine']}"
+    if series.get("engines") is not None and series["engine"] != "copy-engine":
+        yield "engines", f"is {series.get('engines')}, and the engine is {series['engine']}"
     stores = series.get("stores")
     if stores is not None and series["engine"] != "kernel":
         yield "stores", f"is {stores}, and the engine is {series['engine']}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from fabricheck.results.host_copies import COPY_ENGINES
 from fabricheck.results.model import Rank, ResultDocument, Series
 
 Findings = Iterator[tuple[str, str]]
@@ -190,8 +191,8 @@ def _of_placed_copies(series: Series, members: list[int], ranks: list[Rank]) -> 
         return
     if series["direction"] != PLACED_COPIES[operation]:
         yield "direction", f"is {series['direction']}, and {operation} has another"
-    if series["engine"] != "copy-engine":
-        yield "engine", f"is {series['engine']}, and {operation} is by copy-engine"
+    if series["engine"] not in COPY_ENGINES:
+        yield "engine", f"is {series['engine']}, and {operation} is by {' or '.join(COPY_ENGINES)}"
     if series["unit"] != "GB/s":
         yield "unit", f"is {series['unit']}, and {operation} is a bandwidth"
     if series["bytes_counted"] != "once":

@@ -143,6 +143,7 @@ class Series(TypedDict):
     source: Place
     destination: Place
     engine: Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
+    engines: NotRequired[int | None]
     stores: NotRequired[Literal["plain", "streaming"] | None]
     movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
     direction: Literal["local", "one-way", "both-ways", "collective"]

@@ -54,6 +54,7 @@ AMD_CHECKS = (
     "managed_zero_copy",
     "managed_scan_zero_copy",
     "p2p_engine_off",
+    "p2p_defaults",
     "mpi_pairs_engine_off",
     "osu_device_0_engine_off",
 )

@@ -100,8 +100,6 @@ aid_t self() {
   return simgrid::s4u::Actor::self() == nullptr ? 0 : simgrid::s4u::this_actor::get_pid();
 }
 
-bool is_off(const char* name) { return variable(name) == "0"; }
-
 const Allocation* allocation_of(const void* data) {
   const auto& all = machine();
   const auto address = reinterpret_cast<std::uintptr_t>(data);
@@ -111,6 +109,16 @@ const Allocation* allocation_of(const void* data) {
   }
   const auto& [start, allocation] = *std::prev(after);
   return address - start < allocation.bytes ? &allocation : nullptr;
+}
+
+/// The way between two devices: with the links of a direct one.
+fabricheck::PeerWay way_of(const Place& source, const Place& destination) {
+  const auto& parallel = machine().node.parallel;
+  const auto found = parallel.find({source, destination});
+  fabricheck::PeerWay way;
+  way.direct = found != parallel.end();
+  way.links = way.direct ? found->second : 1;
+  return way;
 }
 
 Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes) {
@@ -137,11 +145,6 @@ Machine& machine() {
 
 bool exists(int device) {
   return device >= 0 && static_cast<std::size_t>(device) < machine().visible.size();
-}
-
-// Copies between devices go by kernel when the engines are switched off.
-bool engines_on(bool between_devices) {
-  return !is_off("HSA_ENABLE_SDMA") && !(between_devices && is_off("HSA_ENABLE_PEER_SDMA"));
 }
 
 bool is_device(const Place& place) { return place.rfind("device", 0) == 0; }
@@ -196,6 +199,22 @@ Cost kernel_cost(int device, const std::vector<Access>& accesses) {
   return cost;
 }
 
+const std::string& rocm() { return machine().node.rocm; }
+
+std::optional<fabricheck::PeerWay> peer_way(int from, int to) {
+  return way_of(place_of_device(from), place_of_device(to));
+}
+
+fabricheck::Mover mover_of(const Place& source, const Place& destination, std::uint64_t bytes) {
+  if (machine().node.devices.front().architecture.rfind("gfx", 0) != 0) {
+    return {"copy-engine", 1};
+  }
+  const fabricheck::CopyRules rules(rocm());
+  return is_device(source) && is_device(destination)
+             ? rules.peer(bytes, way_of(source, destination))
+             : rules.host(bytes);
+}
+
 Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes) {
   const auto source = place_of(from);
   const auto destination = place_of(to);
@@ -204,9 +223,18 @@ Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes
   const double pinning = pageable && bytes > node.staged_bytes ? node.pin : 0;
   const auto& routes = pageable ? node.pageable : node.copy;
   const auto found = routes.find({source, destination});
-  if (found != routes.end() && engines_on(is_device(source) && is_device(destination))) {
+  const auto mover = found == routes.end() ? fabricheck::Mover{"kernel", std::nullopt}
+                                           : mover_of(source, destination, bytes);
+  if (mover.engine == "copy-engine") {
     const auto& route = found->second;
-    return {route.start + pinning, {{&route, bytes}}};
+    const auto engines = static_cast<std::uint64_t>(mover.engines.value_or(1));
+    Cost cost{route.start + pinning, {}};
+    for (std::uint64_t left = bytes, i = engines; i > 0; --i) {
+      const auto part = left / i;
+      cost.flows.push_back({&route, part});
+      left -= part;
+    }
+    return cost;
   }
   // Within a device, or with the engines off: a kernel of the stream's device.
   auto cost = kernel_cost(device, {{from, bytes, false}, {to, bytes, true}});

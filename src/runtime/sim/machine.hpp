@@ -87,8 +87,9 @@ std::uint64_t free_memory_of(const Place& place);
 /// have moved afterwards. Throws std::runtime_error naming the device
 /// and the memory when the node has no way between them.
 Cost kernel_cost(int device, const std::vector<Access>& accesses);
-/// What a copy on a stream of `device` takes: by engine between two places, else by kernel. Copies
-/// of pageable memory have routes of their own, and larger ones pin its pages first.
+/// What a copy on a stream of `device` takes: by engine between two places, or by several with a
+/// part each, else by kernel. Copies of pageable memory have routes of their own, and larger ones
+/// pin its pages first.
 Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes);
 
 /// Whether HSA_XNACK=1 lets kernels wait for pages, so that those of managed memory follow who
@@ -115,8 +116,10 @@ int device_of(hipStream_t stream);
 /// The SimGrid host that actors live on.
 simgrid::s4u::Host* home();
 
-/// Whether copies by engine are switched on, those between devices if asked.
-bool engines_on(bool between_devices);
+/// What moves a copy of so many bytes between two places, of which one is a device at least, by the
+/// version of ROCm that the node behaves as and the environment; of devices that are not AMD's one
+/// engine.
+fabricheck::Mover mover_of(const Place& source, const Place& destination, std::uint64_t bytes);
 
 /// Whether a place is the memory of a device, not that of a NUMA domain.
 bool is_device(const Place& place);
@@ -127,8 +130,10 @@ struct MessageWay {
   double bytes_per_second = 0;  ///< of a message that has the way for itself
   bool host_only = false;       ///< neither place is a device
 };
+/// Whether a message between two places goes by engine.
+using ByEngine = std::function<bool(const Place&, const Place&)>;
 std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription& node,
-                                                           bool by_engine);
+                                                           const ByEngine& by_engine);
 /// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
 /// part, and not a time before it flows: of messages under way together each costs that much.
 /// `bytes` are those that SMPI moves, 16 more than the message has.

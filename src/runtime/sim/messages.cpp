@@ -24,10 +24,10 @@ double rate_alone(const NodeDescription& node, const Route& route) {
 }  // namespace
 
 std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription& node,
-                                                           bool by_engine) {
+                                                           const ByEngine& by_engine) {
   std::map<std::pair<Place, Place>, MessageWay> ways;
   for (const auto& [ends, routes] : node.messages) {
-    const auto& route = by_engine ? routes.by_engine : routes.by_kernel;
+    const auto& route = by_engine(ends.first, ends.second) ? routes.by_engine : routes.by_kernel;
     const bool host_only = !is_device(ends.first) && !is_device(ends.second);
     ways[ends] = {route, rate_alone(node, route), host_only};
   }

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "fabricheck-platform-3";
+constexpr const char* kFormat = "fabricheck-platform-4";
 constexpr const char* kCommand = "fabricheck topology export NODE > FILE";
 
 double positive(const json& value, const std::string& what) {
@@ -43,6 +43,7 @@ void add_migration(NodeDescription& node, double bytes_per_second) {
 NodeDescription parse(const json& content) {
   NodeDescription node;
   node.identity = content.at("node");
+  node.rocm = content.at("rocm");
   for (const auto& entry : content.at("devices")) {
     Device device;
     device.model = entry.at("model");
@@ -98,13 +99,19 @@ NodeDescription parse(const json& content) {
     const std::pair<Place, Place> ends{entry.at("source"), entry.at("destination")};
     const double start = 1e-6 * positive(entry.at("start_us"), "start_us");
     node.copy[ends] = {links_of(entry.at("links")), start};
+    if (entry.contains("parallel")) {
+      node.parallel[ends] = entry.at("parallel");
+    }
     if (entry.contains("pageable")) {
       node.pageable[ends] = {links_of(entry.at("pageable")), start};
     }
   }
   for (const auto& entry : content.at("messages")) {
-    node.messages[{entry.at("source"), entry.at("destination")}] = {
-        {links_of(entry.at("by_engine"))}, {links_of(entry.at("by_kernel"))}};
+    MessageRoutes routes{{links_of(entry.at("by_engine"))}, {links_of(entry.at("by_kernel"))}};
+    if (entry.contains("queue")) {
+      routes.queue = links_of(json::array({entry.at("queue")})).front();
+    }
+    node.messages[{entry.at("source"), entry.at("destination")}] = routes;
   }
   const auto& cost = content.at("message_cost");
   node.message_cost = 1e-6 * positive(cost.at("us"), "us of message_cost");

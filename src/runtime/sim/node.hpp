@@ -42,16 +42,19 @@ struct Route {
 struct MessageRoutes {
   Route by_engine;
   Route by_kernel;
+  std::optional<std::size_t> queue{};  ///< the link that is the engine, for all messages of the way
 };
 
 struct NodeDescription {
   nlohmann::json identity;
+  std::string rocm;  ///< the version of ROCm that the node behaves as
   std::vector<Device> devices;
   std::vector<Domain> domains;
   double launch = 0;  ///< seconds of a kernel beside its traffic
   std::vector<LinkDescription> links;
   std::map<std::tuple<int, Place, bool>, Route> kernel;  ///< device, memory, whether it writes
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
+  std::map<std::pair<Place, Place>, int> parallel;       ///< links of direct ways of devices
   std::map<std::pair<Place, Place>, Route> pageable;     ///< copies of pageable memory
   std::map<std::pair<Place, Place>, Route> migration;    ///< of pages, host and device only
   std::map<std::pair<Place, Place>, MessageRoutes> messages;

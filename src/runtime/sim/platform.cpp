@@ -128,6 +128,24 @@ void configure() {
   s4u::Engine::set_config("surf/precision:1e-12");
 }
 
+/// An MPI copies between devices in pieces of any size that a message has: as a large one.
+constexpr std::uint64_t kLargeMessage = 1 << 30;
+
+bool goes_by_engine(const Place& source, const Place& destination) {
+  return (is_device(source) || is_device(destination)) &&
+         mover_of(source, destination, kLargeMessage).engine == "copy-engine";
+}
+
+/// Gives messages that several engines share the bandwidth of all of these.
+void gang_messages(NodeDescription& node) {
+  for (const auto& [ends, routes] : node.messages) {
+    if (routes.queue) {
+      const auto engines = mover_of(ends.first, ends.second, kLargeMessage).engines.value_or(1);
+      node.links[*routes.queue].bytes_per_second *= engines;
+    }
+  }
+}
+
 double noise_factor() {
   auto& all = machine();
   if (all.noise == 0) {
@@ -181,7 +199,8 @@ std::function<void()> on_halt(const std::function<void()>& told) {
 }
 
 void make_platform_for_ranks() {
-  const auto& node = machine().node;
+  auto& node = machine().node;
+  gang_messages(node);
   configure();
   s4u::Engine::set_config("smpi/simulate-computation:no");
   // Memory without data is mapped in blocks of so many bytes.
@@ -190,7 +209,7 @@ void make_platform_for_ranks() {
   make_platform(node, builder);
   std::map<Place, s4u::Host*> places;
   std::map<std::pair<const s4u::Host*, const s4u::Host*>, MessageWay> ways;
-  for (const auto& [ends, way] : message_ways(node, engines_on(true))) {
+  for (const auto& [ends, way] : message_ways(node, goes_by_engine)) {
     for (const auto& place : {ends.first, ends.second}) {
       if (places.count(place) == 0) {
         places[place] = builder.new_host(place);

@@ -82,6 +82,19 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipStream_t strea
   return is_pageable(from) || is_pageable(to) ? hipStreamSynchronize(stream) : hipSuccess;
 }
 
+/// The version of ROCm that an overlay states, as hipRuntimeGetVersion tells it.
+std::optional<int> stated_rocm() {
+  const auto& node = machine().node;
+  int major = 0;
+  int minor = 0;
+  if (!node.identity.is_object() || !node.identity.value("overlay", nlohmann::json()).is_object() ||
+      !node.identity["overlay"]["content"].contains("rocm") ||
+      std::sscanf(node.rocm.c_str(), "%d.%d", &major, &minor) != 2) {
+    return std::nullopt;
+  }
+  return major * 10000000 + minor * 100000;
+}
+
 bool reaches(int device, int owner) {
   return machine().node.kernel.count({physical(device), place_of_device(owner), false}) > 0;
 }
@@ -164,8 +177,10 @@ hipError_t hipDriverGetVersion(int* version) {
 }
 
 hipError_t hipRuntimeGetVersion(int* version) {
-  // As CUDA writes a version: 3320 is 3.32, SimGrid's.
-  *version = FABRICHECK_SIMGRID_MAJOR * 1000 + FABRICHECK_SIMGRID_MINOR * 10;
+  // As ROCm writes a version where the overlay states one: 60300000 is 6.3; else as CUDA does: 3320
+  // is 3.32, SimGrid's.
+  *version =
+      stated_rocm().value_or(FABRICHECK_SIMGRID_MAJOR * 1000 + FABRICHECK_SIMGRID_MINOR * 10);
   return hipSuccess;
 }
 

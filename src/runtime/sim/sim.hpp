@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/copy_rules.hpp"
+
 namespace fabricheck_sim {
 
 /// One array that a kernel reads or writes in full.
@@ -59,6 +61,11 @@ bool noisy();
 
 /// Name, digest and overlay of the node, as the result document has them; null without a node.
 nlohmann::json node_identity();
+
+/// The version of ROCm that the node behaves as.
+const std::string& rocm();
+/// The way between two devices of this process.
+std::optional<fabricheck::PeerWay> peer_way(int from, int to);
 
 struct Domain {
   int index = 0;

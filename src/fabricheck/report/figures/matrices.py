@@ -41,7 +41,7 @@ class Matrix:
     once: bool = field(default=False)
 
 
-_ENGINE = {"experiment": "E7", "role": "single", "engines": True}
+_ENGINE = {"experiment": "E7", "role": "single", "engines": True, "ganged": False}
 _KERNEL = {"experiment": "E8", "role": "single"}
 _MPI = {"experiment": "E9", "role": "single", "program": "mpi"}
 
@@ -63,7 +63,13 @@ MATRICES = (
     Matrix(
         "peer-engine-both",
         "Copies by engine both ways at once, sum of both directions",
-        {"experiment": "E7", "role": "sum", "operation": "engine-both", "engines": True},
+        {
+            "experiment": "E7",
+            "role": "sum",
+            "operation": "engine-both",
+            "engines": True,
+            "ganged": False,
+        },
         "first device",
         "second device",
         once=True,

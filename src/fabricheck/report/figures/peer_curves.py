@@ -18,7 +18,7 @@ _KNOWN = ("single link", "dual link", "quad link")
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the curves by copy engine and those by kernel."""
-    engine = _by_class(observed, experiment="E7", operation="engine", engines=True)
+    engine = _by_class(observed, experiment="E7", operation="engine", engines=True, ganged=False)
     if engine:
         yield _figure(
             observed,

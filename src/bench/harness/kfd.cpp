@@ -1,0 +1,96 @@
+#include "harness/kfd.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <vector>
+
+namespace fabricheck {
+namespace {
+
+using Properties = std::map<std::string, std::uint64_t>;
+
+constexpr std::uint64_t kXgmi = 11;    ///< type of an io_link
+constexpr std::uint64_t kOneHop = 15;  ///< weight of one without a device between
+
+/// A file of names and numbers, one of each a line; empty where it cannot be read.
+Properties read_properties(const std::filesystem::path& path) {
+  Properties properties;
+  std::ifstream file(path);
+  std::string name;
+  std::uint64_t value = 0;
+  while (file >> name >> value) {
+    properties[name] = value;
+  }
+  return properties;
+}
+
+std::uint64_t value_of(const Properties& properties, const std::string& name) {
+  const auto found = properties.find(name);
+  return found == properties.end() ? 0 : found->second;
+}
+
+/// The directories in `path`; none where it cannot be read.
+std::vector<std::filesystem::path> directories(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> found;
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(path, unreadable)) {
+    found.push_back(entry.path());
+  }
+  return found;
+}
+
+/// The node of the tree that has a PCI address.
+std::optional<std::filesystem::path> node_at(const std::string& topology,
+                                             const std::string& address) {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+  unsigned function = 0;
+  if (std::sscanf(address.c_str(), "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4) {
+    return std::nullopt;
+  }
+  for (const auto& node : directories(std::filesystem::path(topology) / "nodes")) {
+    const auto properties = read_properties(node / "properties");
+    if (value_of(properties, "simd_count") > 0 && value_of(properties, "domain") == domain &&
+        value_of(properties, "location_id") == (bus << 8 | device << 3 | function)) {
+      return node;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<PeerWay> kfd_way(const std::string& topology, const std::string& from,
+                               const std::string& to) {
+  const auto source = node_at(topology, from);
+  const auto destination = node_at(topology, to);
+  if (!source || !destination) {
+    return std::nullopt;
+  }
+  for (const auto* kind : {"io_links", "p2p_links"}) {
+    for (const auto& link : directories(*source / kind)) {
+      const auto properties = read_properties(link / "properties");
+      if (properties.empty() ||
+          std::to_string(value_of(properties, "node_to")) != destination->filename().string()) {
+        continue;
+      }
+      const auto least = value_of(properties, "min_bandwidth");
+      const auto most = value_of(properties, "max_bandwidth");
+      PeerWay way;
+      way.xgmi = value_of(properties, "type") == kXgmi;
+      way.direct = value_of(properties, "weight") == kOneHop;
+      way.links = least > 0 ? std::max(1, static_cast<int>(most / least)) : 1;
+      way.engines = static_cast<int>(
+          value_of(read_properties(*source / "properties"), "num_sdma_xgmi_engines"));
+      return way;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace fabricheck
