@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import reframe as rfm
+from reframe.core.builtins import run_before
 
 from fabricheck.errors import FabricheckError
 from fabricheck.results.document import load
@@ -106,7 +107,7 @@ class managed_migration(ManagedCheck):
         """Return the metrics, less those of operations that move no pages on this node."""
         return [metric for metric in self.metrics if metric.name not in self.stayed]
 
-    @rfm.run_before("sanity")
+    @run_before("sanity")
     def leave_out_what_stayed(self):
         """Leave out report-only metrics of host accesses and prefetches that moved no page.
 

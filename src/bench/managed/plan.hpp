@@ -68,7 +68,7 @@ struct Proved {
   std::string obstacle;  ///< why the series does not count; empty: it does
 };
 
-/// Compares where the pages were before and after the last sample with what the operation is. On
+/// Compares where the pages were before and after a sample with what the operation is. On
 /// AMD a page in a hundred may be elsewhere; other drivers are believed only where all pages were
 /// at one place, before and after, and where the system does not say it, what was assumed holds.
 Proved prove_movement(SharedOperation operation, Movement assumed, const std::string& arch,

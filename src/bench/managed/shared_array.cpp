@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::uint32_t kSeed = 0x5eed0300;
 
+/// Thrown by a sample that does not count.
+struct NothingMeasured {};
+
 Buffer allocate(int device, const SharedArray::Options& options) {
   if (options.memory == SharedMemory::pinned) {
     return Buffer::on_host(options.domain, options.bytes);
@@ -237,20 +240,26 @@ SharedResult SharedArray::measure(SharedOperation operation, std::uint64_t bytes
 
   PagePlaces before;
   PagePlaces after;
+  Proved proved;
   const auto sample = [&](int) {
     prepare(operation, bytes);
     before = page_places(shared(), moved_bytes(bytes));
     const auto times = run(operation, bytes);
     after = page_places(shared(), moved_bytes(bytes));
+    proved =
+        prove_movement(operation, options_.movement, device_arch(stream_.device()), before, after);
+    if (!proved.obstacle.empty()) {
+      throw NothingMeasured{};  // what moves nothing can take no time, which would be an error
+    }
     return times;
   };
   auto one_by_one = rules;
   one_by_one.max_batch = 1;  // a second operation would find the pages where the first left them
-  (void)calibrate(sample, one_by_one, warm_up);
-  const auto samples = take_samples(sample, 1, one_by_one);
-  const auto proved =
-      prove_movement(operation, options_.movement, device_arch(stream_.device()), before, after);
-  if (!proved.obstacle.empty()) {
+  std::vector<BatchTimes> samples;
+  try {
+    (void)calibrate(sample, one_by_one, warm_up);
+    samples = take_samples(sample, 1, one_by_one);
+  } catch (const NothingMeasured&) {
     return {std::nullopt, proved.obstacle};
   }
   // Where the pages are on the host, before the operation or after it.

@@ -42,7 +42,7 @@ class SharedArray {
 
   /// Measures one operation on the first `bytes` of the arrays. Before each sample the pages are
   /// where the operation wants them, and the destination is poisoned. Where pages are to move, the
-  /// system is asked whether they did in the last sample.
+  /// system is asked whether they did.
   SharedResult measure(SharedOperation operation, std::uint64_t bytes, const SamplingRules& rules,
                        double warm_up, const std::vector<Fault>& faults);
 
