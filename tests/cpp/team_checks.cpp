@@ -7,6 +7,7 @@
 
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
+#include "mpi/probe.hpp"
 #include "ranks/mpi_call.hpp"
 #include "ranks/team.hpp"
 #include "ranks/values.hpp"
@@ -64,6 +65,23 @@ void exchange(Team& team) {
   expect(check(received, 0, 4), "a sum has all ranks' values");
 }
 
+/// An MPI that fails on the first message, as one does that reads memory of a device by the kernel:
+/// here for want of a rank to send to.
+void first_messages() {
+  MPI_Comm alone = MPI_COMM_NULL;
+  FABRICHECK_MPI(MPI_Comm_dup(MPI_COMM_SELF, &alone));
+  FABRICHECK_MPI(MPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN));
+  try {
+    require_device_messages(alone, nullptr, false, "CRAY MPICH version 8.1");
+    expect(false, "a message to nobody fails");
+  } catch (const Failure& failure) {
+    const std::string said = failure.what();
+    expect(failure.status() == Status::setting, "a first message that fails is a setting: " + said);
+    expect(said.find("MPICH_GPU_SUPPORT_ENABLED") != std::string::npos, "it is named: " + said);
+  }
+  FABRICHECK_MPI(MPI_Comm_free(&alone));
+}
+
 /// Seconds of a message of 1 GiB from one rank to another, of which each pair here has one.
 double message(Team& team, int from, int to, bool copies_too) {
   constexpr std::uint64_t bytes = 1ULL << 30;
@@ -113,6 +131,7 @@ int main(int argc, char** argv) {
     team.step("size", [&team] { expect(team.size() == 4, "there are four ranks"); });
     agreement(team);
     team.step("exchange", [&team] { exchange(team); });
+    team.step("first messages", first_messages);
     if (kSimulated) {
       team.step("messages", [&team] { simulated_messages(team); });
     }

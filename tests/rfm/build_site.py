@@ -34,7 +34,7 @@ HERE = [
     environment("elsewhere", features=["spack"]),
 ]
 WITHOUT = [
-    environment("none", runtime="rocm", FAKE_STREAM="exit-3"),
+    environment("none", runtime="rocm", FAKE_STREAM="exit-8"),
     environment("found", runtime="rocm"),
 ]
 

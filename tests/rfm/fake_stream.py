@@ -20,7 +20,14 @@ STARTED = datetime.now(UTC)
 BASE = {"copy": 10.0, "scale": 9.0, "add": 8.0, "triad": 7.0}
 ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-STATUS = {3: "unsupported", 4: "runtime-error", 5: "wrong-data", 6: "time-limit", 7: "too-noisy"}
+STATUS = {
+    3: "unsupported",
+    4: "runtime-error",
+    5: "wrong-data",
+    6: "time-limit",
+    7: "too-noisy",
+    8: "setting",
+}
 FAULT = os.environ.get("FAKE_STREAM", "")
 RUNTIME = os.environ.get("FAKE_RUNTIME", "host")
 DEVICES = int(os.environ["FABRICHECK_HOST_DEVICES"])
@@ -138,7 +145,7 @@ def document(options, code):
     return {
         "schema": "fabricheck-result",
         "schema_version": 1,
-        "complete": FAULT not in ("incomplete", "exit-3"),
+        "complete": FAULT not in ("incomplete", "exit-8"),
         "program": {
             "name": "stream",
             "version": "0.1.0",

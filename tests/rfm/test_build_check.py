@@ -43,7 +43,7 @@ ENDS = {
     "spack-env/install: no spack on the PATH; get commit abc. All",
     "elsewhere": "are those of /my/bin, which the Spack environment local does not build.",
     "none": None,
-    "found": "ended with 0 (good), and without devices it has to end with 3 and say why.",
+    "found": "ended with 0 (good), and without devices it has to end with 8 and say why.",
 }
 
 

@@ -14,6 +14,9 @@ from fabricheck.observed import observe
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.rfm.physics import node_bound
+from fabricheck.verdict import judging, sources
+from fabricheck.verdict.documents import whole
+from fabricheck.verdict.scheduler import drain_lines
 
 PARTITION = "local:sim-mi250x"
 NODE = load("mi250x")
@@ -234,3 +237,18 @@ def test_a_pair_is_bound_by_its_widest_path(pair, counted, role, value):
 def test_a_latency_is_bound_by_zero():
     series = factories.series([1.0] * 7, device=0, device_set=[0]) | {"unit": "us"}
     assert node_bound(NODE, series).value == 0.0
+
+
+@pytest.mark.slow
+def test_engines_that_the_environment_switches_off_are_a_setting(suite):
+    file = suite.own_checks() / "p2p" / "p2p.py"
+    text, count = re.subn(r"env_vars = ENGINES_ON\w*", "env_vars = {}", file.read_text())
+    assert count
+    file.write_text(text)
+    outcome = session(suite, "p2p_engine$", HSA_ENABLE_SDMA="0")
+    assert outcome.status == 1
+    assert "HSA_ENABLE_SDMA is 0 on node mi250x (simulated), which the check does not " in outcome
+    (found,) = judging.judge(sources.gather([str(suite.results)]))
+    assert found.word == "INCOMPLETE"
+    assert "setting" in {reason.rule for reason in found.reasons}
+    assert not drain_lines([whole("a session", [found]).nodes[0]])

@@ -53,7 +53,13 @@ def test_a_core_gives_a_rank_its_domain(ranks):
     [
         (DEVICES[:2], ["--bind", "1,640"], {}, 3, "rank 1: the node has no core 640"),
         (DEVICES[:2], ["--map", "0"], {}, 2, "rank 1: --map names the devices of 1 rank(s)"),
-        (DEVICES[:2], [], {"HIP_VISIBLE_DEVICES": "0"}, 3, "rank 1: device1 is not visible"),
+        (
+            DEVICES[:2],
+            [],
+            {"HIP_VISIBLE_DEVICES": "0"},
+            8,
+            "rank 1: device1 is not visible; HIP_VISIBLE_DEVICES is 0",
+        ),
         (["home"], [], {}, 3, "start it by smpirun -platform libfabricheck_node.so"),
     ],
 )

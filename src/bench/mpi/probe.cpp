@@ -83,6 +83,11 @@ void ask(MPI_Comm world, Toucher toucher, const std::string& library) {
   }
 }
 
+Failure not_taken(const Failure& failure, const std::string& library) {
+  return {Status::setting, std::string("the first message between buffers of devices failed: ") +
+                               failure.what() + "; " + device_buffers_advice(library)};
+}
+
 }  // namespace
 
 std::string device_buffers_advice(const std::string& library) {
@@ -113,8 +118,9 @@ void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
   try {
     guarded(armed, [&] { rank == 0 ? ask(world, toucher, library) : answer(world, toucher); });
   } catch (const MpiCrash& crash) {
-    throw Failure(Status::setting,
-                  std::string(crash.what()) + "; " + device_buffers_advice(library));
+    throw not_taken(crash, library);
+  } catch (const MpiError& error) {
+    throw not_taken(error, library);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "harness/simulation.hpp"
-#include "harness/status.hpp"
 
 namespace fabricheck {
 
@@ -18,9 +17,9 @@ void check_mpi(int code, const char* call) {
   int length = 0;
   (void)MPI_Error_string(code, text, &length);
   const std::string name(call);
-  throw Failure(Status::runtime_error,
-                name.substr(0, name.find('(')) + " failed: " +
-                    std::string(text).substr(0, std::string(text).find_first_of("\r\n")));
+  throw MpiError(Status::runtime_error,
+                 name.substr(0, name.find('(')) + " failed: " +
+                     std::string(text).substr(0, std::string(text).find_first_of("\r\n")));
 }
 
 void wait_quietly(MPI_Request* request) {

@@ -3,9 +3,18 @@
 
 #include <mpi.h>
 
+#include "harness/status.hpp"
+
 namespace fabricheck {
 
-/// Throws Failure(runtime_error), naming the call and what MPI says, unless `code` is MPI_SUCCESS.
+/// MPI gave an error.
+class MpiError : public Failure {
+ public:
+  using Failure::Failure;
+};
+
+/// Throws MpiError (runtime_error), naming the call and what MPI says, unless `code` is
+/// MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
 #define FABRICHECK_MPI(call) ::fabricheck::check_mpi((call), #call)

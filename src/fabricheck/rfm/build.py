@@ -48,8 +48,8 @@ JOBS = 8
 #: A small copy: that it is right is what counts, not how fast.
 STREAM = ("--devices", "all", "--kernels", "copy", "--sizes", "1MiB", "--noise-limit", "10")
 
-#: Exit code of a program that finds no device.
-NO_DEVICE = 3
+#: Exit code of a program from which a variable hides every device.
+NO_DEVICE = plausible.SETTING
 
 _ERROR = re.compile(r"\berror\b|command not found|No such file", re.IGNORECASE)
 
@@ -64,7 +64,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
     Their documents are named by program, and not as results: nothing of them is a measurement.
 
     without_devices: ``-S build.without_devices=yes`` on a host without devices: the programs have
-        to end with 3 and say so, and need no job.
+        to end with 8 and say so, and need no job.
     """
 
     without_devices = variable(bool, value=False)
