@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Compiles every program for GPUs that are not here: compile-check.sh rocm|cuda BUILD_DIR
-#   rocm   for gfx90a, with Debian's hipcc
-#   cuda   for sm_80 and sm_90, with the nvcc of the Python packages in .venv
-# Then starts one, which has to end with 3: no device.
+# Compiles every program for GPUs that are not here: compile-check.sh rocm|rocm-sid|cuda BUILD_DIR
+#   rocm       for gfx90a, with the hipcc of Debian 12
+#   rocm-sid   for gfx90a and gfx942 at -O3, with that of Debian sid: compile-newest-hip.sh
+#   cuda       for sm_80 and sm_90, with the nvcc of the Python packages in .venv
+# Then starts each, which has to end with 3: no device. AMD's machine code has to be as
+# machine-code.py says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runtime=$1
 build=$2
-# Nothing is run but to see it end, so nothing is optimized: half of the time.
-options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="$runtime" -DFABRICHECK_WERROR=ON
+# Nothing is run but to see it end, so nothing is optimized, which is half of the time, but the
+# device code that machine-code.py reads.
+options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="${runtime%-sid}" -DFABRICHECK_WERROR=ON
   -DFABRICHECK_MPI=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
-  -DCMAKE_HIP_FLAGS_DEBUG=-O0 -DCMAKE_CUDA_FLAGS_DEBUG=-O0)
+  "-DCMAKE_HIP_FLAGS_DEBUG=-O0 -Xarch_device -O3" -DCMAKE_CUDA_FLAGS_DEBUG=-O0)
 export PATH=$PWD/.venv/bin:$PATH  # mpicxx: any MPI will do to compile with
 
 case $runtime in
@@ -27,7 +30,15 @@ case $runtime in
     ln -sfn "$clang" "$tree/llvm"
     export CMAKE_PREFIX_PATH=$tree ROCM_PATH=$tree
     options+=(-DCMAKE_HIP_COMPILER_ROCM_ROOT="$tree" -DCMAKE_HIP_COMPILER="$tree/llvm/bin/clang++"
-      -DCMAKE_HIP_FLAGS="--rocm-path=$tree")
+      -DCMAKE_HIP_FLAGS="--rocm-path=$tree --save-temps=obj")
+    ;;
+  rocm-sid)
+    export ROCM_PATH=/usr
+    HIP_DEVICE_LIB_PATH=$(find /usr/lib/llvm-* -path '*/amdgcn/bitcode')
+    export HIP_DEVICE_LIB_PATH
+    options+=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_HIP_ARCHITECTURES=gfx90a;gfx942"
+      -DCMAKE_HIP_COMPILER_ROCM_ROOT=/usr -DCMAKE_HIP_COMPILER="$(hipconfig --hipclangpath)/clang++"
+      -DCMAKE_HIP_FLAGS=--save-temps=obj)
     ;;
   cuda)
     toolkit=$(.venv/bin/python -c \
@@ -38,7 +49,7 @@ case $runtime in
     options+=(-DCMAKE_CUDA_COMPILER="$toolkit/bin/nvcc")
     ;;
   *)
-    echo "compile-check: '$runtime' is not rocm or cuda" >&2
+    echo "compile-check: '$runtime' is not rocm, rocm-sid or cuda" >&2
     exit 2
     ;;
 esac
@@ -59,4 +70,5 @@ for program in "$build"/bin/*; do
     exit 1
   fi
 done
+[ "$runtime" = cuda ] || ci/machine-code.py "$build"
 echo "compile-check: $runtime compiles ($(ls "$build/bin" | tr '\n' ' ')); without a device: $(cat "$build/start.txt")"
