@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
+from fabricheck.coverage import checks_folders
+from fabricheck.references import dry_run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "sets.md"
@@ -50,6 +52,14 @@ def test_what_h200_took_is_of_the_recorded_sessions(made_anew, monkeypatch, devi
     ]
     here = f"h200:x{devices}"
     assert block(made_anew(here, *reports), here) == block(PAGE.read_text(), here)
+
+
+def test_limits_on_h200_are_at_least_twice_what_is_predicted(monkeypatch):
+    for tools in ("FABRICHECK_NCCL_TESTS", "FABRICHECK_CUDA_OSU"):
+        monkeypatch.setenv(tools, "/not/started/by/a/dry/run")
+    told = dry_run.ask("h200", checks_folders())
+    assert len({one.partition for one in told}) == 4
+    assert all(one.predicted_s and one.limit_s >= 2 * one.predicted_s for one in told)
 
 
 def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
