@@ -32,7 +32,8 @@ def where(options):
     if not PLATFORM:
         near = [(index, 0) for index in range(int(os.environ["FABRICHECK_HOST_DEVICES"]))]
     if options.devices != "each":
-        near = [pair for pair in near if pair[0] == int(options.devices)]
+        asked = {int(device) for device in options.devices.split(",")}
+        near = [pair for pair in near if pair[0] in asked]
     if options.domains == "each":
         return [(device, domain.index) for device, _ in near for domain in MODEL.domains]
     return near
@@ -60,7 +61,7 @@ def copies(options):
         label = {"E2": "E4", "E4": "E2"}[label]
     found = [one | {"experiment": label} for one in found]
     if FAULT == "cell-lost":
-        found = [one for one in found if (one["device"], one["source"]["numa_domain"]) != (5, 3)]
+        found = [one for one in found if (one["device"], one["source"]["numa_domain"]) != (4, 3)]
     if FAULT == "unproved":
         found[0]["source"]["numa_domain"] = None
     return found

@@ -47,13 +47,13 @@ def test_copies_of_a_healthy_node(suite):
         assert least < found[metric] < most, metric
     series = [one for document in documents(suite) for one in document["series"]]
     assert {one["experiment"] for one in series} == {"E2", "E4"}
-    # Four domains, eight devices, both ways and each one.
+    # Four domains; a device near each of them, or all eight.
     ends = Counter(
         one["source"]["memory"]
         for one in series
         if one["experiment"] == "E4" and one["operation"] == "h2d"
     )
-    assert ends == {"host-pinned": 32, "host-pageable": 32}
+    assert ends == {"host-pinned": 16, "host-pageable": 32}
 
 
 def curve(documents, *, operation, source, movement=None):
@@ -126,8 +126,8 @@ def test_a_domain_with_half_its_memory_is_named(suite):
     assert "2 failure(s)" in outcome
     said = " ".join(outcome.text.split())
     for sentence in (
-        rf"Metric h2d_pinned_near_worst: devices 6 and 7 and NUMA domain 2 {NODE} measured 25\.\d+",
-        rf"Metric both_pinned_far_worst: devices 0 .* and 5 and NUMA domain 2 {NODE} measured 25\.",
+        rf"Metric h2d_pinned_near_worst: device 6 and NUMA domain 2 {NODE} measured 25\.\d+",
+        rf"Metric both_pinned_far_worst: devices? .*[024] and NUMA domain 2 {NODE} measured 25\.",
         rf"Metric copy_four_spread_share: device 6 and NUMA domain 2 {NODE} measured 25\.\d+ GB/s",
     ):
         assert re.search(sentence, said), outcome

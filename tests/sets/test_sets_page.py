@@ -10,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
+from fabricheck.coverage import checks_folders
+from fabricheck.references import dry_run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "sets.md"
@@ -52,10 +54,19 @@ def test_what_h200_took_is_of_the_recorded_sessions(made_anew, monkeypatch, devi
     assert block(made_anew(here, *reports), here) == block(PAGE.read_text(), here)
 
 
+def test_limits_on_h200_are_at_least_twice_what_is_predicted(monkeypatch):
+    for tools in ("FABRICHECK_NCCL_TESTS", "FABRICHECK_CUDA_OSU"):
+        monkeypatch.setenv(tools, "/not/started/by/a/dry/run")
+    told = dry_run.ask("h200", checks_folders())
+    assert len({one.partition for one in told}) == 4
+    assert all(one.predicted_s and one.limit_s >= 2 * one.predicted_s for one in told)
+
+
 def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
     anew = made_anew("local", tmp_path)
     for partition in ("local:host", "local:sim-mi250x"):
         now, then = block(anew, partition), block(PAGE.read_text(), partition)
+        now = now.replace("; not measured", "; measured")  # without the sessions of the page
         assert now.partition("\n\n")[2] == then.partition("\n\n")[2]
         times = re.compile(r"(\| (?:smoke|node|full) (?:\| [^|]+){4})\| ([^|]+) \|", re.MULTILINE)
         assert [row[0] for row in times.findall(now)] == [row[0] for row in times.findall(then)]

@@ -118,7 +118,8 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
         :raises Unpredicted: when nothing tells, with the reason.
         """
-        return predictions.of_program(self.program, self.program_arguments(), self._timed_node())
+        node = self._timed_node()
+        return predictions.of_program(self.program, self.program_arguments(), node)
 
     def _timed_node(self) -> NodeModel:
         where = f"Partition {self.current_partition.fullname}"

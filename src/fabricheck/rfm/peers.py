@@ -26,7 +26,7 @@ def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
 def pair_arguments(check: MeasuringCheck) -> list[str]:
     """Return what all measurements of all pairs share: array size, bound of a series, noise limit.
 
-    Each of several hundred series that stayed noisy would take seconds without a bound.
+    Eight devices have up to 168 series; of those that stay noisy each would take seconds.
     """
     size = check.current_partition.extras.get("peer_bytes") or check.extra("array_bytes")
     noise = check.extra("noise_limit")
