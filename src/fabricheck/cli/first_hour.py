@@ -64,7 +64,7 @@ def first_hour(
     target = (output or Path(_name())).absolute()
     if not archive.is_archive(target):
         raise UsageError(f"{target} is no name of an archive: it ends with .tar.gz.")
-    folder = target.with_name(target.name.removesuffix(".tgz").removesuffix(".tar.gz"))
+    folder = target.with_name(archive.stem(target))
     for path in (target, folder):
         if path.exists():
             raise UsageError(f"{path} is there already: name another --output.")

@@ -103,16 +103,16 @@ class FirstHour:
         except Interrupted as end:
             self.signal = end.number
             why = f"{archive} was not written, as {signal.Signals(end.number).name} came."
-            raise NotFoundError(f"{why} {self._stays}") from None
+            raise NotFoundError(f"{why} {self._kept}") from None
         except NotFoundError as error:
-            raise NotFoundError(f"{error} {self._stays}") from None
+            raise NotFoundError(f"{error} {self._kept}") from None
         except OSError as error:
             why = f"{self.folder} can not be written ({error.strerror})."
-            raise NotFoundError(f"{why} {self._stays}") from None
+            raise NotFoundError(f"{why} {self._kept}") from None
 
     @property
-    def _stays(self) -> str:
-        return f"What was collected stays in {self.folder}, not yet without secrets."
+    def _kept(self) -> str:
+        return f"What was collected stays in {self.folder}, with its secrets."
 
     def _run(self) -> None:
         self._keep(lambda: self._json("versions.json", facts.versions(self.place)))
