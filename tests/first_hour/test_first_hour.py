@@ -189,12 +189,16 @@ def test_no_secret_is_in_the_archive(machine, monkeypatch):
 def test_one_that_fails_or_is_missing_does_not_end_the_hour(machine):
     machine.tool("p2p", "echo 'p2p: device 1 is lost' >&2; exit 4")
     (machine.bin / "reframe").unlink()
+    machine.tool("rocm-smi", "exit 2")
+    (machine.bin / "amd-smi").write_text("no program\n")
+    (machine.bin / "amd-smi").chmod(0o755)
     hour = machine.collect()
     found = endings(hour)
     assert found["gang"] == ["failed", "failed"] and found["smoke"] == ["failed"]
     assert found["managed"] == found["verdict"] == ["good"]
     said = {one.step: (one.code, one.says) for one in hour.ran}
     assert said["gang"] == (4, "p2p: device 1 is lost")
+    assert "hour/topology/fabricheck-topology-detect.txt" in machine.packed()
     assert said["smoke"][0] == 127 and "reframe" in said["smoke"][1]
 
 

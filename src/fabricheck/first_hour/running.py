@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,9 +86,9 @@ class FirstHour:
             raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
 
     def collect(self, archive: Path) -> None:
-        """Run all, then write the archive and remove the folder; a signal only ends the running.
+        """Run all, then write the archive; a signal ends the running, and what is there is packed.
 
-        :raises NotFoundError: when the archive can not be written; the folder stays.
+        :raises NotFoundError: when the archive can not be written.
         """
         try:
             with signals():
@@ -115,19 +116,20 @@ class FirstHour:
         return f"What was collected stays in {self.folder}, with its secrets."
 
     def _run(self) -> None:
-        self._keep(lambda: self._json("versions.json", facts.versions(self.place)))
-        self._now = "the topology"
-        self._keep(self._topology)
+        with self._going_on():
+            self._json("versions.json", facts.versions(self.place))
+        self._topology()
         for number, step in enumerate(STEPS, 1):
             self._now = f"step {number}, {step.name}"
             for ran in self._step(number, step):
                 self.ran.append(ran)
                 self.say(f"{number:>2}/{len(STEPS)} {_line(ran)}")
 
-    def _keep(self, collect: Callable[[], None]) -> None:
-        """Collect something, and go on where a disk is full."""
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Say what cannot be written or started, and go on."""
         try:
-            collect()
+            yield
         except OSError as error:
             self.say(f"{self._now}: {error}")
 
@@ -136,11 +138,13 @@ class FirstHour:
 
     def _topology(self) -> None:
         folder = self.folder / "topology"
-        folder.mkdir()
         for command in (*facts.tools(), ("fabricheck", "topology", "detect")):
+            self._now = " ".join(command)
             name = "-".join(word.strip("-") for word in command)[:60].replace("/", "-")
             out = folder / f"{name}.txt"
-            start(command, out, out.with_suffix(".err"), self._limit(60))
+            with self._going_on():
+                folder.mkdir(exist_ok=True)
+                start(command, out, out.with_suffix(".err"), self._limit(60))
 
     def _limit(self, seconds: float) -> float:
         return seconds if self.limit_s is None else min(seconds, self.limit_s)
@@ -203,7 +207,7 @@ def _answer(folder: Path) -> str:
     log = folder / "runtime-log.txt"
     asked = _POLICY.search(log.read_text(errors="replace")) if log.exists() else None
     if asked is not None:
-        return asked[0]
+        return printable(asked[0])
     path = folder / "result.json"
     if not path.exists():
         return _last_line(folder / "output.txt", folder / "errors.txt")
