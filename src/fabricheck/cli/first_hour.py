@@ -73,7 +73,7 @@ def first_hour(
     hour.collect(target)
     shutil.rmtree(folder, ignore_errors=True)
     shown = shlex.quote(os.path.relpath(target))
-    typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e6:.1f} MB)")
+    typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e3:.0f} kB)")
     typer.echo(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
     if hour.signal is not None:
         raise typer.Exit(128 + hour.signal)

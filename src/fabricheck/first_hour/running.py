@@ -33,8 +33,8 @@ ABOUT = "about.json"
 #: What AMD's runtime says of the policy of the thread that allocates pinned memory.
 _POLICY = re.compile(r"get_mempolicy.*")
 
-#: What ReFrame says of all its checks.
-_COUNTED = re.compile(r"\bRan \d+/\d+ test case")
+#: What ReFrame says of all its checks, and the verdict of all nodes.
+_COUNTED = re.compile(r"\bRan \d+/\d+ test case|^Verdict on ")
 
 #: The exit code of a program that does not support what it is asked for.
 _UNSUPPORTED = 3
@@ -223,7 +223,7 @@ def _answer(folder: Path) -> str:
 
 
 def _last_line(*files: Path) -> str:
-    """Return the last line that says something, of ReFrame how many checks passed."""
+    """Return the last line that says something; of ReFrame and of a verdict the one that counts."""
     for file in files:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line.strip() for line in lines if line.strip()]
