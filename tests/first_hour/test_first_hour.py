@@ -19,7 +19,7 @@ import factories
 from fabricheck.cli import app
 from fabricheck.errors import NotFoundError
 from fabricheck.first_hour import facts, running, steps
-from fabricheck.site_check import Target
+from fabricheck.site_check import Place, Target
 from fabricheck.tools.starting import start
 from full_disk import files_of_at_most
 
@@ -265,6 +265,7 @@ extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
 target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])
 place = steps.Place(target, "rocm", Path(sys.argv[1]), frozenset({"memcpy", "p2p", "managed"}))
 steps.place = lambda name: place
+first_hour._require_node = lambda: None
 app = typer.Typer()
 first_hour.register(app)
 app(["site:gpu", "--output", sys.argv[2]])
@@ -305,6 +306,15 @@ def test_bad_usage(tmp_path, arguments, code, said):
     result = CliRunner().invoke(app, ["first-hour", *given])
     assert result.exit_code == code and said in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_without_devices_and_allocation_nothing_is_submitted(monkeypatch, tmp_path):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Place, "_judged", (False, "no driver has devices"))
+    result = CliRunner().invoke(app, ["first-hour", "lumi:gpu"])
+    assert result.exit_code == 3 and "No driver has devices here" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_on_a_login_node_the_command_to_type_is_said(monkeypatch):
