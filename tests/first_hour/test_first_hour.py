@@ -19,7 +19,7 @@ import factories
 from fabricheck.cli import app
 from fabricheck.errors import NotFoundError
 from fabricheck.first_hour import facts, running, steps
-from fabricheck.site_check import Target
+from fabricheck.site_check import Place, Target
 from fabricheck.tools.starting import start
 from full_disk import files_of_at_most
 
@@ -189,12 +189,16 @@ def test_no_secret_is_in_the_archive(machine, monkeypatch):
 def test_one_that_fails_or_is_missing_does_not_end_the_hour(machine):
     machine.tool("p2p", "echo 'p2p: device 1 is lost' >&2; exit 4")
     (machine.bin / "reframe").unlink()
+    machine.tool("rocm-smi", "exit 2")
+    (machine.bin / "amd-smi").write_text("no program\n")
+    (machine.bin / "amd-smi").chmod(0o755)
     hour = machine.collect()
     found = endings(hour)
     assert found["gang"] == ["failed", "failed"] and found["smoke"] == ["failed"]
     assert found["managed"] == found["verdict"] == ["good"]
     said = {one.step: (one.code, one.says) for one in hour.ran}
     assert said["gang"] == (4, "p2p: device 1 is lost")
+    assert "hour/topology/fabricheck-topology-detect.txt" in machine.packed()
     assert said["smoke"][0] == 127 and "reframe" in said["smoke"][1]
 
 
@@ -243,7 +247,7 @@ def test_a_full_disk_keeps_the_folder(machine, size, what):
         hour.collect(machine.archive)
     assert str(error.value) == (
         f"{machine.folder / what} can not be written (File too large). What was collected stays "
-        f"in {machine.folder / 'hour'}, not yet without secrets."
+        f"in {machine.folder / 'hour'}, with its secrets."
     )
     assert (machine.folder / "hour" / "steps" / "10-verdict" / "1" / "output.txt").exists()
     assert not machine.archive.exists() and not list(machine.folder.glob("*.partial"))
@@ -261,26 +265,25 @@ extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
 target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])
 place = steps.Place(target, "rocm", Path(sys.argv[1]), frozenset({"memcpy", "p2p", "managed"}))
 steps.place = lambda name: place
+first_hour._require_node = lambda: None
 app = typer.Typer()
 first_hour.register(app)
 app(["site:gpu", "--output", sys.argv[2]])
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_running_and_packs_what_is_there(machine, number, code):
+def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
     begun = machine.folder / "begun"
     machine.tool("managed", f'[ "$1" = --version ] || {{ echo > {begun}; sleep 60; }}')
     command = [sys.executable, "-c", SCRIPT, str(machine.bin), str(machine.archive)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while not begun.exists() and process.poll() is None:
         time.sleep(0.02)
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=30)
-    assert process.returncode == code, said
-    name = signal.Signals(number).name
-    assert f"{name} in step 8, managed: what was collected until then is packed." in said
-    assert json.loads(machine.packed()["hour/about.json"])["signal"] == number
+    assert process.returncode == 130, said
+    assert "SIGINT in step 8, managed: what was collected until then is packed." in said
+    assert json.loads(machine.packed()["hour/about.json"])["signal"] == signal.SIGINT
     assert not (machine.folder / "hour").exists()
     ran = [one["step"] for one in json.loads(machine.packed()["hour/about.json"])["ran"]]
     assert ran[-1] == "small-copies"
@@ -303,6 +306,15 @@ def test_bad_usage(tmp_path, arguments, code, said):
     result = CliRunner().invoke(app, ["first-hour", *given])
     assert result.exit_code == code and said in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_without_devices_and_allocation_nothing_is_submitted(monkeypatch, tmp_path):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Place, "_judged", (False, "no driver has devices"))
+    result = CliRunner().invoke(app, ["first-hour", "lumi:gpu"])
+    assert result.exit_code == 3 and "No driver has devices here" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_on_a_login_node_the_command_to_type_is_said(monkeypatch):

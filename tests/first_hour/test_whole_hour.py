@@ -32,6 +32,7 @@ def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [archive]
     assert " 2/10 topology: not possible here" in done.stdout
     assert "5/10 smoke: good" in done.stdout and "Ran 7/7 test case(s)" in done.stdout
+    assert "10/10 verdict: good" in done.stdout and "Verdict on run-1: 1 PASS" in done.stdout
 
     unpacked = tmp_path / "unpacked"
     unpacked.mkdir()

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.errors import FabricheckError, UsageError
+from fabricheck.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
 
@@ -42,8 +42,8 @@ def first_hour(
 
     Goes on when a command fails. The archive has no secrets; results show, verdict, calibrate and
     compare take it as they take a results folder. Ends with 4 when a command failed or reached its
-    time limit, with 3 when the archive can not be written, and with 128 and its number when a
-    signal ended it.
+    time limit, with 3 when there are no devices or the archive can not be written, and with 128
+    and its number when a signal ended it.
     """
     # Read ReFrame, which other commands do without.
     from fabricheck.first_hour import running, steps
@@ -64,7 +64,7 @@ def first_hour(
     target = (output or Path(_name())).absolute()
     if not archive.is_archive(target):
         raise UsageError(f"{target} is no name of an archive: it ends with .tar.gz.")
-    folder = target.with_name(target.name.removesuffix(".tgz").removesuffix(".tar.gz"))
+    folder = target.with_name(archive.stem(target))
     for path in (target, folder):
         if path.exists():
             raise UsageError(f"{path} is there already: name another --output.")
@@ -73,7 +73,7 @@ def first_hour(
     hour.collect(target)
     shutil.rmtree(folder, ignore_errors=True)
     shown = shlex.quote(os.path.relpath(target))
-    typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e6:.1f} MB)")
+    typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e3:.0f} kB)")
     typer.echo(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
     if hour.signal is not None:
         raise typer.Exit(128 + hour.signal)
@@ -82,12 +82,19 @@ def first_hour(
 
 
 def _require_node() -> None:
-    """Require that this process runs on the node, where it is in an allocation of Slurm.
+    """Require that this process runs on a node with devices, of an allocation if there is one.
 
+    :raises NotFoundError: outside an allocation, where no driver has devices.
     :raises UsageError: on a login node, with the command to type.
     """
     from fabricheck.rfm import steps
+    from fabricheck.site_check import Place
 
+    if not Place().is_compute:
+        raise NotFoundError(
+            "No driver has devices here, and SLURM_JOB_ID is not set: type this on the node, "
+            "inside an allocation (docs/first-hour.md)."
+        )
     node, here = steps.node(os.environ)
     if node is not None and not here:
         raise UsageError(

@@ -69,7 +69,7 @@ _BOOT = re.compile(
 _KERNEL = re.compile(r"HMM registered|xgmi|amdgpu.*(?:error|fail|reset|ras)|kfd", re.IGNORECASE)
 
 #: Lines of AMD's runtime (AMD_LOG_LEVEL), and which of them say where memory lies and what copies.
-_LOG = re.compile(rb"^:\d:")
+_LOG = re.compile(rb"^: ?\d:")
 _TELLS = re.compile(
     rb"mempolicy|numa|hsa_amd_memory|hipHostMalloc|hipSetDevice|hipMemcpy|copy|sdma|blit|HMM"
     rb"|ShaderName|error|fail|version|Initializ",

@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,8 +33,8 @@ ABOUT = "about.json"
 #: What AMD's runtime says of the policy of the thread that allocates pinned memory.
 _POLICY = re.compile(r"get_mempolicy.*")
 
-#: What ReFrame says of all its checks.
-_COUNTED = re.compile(r"\bRan \d+/\d+ test case")
+#: What ReFrame says of all its checks, and the verdict of all nodes.
+_COUNTED = re.compile(r"\bRan \d+/\d+ test case|^Verdict on ")
 
 #: The exit code of a program that does not support what it is asked for.
 _UNSUPPORTED = 3
@@ -85,9 +86,9 @@ class FirstHour:
             raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
 
     def collect(self, archive: Path) -> None:
-        """Run all, then write the archive and remove the folder; a signal only ends the running.
+        """Run all, then write the archive; a signal ends the running, and what is there is packed.
 
-        :raises NotFoundError: when the archive can not be written; the folder stays.
+        :raises NotFoundError: when the archive can not be written.
         """
         try:
             with signals():
@@ -103,31 +104,32 @@ class FirstHour:
         except Interrupted as end:
             self.signal = end.number
             why = f"{archive} was not written, as {signal.Signals(end.number).name} came."
-            raise NotFoundError(f"{why} {self._stays}") from None
+            raise NotFoundError(f"{why} {self._kept}") from None
         except NotFoundError as error:
-            raise NotFoundError(f"{error} {self._stays}") from None
+            raise NotFoundError(f"{error} {self._kept}") from None
         except OSError as error:
             why = f"{self.folder} can not be written ({error.strerror})."
-            raise NotFoundError(f"{why} {self._stays}") from None
+            raise NotFoundError(f"{why} {self._kept}") from None
 
     @property
-    def _stays(self) -> str:
-        return f"What was collected stays in {self.folder}, not yet without secrets."
+    def _kept(self) -> str:
+        return f"What was collected stays in {self.folder}, with its secrets."
 
     def _run(self) -> None:
-        self._keep(lambda: self._json("versions.json", facts.versions(self.place)))
-        self._now = "the topology"
-        self._keep(self._topology)
+        with self._going_on():
+            self._json("versions.json", facts.versions(self.place))
+        self._topology()
         for number, step in enumerate(STEPS, 1):
             self._now = f"step {number}, {step.name}"
             for ran in self._step(number, step):
                 self.ran.append(ran)
                 self.say(f"{number:>2}/{len(STEPS)} {_line(ran)}")
 
-    def _keep(self, collect: Callable[[], None]) -> None:
-        """Collect something, and go on where a disk is full."""
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Say what cannot be written or started, and go on."""
         try:
-            collect()
+            yield
         except OSError as error:
             self.say(f"{self._now}: {error}")
 
@@ -136,11 +138,13 @@ class FirstHour:
 
     def _topology(self) -> None:
         folder = self.folder / "topology"
-        folder.mkdir()
         for command in (*facts.tools(), ("fabricheck", "topology", "detect")):
+            self._now = " ".join(command)
             name = "-".join(word.strip("-") for word in command)[:60].replace("/", "-")
             out = folder / f"{name}.txt"
-            start(command, out, out.with_suffix(".err"), self._limit(60))
+            with self._going_on():
+                folder.mkdir(exist_ok=True)
+                start(command, out, out.with_suffix(".err"), self._limit(60))
 
     def _limit(self, seconds: float) -> float:
         return seconds if self.limit_s is None else min(seconds, self.limit_s)
@@ -203,7 +207,7 @@ def _answer(folder: Path) -> str:
     log = folder / "runtime-log.txt"
     asked = _POLICY.search(log.read_text(errors="replace")) if log.exists() else None
     if asked is not None:
-        return asked[0]
+        return printable(asked[0])
     path = folder / "result.json"
     if not path.exists():
         return _last_line(folder / "output.txt", folder / "errors.txt")
@@ -219,7 +223,7 @@ def _answer(folder: Path) -> str:
 
 
 def _last_line(*files: Path) -> str:
-    """Return the last line that says something, of ReFrame how many checks passed."""
+    """Return the last line that says something; of ReFrame and of a verdict the one that counts."""
     for file in files:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line.strip() for line in lines if line.strip()]

@@ -35,6 +35,11 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith(SUFFIXES) and not path.is_dir()
 
 
+def stem(path: Path) -> str:
+    """Return the name of an archive without its suffix."""
+    return path.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])
+
+
 def folder(path: Path) -> Path:
     """Return the results folder that a path names: that of an archive, else the path itself.
 

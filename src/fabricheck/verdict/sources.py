@@ -111,7 +111,7 @@ def gather(what: Sequence[str]) -> Gathered:
     if path != Path(one):
         found = gather([str(path)])
         # The folder of an archive is a temporary one: verdicts lie beside the archive.
-        return replace(found, home=Path(one).parent / VERDICTS / path.parent.name)
+        return replace(found, home=Path(one).parent / VERDICTS / archive.stem(Path(one)))
     if jobs.is_job(path):
         return of_job(jobs.read(path))
     if path.is_dir():
