@@ -86,6 +86,17 @@ def test_engines_switched_off_are_not_compared_with_engines(before, tmp_path):
     assert only["not_comparable"][0]["why"] == "engines off none and HSA_ENABLE_SDMA"
 
 
+def test_a_copy_shared_by_engines_is_not_compared_with_one_by_one_engine(tmp_path):
+    one, three, untold = ({"engines": 1}, {"engines": 3}, {})
+    a = results(tmp_path / "a", document([pair(0, 1, spread(50), **one)]))
+    shared = results(tmp_path / "b", document([pair(0, 1, spread(150), **three)]))
+    code, only = judged(a, shared)
+    assert code == 3
+    assert only["not_comparable"][0]["why"] == "shared by none and 3"
+    older = results(tmp_path / "c", document([pair(0, 1, spread(50), **untold)]))
+    assert numbers(judged(a, older)[1]) == {"unchanged": 1}
+
+
 def test_series_with_wrong_data_are_not_compared(before, tmp_path):
     wrong = pair(0, 1, spread(80), verification=factories.mismatched())
     outcome = {"exit_code": 5, "status": "wrong-data", "message": "p2p: wrong"}

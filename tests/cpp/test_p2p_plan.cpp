@@ -166,6 +166,6 @@ TEST_CASE("a queue is asked for each copy that a device may make at once, and tw
   CHECK(queues_needed({"0-1,2-3"}) == 3);
   CHECK(queues_needed({"0-1", "0-1,0-2,0-3,0-4,0-5"}) == 7);
   CHECK(queues_needed({"1-0,2-0,3-0"}) == 5);
-  CHECK(queues_needed({"all"}) == 18);
+  CHECK(queues_needed({"all"}) == 17);
   CHECK(queues_needed({"nonsense", "", ",,-"}) > 0);  // refused later, by a sentence
 }

@@ -111,7 +111,7 @@ def test_an_overlay_fails_and_is_named(suite, overlay, check, sentence):
     assert said["name"].replace(" ", "-").startswith(overlay.split("-")[0])
 
 
-#: What ROCm's defaults give: the engines of a copy over a quad link, its GB/s, and what copies 16 B.
+#: What the defaults give: engines of a copy over a quad link, its GB/s, and what copies 16 B.
 DEFAULTS = {None: (1, 50, "copy-engine"), "rocm-6-3": (3, 150, "kernel")}
 
 

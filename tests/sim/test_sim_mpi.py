@@ -190,3 +190,15 @@ def test_bad_input_ends_a_simulation_with_its_exit_code(launch, arguments, code,
     assert ran.code == code
     assert part in ran.err
     assert not ran.document["complete"]
+
+
+def test_messages_of_rocm_6_3_are_by_as_many_engines_as_copies_are(launch):
+    hosts = ["device0", "device1", "device6", "device2"]
+    ran = launch("--together", "none", *ONLY_PAIRS, hosts=hosts, overlay="rocm-6-3")
+    alone = launch("--together", "none", *ONLY_PAIRS, hosts=hosts, overlay="rocm-6-3",
+                   HSA_ENABLE_SDMA_GANG="0")  # fmt: skip
+    shared, single = pairs(ran, "bandwidth"), pairs(alone, "bandwidth")
+    assert shared[0, 1] > 2.5 * single[0, 1] and shared[0, 1] < 3 * single[0, 1]
+    assert 1.4 * single[0, 2] < shared[0, 2] < 1.6 * single[0, 2]
+    assert shared[0, 3] == pytest.approx(single[0, 3])
+    assert any("an MPI's copies too" in note for note in ran.document["notes"])

@@ -1,5 +1,5 @@
 // What moves the bytes of a copy on AMD's ROCm, by version, size, link and environment: the one
-// table. It is read from the sources of ROCm (docs/method.md says which), not measured.
+// table. It is read from the sources of ROCm (docs/result-document.md), not measured.
 #pragma once
 
 #include <cstdint>

@@ -161,12 +161,13 @@ std::vector<Lane> lanes_of(const Job& job) {
 }
 
 int queues_needed(const std::vector<std::string>& sets) {
-  constexpr int most = 16;
+  constexpr int devices = 16;
   int lanes = 0;
   for (const auto& set : sets) {
     std::map<std::string, int> copies;  // by device: of a read or of both ways the other end works
     if (set == "all") {
-      copies[set] = most;
+      lanes = std::max(lanes, devices - 1);
+      continue;
     }
     for (std::size_t first = 0; first < set.size();) {
       const auto end = std::min(set.find_first_of("-,", first), set.size());
