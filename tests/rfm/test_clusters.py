@@ -166,6 +166,14 @@ def test_local_names_its_spack_environment_only_for_programs_of_it(monkeypatch, 
     assert (stated["host"], stated["sim"]) == (expected, expected)
 
 
+def test_ranks_of_the_host_are_started_by_the_mpi_of_make_build_whatever_the_path_has():
+    environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    (host,) = [one for one in environments if one["name"] == "host"]
+    own = clusters.ROOT / ".venv" / "mpich" / "bin"
+    assert (own / "mpiexec").exists()
+    assert ["PATH", f"{own}:$PATH"] in host["env_vars"]
+
+
 def test_a_machine_is_called_as_the_site_calls_it(monkeypatch):
     monkeypatch.setattr(this_machine.socket, "gethostname", lambda: "uan01")
     for name in this_machine.NAMED_BY:
