@@ -1,6 +1,7 @@
 # make run     set up, build, measure this machine, write the report of what was measured
 # make report  write it again, of the latest session
 # make test    set up, then everything that CI checks
+# make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make lint    formatters, linters, types; make format mends the first
 
@@ -32,13 +33,14 @@ report:
 setup:
 	@ci/setup.sh
 
-build: setup
+build:
+	@ci/setup.sh build
 	@$(MAKE) --no-print-directory programs
 
 # Configures quietly, builds with progress; a failing configuration shows what it said. The MPI is
-# that of .venv, so that its mpiexec (env.sh) starts what was built with it.
+# that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
 programs:
-	@mkdir -p build; export PATH="$$PWD/.venv/bin:$$PATH"; for runtime in $(RUNTIMES); do \
+	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; for runtime in $(RUNTIMES); do \
 	  log=build/$$runtime.cmake.log; \
 	  cmake -G Ninja -S . -B build/$$runtime -DFABRICHECK_RUNTIME=$$runtime -DFABRICHECK_MPI=ON \
 	    $(CMAKE_OPTIONS) > $$log \

@@ -14,7 +14,7 @@ build=$2
 options=(-G Ninja -S . -B "$build" -DFABRICHECK_RUNTIME="${runtime%-sid}" -DFABRICHECK_WERROR=ON
   -DFABRICHECK_MPI=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
   "-DCMAKE_HIP_FLAGS_DEBUG=-O0 -Xarch_device -O3" -DCMAKE_CUDA_FLAGS_DEBUG=-O0)
-export PATH=$PWD/.venv/bin:$PATH  # mpicxx: any MPI will do to compile with
+export PATH=$PWD/.venv/bin:$PWD/.venv/mpich/bin:$PATH  # mpicxx: any MPI will do to compile with
 
 case $runtime in
   rocm)

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Sets up what fabricheck needs: setup.sh [test]
+# Sets up what fabricheck needs: setup.sh [build | test]
 #   Debian packages   installed when run as root on Debian or Ubuntu, else named
 #   Python packages   the locked ones, in .venv
 #   env.sh            to be sourced: afterwards `reframe -c reframe_checks -r` works
+#   MPICH             for build and test: in .venv/mpich, last on the PATH of env.sh, so that it never
+#                     hides the MPI of a site
 # Does nothing that is already done. PYTHON chooses the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 kind=${1:-run}
+case $kind in run | build | test) ;; *) echo "setup: '$kind' is neither build nor test" >&2 && exit 2 ;; esac
 
 fail() {
   echo "setup: $1" >&2
@@ -25,6 +28,18 @@ if [ "$kind" = test ]; then
   lock=requirements-test.lock
 fi
 
+# get ARGUMENT...: apt-get, which waits for another package manager on this machine, at most 15 min.
+get() {
+  local said holder waited=0
+  until said=$(LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get "$@" 2>&1 > /dev/null); do
+    holder=$(grep -om1 'Could not get lock.*' <<< "$said") && [ $waited -lt 900 ] \
+      || { echo "$said" >&2 && return 1; }
+    [ $waited -gt 0 ] || echo "setup: waiting for another package manager: $holder"
+    sleep 10
+    waited=$((waited + 10))
+  done
+}
+
 if command -v dpkg-query > /dev/null; then
   missing=()
   while read -r package; do
@@ -32,12 +47,11 @@ if command -v dpkg-query > /dev/null; then
       || missing+=("$package")
   done < <(cat "${lists[@]}")
   if [ ${#missing[@]} -gt 0 ]; then
-    command="apt-get install -y --no-install-recommends ${missing[*]}"
-    [ "$(id -u)" -eq 0 ] || fail "Debian packages are missing; run as root: $command"
+    command="install -y --no-install-recommends ${missing[*]}"
+    [ "$(id -u)" -eq 0 ] || fail "Debian packages are missing; run as root: apt-get $command"
     echo "setup: installing Debian packages: ${missing[*]}"
-    apt-get update -qq -o Acquire::Retries=5
-    DEBIAN_FRONTEND=noninteractive $command -o Acquire::Retries=5 > /dev/null \
-      || fail "this command failed: $command"
+    get update -o Acquire::Retries=5 || fail "this command failed: apt-get update"
+    get $command -o Acquire::Retries=5 || fail "this command failed: apt-get $command"
   fi
 else
   # Elsewhere CMake says what it does not find; only what setup itself needs is asked for here.
@@ -59,20 +73,32 @@ install() {
   return 1
 }
 
-# The stamp holds what was installed: a lock that changed is installed again.
-stamp=.venv/fabricheck-$kind.stamp
+# Stamps hold what was installed: a lock that changed is installed again.
+stamp=.venv/fabricheck-${lock%.lock}.stamp
 wanted=$(cat "$lock" pyproject.toml ci/setup.sh | sha256sum)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "setup: installing Python packages of $lock into .venv"
   .venv/bin/python -m pip --version > /dev/null 2>&1 || "$python" -m venv .venv
   install --require-hashes -r "$lock"
   install --no-deps --no-build-isolation -e .
+  # Where earlier versions of this script had it.
+  [ ! -e .venv/bin/mpicxx ] || .venv/bin/python -m pip uninstall -q -y mpich
+  echo "$wanted" > "$stamp"
+fi
+
+stamp=.venv/mpich/fabricheck.stamp
+wanted=$(sha256sum < requirements-mpi.lock)
+if [ "$kind" != run ] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
+  echo "setup: installing MPICH into .venv/mpich"
+  rm -rf .venv/mpich
+  install --require-hashes --no-deps --ignore-installed --no-warn-script-location \
+    --prefix "$root/.venv/mpich" -r requirements-mpi.lock
   echo "$wanted" > "$stamp"
 fi
 
 cat > env.sh <<END
 # Written by ci/setup.sh. Source it, then: reframe -c reframe_checks -r
-export PATH="$root/.venv/bin:\$PATH"
+export PATH="$root/.venv/bin:\$PATH:$root/.venv/mpich/bin"
 export RFM_CONFIG_FILES="$root/config/settings.py"
 export FABRICHECK_RESULTS="\${FABRICHECK_RESULTS:-$root/results}"
 END

@@ -1,7 +1,8 @@
 """What `install` asks about locks. Run by `spack python check.py`: the Python that Spack runs in.
 
     usable LOCK COMMIT   Spack that runs can use this lock, which the one at COMMIT has written
-    present FOLDER       what the lock of an environment takes from this machine is on it
+    present FOLDER       what the lock of an environment takes from this machine is on it, and no
+                         module that is loaded is in its way
     kept OLD NEW         every package of one lock is in the other, unchanged
 
 Ends with 0, or says in a sentence what is wrong and ends with 3 (5 where `kept` finds a change).
@@ -11,7 +12,7 @@ Ends with 0, or says in a sentence what is wrong and ends with 3 (5 where `kept`
 import json
 import os
 import sys
-from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Set, Tuple
 
 # The first release of Spack that reads a format of spack.lock, and writes it until the next.
 FORMATS = {4: (0, 17), 5: (0, 21), 6: (1, 0), 7: (1, 2)}
@@ -112,6 +113,30 @@ def absent(lock: dict, described: dict) -> Iterator[str]:
             yield f"the compiler {name} should be {path}, which is no program on this machine"
 
 
+def in_the_way(lock: dict, environ: Mapping[str, str]) -> Iterator[str]:
+    """Modules loaded beside which what a lock takes from this machine does not work: sentences."""
+    for name, prefix, _ in sorted(externals(lock), key=str):
+        if name.startswith("cray-mpich@"):
+            for variable in ("PE_ENV", "CRAYPE_VERSION"):
+                if environ.get(variable):
+                    yield (
+                        f"modules of the Cray programming environment are loaded ({variable} is "
+                        f"{environ[variable]}), beside which mpicc of {name} does not work: "
+                        "module --force purge"
+                    )
+                    break
+        if name.startswith("hip@") and prefix:
+            ours = os.path.realpath(prefix)
+            for variable in ("ROCM_PATH", "HIP_PATH"):
+                other = environ.get(variable)
+                # Either may name a folder inside: /opt/rocm-5.7.0/hip.
+                if other and not (os.path.realpath(other) + "/").startswith(ours + "/"):
+                    yield (
+                        f"{variable} is {other}, and the lock takes {name} from {prefix}: "
+                        "module --force purge, or unset it"
+                    )
+
+
 def changed(old: dict, new: dict) -> List[str]:
     """The packages of lock `old` that are not in lock `new`: name@version/hash, sorted."""
     gone = set(old["concrete_specs"]) - set(new["concrete_specs"])
@@ -133,7 +158,8 @@ def asked(arguments: List[str]) -> Tuple[int, List[str]]:
 
         folder = arguments[1]
         described = packages(folder, spack.util.spack_yaml.load)
-        faults = list(absent(read(os.path.join(folder, "spack.lock")), described))
+        lock = read(os.path.join(folder, "spack.lock"))
+        faults = [*absent(lock, described), *in_the_way(lock, os.environ)]
     else:
         code = 5
         gone = changed(read(arguments[1]), read(arguments[2]))

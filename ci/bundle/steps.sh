@@ -52,13 +52,13 @@ prepare_tools() {
   ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
 }
 
-# The packages of the lock for the target's Python. Left out: mpich, because its mpiexec starts no
-# ranks of Open MPI, and what would be larger than all the rest: polars, with which ReFrame searches
-# earlier sessions, and altair and vl-convert, which draw the report's figures.
+# The packages of the lock for the target's Python. Left out is what would be larger than all the
+# rest: polars, with which ReFrame searches earlier sessions, and altair and vl-convert, which draw
+# the report's figures.
 python_packages() {
   say "Python packages for Python $target_python"
   local platforms=() minor
-  local left_out='mpich|polars|polars-runtime-32|altair|narwhals|vl-convert-python|setuptools'
+  local left_out='polars|polars-runtime-32|altair|narwhals|vl-convert-python|setuptools'
   for minor in 17 24 26 27 28; do
     platforms+=(--platform "manylinux_2_${minor}_x86_64")
   done

@@ -46,7 +46,7 @@ fi
 
 # What the file above has put on the PATH is taken as it is, such as a bundle.
 if ! command -v fabricheck > /dev/null; then
-  ci/setup.sh
+  if [ "${site%%:*}" = local ]; then ci/setup.sh build; else ci/setup.sh; fi
   source env.sh
 fi
 # The code is that of this checkout, wherever fabricheck was installed from.

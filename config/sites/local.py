@@ -28,6 +28,9 @@ SIM_RANK_CHECKS = [
     "mpi_data",
 ]
 
+# The MPI of `make build`, wherever the PATH has another one before it.
+MPICH = ROOT / ".venv" / "mpich" / "bin"
+
 HOST_PROGRAMS = os.environ.get("FABRICHECK_HOST_PROGRAMS", str(ROOT / "build" / "host" / "bin"))
 SIM_PROGRAMS = os.environ.get("FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "sim" / "bin"))
 
@@ -169,7 +172,10 @@ site_configuration = {
                 *RANK_PROGRAMS,
                 *(["osu"] if HOST_OSU else []),
             ],
-            "env_vars": [["FABRICHECK_HOST_DEVICES", str(DEVICES)]],
+            "env_vars": [
+                ["FABRICHECK_HOST_DEVICES", str(DEVICES)],
+                *([["PATH", f"{MPICH}:$PATH"]] if MPICH.is_dir() else []),
+            ],
             "extras": {
                 "runtime": "host",
                 "programs": HOST_PROGRAMS,

@@ -93,10 +93,9 @@ def run(programs: Path, tmp_path: Path, environment):
 
 @pytest.fixture(scope="session")
 def mpiexec() -> Path:
-    """Return the launcher of the MPI that the programs were built with: that of this Python."""
-    found = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which(
-        "mpiexec"
-    )
+    """Return the launcher of the MPI that the programs were built with: that of .venv."""
+    own = Path(sys.executable).parents[1] / "mpich" / "bin"
+    found = shutil.which("mpiexec", path=str(own)) or shutil.which("mpiexec")
     if found is None:
         pytest.fail("There is no mpiexec: set up with 'make setup-test'.")
     return Path(found)

@@ -97,21 +97,18 @@ def test_inside_an_allocation_only_the_partition_of_its_nodes_is_there(environme
     assert [one["name"] for one in found] == names
 
 
-def test_a_partition_is_what_its_node_model_is(monkeypatch):
-    monkeypatch.delenv(clusters.RCCL_TESTS, raising=False)
+def test_a_partition_is_what_its_node_model_is():
     amd = clusters.node("mi250x", references="lumi", noise_limit=0.2)
     assert amd["devices"] == [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}]
     assert {"sdma", "xnack", "several_domains"} <= set(amd["features"])
     assert {"memcpy_numa_pageable", "p2p_engine_off", "pingpong_half_rotated"} <= set(
         amd["extras"]["expected_checks"]
     )
-    assert "rccl_scan" not in amd["extras"]["expected_checks"]
-    assert amd["extras"]["lacks"] == {clusters.RCCL_TESTS: list(clusters.COLLECTIVE_CHECKS)}
+    assert set(clusters.COLLECTIVE_CHECKS) <= set(amd["extras"]["expected_checks"])
     assert (amd["extras"]["references"], amd["extras"]["noise_limit"]) == ("lumi", 0.2)
     nvidia = clusters.node("h200", references="nvidia")
     assert not {"sdma", "xnack", "several_domains"} & set(nvidia["features"])
     assert "rccl_scan" in nvidia["extras"]["expected_checks"]
-    assert "lacks" not in nvidia["extras"]
     assert "affinity_site" not in nvidia["extras"]["expected_checks"]
 
 
@@ -136,11 +133,12 @@ def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
         monkeypatch.delenv(f"FABRICHECK_{name}", raising=False)
     view = clusters.ROOT / "build" / "spack" / "lumi" / "view"
     found = clusters.programs("rocm", "lumi")
-    assert "rccl-tests" not in found["features"] and "rccl_folder" not in found["extras"]
+    assert "rccl-tests" in found["features"]
     assert found["extras"] == {
         "runtime": "rocm",
         "programs": str(view / "bin"),
         "osu_folder": str(view / "libexec" / "osu-micro-benchmarks"),
+        "rccl_folder": str(view / "bin"),
         "build_command": "spack-env/install lumi",
         "spack_environment": "lumi",
     }
@@ -149,7 +147,6 @@ def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     found = clusters.programs("rocm", "lumi")
     folders = [found["extras"][key] for key in ("programs", "osu_folder", "rccl_folder")]
     assert folders == ["/opt/ROCM_PROGRAMS", "/opt/ROCM_OSU", "/opt/RCCL_TESTS"]
-    assert "rccl-tests" in found["features"]
 
 
 @pytest.mark.parametrize(
@@ -167,6 +164,14 @@ def test_local_names_its_spack_environment_only_for_programs_of_it(monkeypatch, 
     environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
     stated = {one["name"]: one["extras"].get("spack_environment") for one in environments}
     assert (stated["host"], stated["sim"]) == (expected, expected)
+
+
+def test_ranks_of_the_host_are_started_by_the_mpi_of_make_build_whatever_the_path_has():
+    environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    (host,) = [one for one in environments if one["name"] == "host"]
+    own = clusters.ROOT / ".venv" / "mpich" / "bin"
+    assert (own / "mpiexec").exists()
+    assert ["PATH", f"{own}:$PATH"] in host["env_vars"]
 
 
 def test_a_machine_is_called_as_the_site_calls_it(monkeypatch):

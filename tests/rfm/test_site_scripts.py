@@ -28,7 +28,6 @@ ASKED = {
     "FABRICHECK_ACCOUNT": "project_1",
     "FABRICHECK_RESERVATION": "acceptance",
     "FABRICHECK_QOS": "debug",
-    "FABRICHECK_RCCL_TESTS": "/opt/rccl-tests",
     "SLURM_JOB_ID": "",
 }
 #: Of every job: who asks, and one node for itself.
@@ -271,8 +270,7 @@ def test_osu_comes_from_the_view(script, partition):
 @EVERY_SITE
 def test_collectives_of_the_library(script, partition):
     site, found = SITES[partition], script(partition, "rccl_collectives")
-    folder = {"rocm": "/opt/rccl-tests", "cuda": f"{ROOT}/build/spack/{site.spack}/view/bin"}
-    assert f"{folder[site.environment]}/all_reduce_perf -b " in found.plan
+    assert f"{ROOT}/build/spack/{site.spack}/view/bin/all_reduce_perf -b " in found.plan
 
 
 #: What makes copies alike on all sites, whatever their version of ROCm.
@@ -419,19 +417,24 @@ def test_a_metric_without_a_reference_fails(suite):
     assert "Metric copy_worst has no reference on jureca:mi250." in ended
 
 
-def test_inside_an_allocation_checks_are_steps_and_without_rccl_tests_theirs_are_not_there(suite):
+def test_inside_an_allocation_checks_are_steps(suite):
     suite.variables["SLURM_JOB_ID"] = "7"
-    ended = dry_run(suite, "--system=lumi", "-n", "stream_local", "-n", "rccl|affinity_site")
+    ended = dry_run(suite, "--system=lumi", "-n", "stream_local", "-n", "affinity_site")
     assert ended.status == 0, ended
     assert "Ran 2/2 test case(s)" in ended
-    assert (
-        "Partition lumi:gpu has no rccl_collectives, rccl_scaling, rccl_scan: "
-        "FABRICHECK_RCCL_TESTS is not set."
-    ) in ended
     (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/stream_local/rfm_job.sh")
     found = Script(file)
     assert not found.sbatch
     assert found.command.startswith("srun --nodes=1 --ntasks=1 --cpu-bind=none ")
+
+
+def test_the_installer_runs_without_the_modules_of_the_jobs(suite):
+    suite.variables |= ASKED
+    ended = dry_run(suite, "--system=lumi", "-n", "build")
+    assert ended.status == 0, ended
+    (file,) = suite.results.glob("stage/*/lumi/gpu/rocm/build/rfm_build.sh")
+    install = f"{ROOT}/spack-env/install lumi"
+    assert file.read_text().splitlines()[-2:] == ["module --force purge", install]
 
 
 def test_the_site_of_the_page_is_one(suite):

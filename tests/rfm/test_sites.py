@@ -8,7 +8,9 @@ import re
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import sites
+from fabricheck.rfm import clusters, sites
+
+PAGES = sorted((clusters.ROOT / "docs" / "sites").glob("*.md"))
 
 BOUND = {"value": 1600.0, "origin": "published", "how": "the data sheet"}
 EXTRAS = {"expected_checks": ["stream_local"], "physical_bounds": {"GB/s": BOUND}}
@@ -40,6 +42,17 @@ def changed(content, path, value):
     else:
         content[first] = value
     return content
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_of_a_site_begins_with_its_modules(page):
+    everything = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    here = [one for one in everything if one["target_systems"] == [page.stem]]
+    loaded = [" ".join(one["modules"]) for one in here if one.get("modules")]
+    text = page.read_text()
+    assert re.findall("^module load (.*)$", text, re.MULTILINE) == loaded
+    assert (" purge " in text) == bool(loaded)
+    assert text.index("odules") < text.index("| partition |")
 
 
 def test_a_site_with_all_that_is_needed(tmp_path):

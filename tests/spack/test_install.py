@@ -262,6 +262,58 @@ def test_an_external_that_is_not_on_this_machine(install, tmp_path):
     ]
 
 
+def as_on_a_cray_with_rocm(lock, tmp_path):
+    for name in ("cray-mpich", "hip"):
+        prefix = tmp_path / "opt" / name
+        prefix.mkdir()
+        external = {"path": str(prefix), "module": None}
+        lock["concrete_specs"][name] = {"name": name, "version": "5.7.0", "external": external}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("PE_ENV", "GNU", "modules of the Cray programming environment are loaded (PE_ENV is GNU)"),
+        ("CRAYPE_VERSION", "2.7.30", "are loaded (CRAYPE_VERSION is 2.7.30), beside which mpicc"),
+        ("ROCM_PATH", "/opt/rocm-6.0.3", "ROCM_PATH is /opt/rocm-6.0.3, and the lock takes hip@5"),
+        ("HIP_PATH", "{opt}/hipper", "/opt/hipper, and the lock takes hip@5.7.0 from "),
+        ("ROCM_PATH", "{opt}/hip/", None),
+        ("ROCM_PATH", "{opt}/link", None),
+        ("HIP_PATH", "{opt}/hip/hip", None),
+    ],
+)
+def test_modules_that_are_in_the_way(install, checkout, tmp_path, variable, value, sentence):
+    edit(checkout, lambda lock: as_on_a_cray_with_rocm(lock, tmp_path))
+    (tmp_path / "opt" / "link").symlink_to("hip")
+    ended = install("--no-build", "site", **{variable: value.format(opt=tmp_path / "opt")})
+    assert ended.returncode == (3 if sentence else 0), ended.stderr
+    assert len(ended.stderr.splitlines()) == (1 if sentence else 0)
+    assert (sentence or "") in ended.stderr
+    assert ("module --force purge" in ended.stderr) == bool(sentence)
+
+
+def test_modules_are_in_nobodys_way_where_nothing_is_cray_or_rocm(install):
+    assert install("site", PE_ENV="GNU", ROCM_PATH="/opt/rocm-6.0.3").returncode == 0
+
+
+def test_packages_of_the_system_are_named_before_anything_is_done(install, checkout, tmp_path):
+    install("--no-build", "site")
+    shutil.rmtree(checkout / "build")
+    (checkout / "spack-env" / "site" / "debian-packages").write_text("mpich\ng++\ncmake\n")
+    query = tmp_path / "tools" / "dpkg-query"
+    query.write_text("#!/bin/sh\n[ $4 = mpich ] || { echo install ok installed; exit; }\nexit 1\n")
+    query.chmod(0o755)
+    ended = install("site", version=None)
+    assert (ended.returncode, ended.stderr) == (
+        3,
+        "spack-env/install: packages of this system are missing; run as root: "
+        "apt-get install mpich\n",
+    )
+    assert not (checkout / "build").exists()
+    query.write_text("#!/bin/sh\necho install ok installed\n")
+    assert install("site", version=None).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("faults", "code", "sentence"),
     [

@@ -20,11 +20,11 @@ _CMAKE = {
 }
 _OPENMPI = {"openmpi", "ucx", "libevent", "pmix", "zlib"}
 BUILT = {
-    "dardel": _OURS,
-    "lumi": _OURS,
-    "frontier": _OURS | _CMAKE,
-    "jureca-mi250": _OURS | _CMAKE | _OPENMPI,
-    "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI,
+    "dardel": _OURS | {"rccl-tests"},
+    "lumi": _OURS | {"rccl-tests"},
+    "frontier": _OURS | _CMAKE | {"rccl-tests"},
+    "jureca-mi250": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
+    "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
     "leonardo": _OURS | _CMAKE | {"nccl-tests"},
     "jureca-a100": _OURS | {"nccl-tests"},
     "nvidia": _OURS | _OPENMPI | {"nccl-tests"},
@@ -50,6 +50,15 @@ class Environment:
     def only(self, name: str) -> dict[str, Any]:
         (node,) = [node for node in self.nodes.values() if node["name"] == name]
         return node
+
+    def fortran(self) -> list[str]:
+        """The Fortran compilers of the environment and of what it includes."""
+        folder = SPACK_ENV / self.name
+        environment = yaml.safe_load((folder / "spack.yaml").read_text())["spack"]
+        sections = [environment]
+        sections += [yaml.safe_load((folder / one).read_text()) for one in environment["include"]]
+        compilers = [section.get("packages", {}).get("gcc", {}) for section in sections]
+        return re.findall(r"'fortran': '([^']*)'", str(compilers))
 
     def built(self) -> list[dict[str, Any]]:
         return [node for node in self.nodes.values() if "external" not in node]
@@ -141,11 +150,30 @@ def test_the_lock_names_the_spack_that_made_it(environment):
     assert environment.lock["_meta"]["lockfile-version"] == 5
 
 
-def test_our_package_is_for_the_same_devices_as_osu(environment):
+def test_our_package_is_for_the_same_devices_as_osu_and_the_tests_of_collectives(environment):
     osu = next(spec for spec in environment.specs if spec.startswith("osu-micro-benchmarks"))
     devices = re.search(r"\+(?:rocm amdgpu_target|cuda cuda_arch)=\S+", osu)
     assert devices is not None
     assert devices.group() in environment.ours
+    tests = next(spec for spec in environment.specs if re.match("[nr]ccl-tests", spec))
+    assert devices.group().split()[1] in tests
+
+
+def test_rccl_tests_are_of_our_own_recipe_and_link_the_rccl_of_the_site(environment):
+    if "+rocm" not in environment.ours:
+        pytest.skip("there is no RCCL without ROCm")
+    tests = environment.only("rccl-tests")
+    assert tests["namespace"] == "fabricheck"
+    linked = {one["name"] for one in tests["dependencies"]}
+    assert {"rccl", "hip", "gcc-runtime"} <= linked
+    # One process has all devices: no MPI that a launcher would have to start.
+    assert "cray-mpich" not in linked and "openmpi" not in linked
+
+
+def test_a_fortran_compiler_is_asked_for_only_where_something_needs_it(environment):
+    needs = environment.name in ("jureca-mi250", "jureca-mi250-ompi5", "nvidia")
+    assert needs == ("openmpi" in {node["name"] for node in environment.built()})
+    assert needs == bool(environment.fortran())
 
 
 def test_dardel_has_the_set_of_the_publication():

@@ -34,8 +34,8 @@ def scope(tmp_path):
     return folder
 
 
-def test_audit_finds_no_fault_in_our_recipe(scope):
-    text = spack("audit", "packages", "fabricheck", scope=scope)
+def test_audit_finds_no_fault_in_our_recipes(scope):
+    text = spack("audit", "packages", "fabricheck", "rccl-tests", scope=scope)
     assert text.count(": 0 issues found") == 3, text
 
 
@@ -43,6 +43,12 @@ def test_spack_knows_the_variants(scope):
     text = spack("info", "--no-dependencies", "fabricheck", scope=scope)
     for variant in ["cuda [", "mpi [", "rocm [", "sim [", "cuda_arch [", "amdgpu_target ["]:
         assert variant in text
+
+
+def test_rccl_tests_are_those_of_our_repository(scope):
+    text = spack("info", "--no-dependencies", "rccl-tests", scope=scope)
+    for word in ["at commit ae3e6357cb3514d5649b3b5dfaa80cb2d2af3532", "mpi [", "amdgpu_target ["]:
+        assert word in text
 
 
 def is_debian_12():

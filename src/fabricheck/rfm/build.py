@@ -129,7 +129,9 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
                 f"The programs of the environment {self.current_environ.name} are those of "
                 f"{self.programs_folder}, which the Spack environment {name} does not build."
             )
-        return [[str(checkout.ROOT / "spack-env" / "install"), name]]
+        # The modules of the jobs, which ReFrame has loaded, are in the way of the installer.
+        unload = [["module", "--force", "purge"]] if self.current_environ.modules else []
+        return [*unload, [str(checkout.ROOT / "spack-env" / "install"), name]]
 
     def _cmake(self) -> list[list[str]]:
         ranks = not set(RANK_PROGRAMS).isdisjoint(self.current_environ.features)

@@ -85,9 +85,8 @@ PROGRAMS = (
     "gpu_aware_mpi",
     "osu",
 )
-#: The folder of rccl-tests, which Spack 0.23 can not build; without it its checks are not there.
-RCCL_TESTS = "FABRICHECK_RCCL_TESTS"
-NCCL_TESTS = "FABRICHECK_NCCL_TESTS"
+#: The tests of RCCL or NCCL, by runtime.
+COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
 
 #: Cray MPICH takes buffers of devices only where it is told to (Frontier user guide, "GPU-aware
 #: MPI"; LUMI user guide, "LUMI-G example batch scripts").
@@ -176,7 +175,6 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     """
     model = _model(name)
     amd = model.vendor == "amd"
-    collectives = not amd or bool(os.environ.get(RCCL_TESTS))
     several = len(model.domains) > 1
     placed = [one for one in PLACEMENTS if one in model.placements()]
     return {
@@ -192,13 +190,12 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
                 *CHECKS,
                 *(["memcpy_numa", "memcpy_numa_pageable"] if several else []),
                 *(AMD_CHECKS if amd else []),
-                *(COLLECTIVE_CHECKS if collectives else []),
+                *COLLECTIVE_CHECKS,
                 *(f"pingpong_{one}" for one in placed),
                 *(["affinity_site"] if "site_binding" in extras else []),
             ],
             "node": name,
             "references": references,
-            **({} if collectives else {"lacks": {RCCL_TESTS: list(COLLECTIVE_CHECKS)}}),
             **SIZES,
             **(AMD_SIZES if amd else {}),
             **extras,
@@ -216,15 +213,12 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     :param spack_environment: the folder of spack-env.
     """
     seen = view(spack_environment)
-    if runtime == "cuda":
-        tests, collectives = "nccl-tests", _folder(NCCL_TESTS, seen / "bin")
-    else:
-        tests, collectives = "rccl-tests", os.environ.get(RCCL_TESTS, "")
+    tests = COLLECTIVE_TESTS[runtime]
     own = f"FABRICHECK_{runtime.upper()}"
     return {
         "features": [
             *PROGRAMS,
-            *([tests] if collectives else []),
+            tests,
             # Programs of another folder are not built by Spack.
             *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
         ],
@@ -232,7 +226,7 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
             "runtime": runtime,
             "programs": _folder(f"{own}_PROGRAMS", seen / "bin"),
             "osu_folder": _folder(f"{own}_OSU", seen / "libexec" / "osu-micro-benchmarks"),
-            **({"rccl_folder": collectives} if collectives else {}),
+            "rccl_folder": _folder(tests_variable(tests), seen / "bin"),
             "build_command": f"spack-env/install {spack_environment}",
             "spack_environment": spack_environment,
         },
@@ -251,6 +245,11 @@ def of_spack(programs: str, environment: str) -> dict[str, str]:
 def view(environment: str) -> Path:
     """Return the folder in which a Spack environment shows what it installed."""
     return ROOT / "build" / "spack" / environment / "view"
+
+
+def tests_variable(tests: str) -> str:
+    """Return the variable that names the folder of rccl-tests or nccl-tests."""
+    return f"FABRICHECK_{tests.replace('-', '_').upper()}"
 
 
 def _folder(variable: str, default: Path) -> str:

@@ -94,8 +94,6 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     session = _Session()
     testcases = session.asked_for(testcases)
     session.require(testcases)
-    for sentence in _lacks(_partitions()):
-        getlogger().info(sentence)
     if session.option("dry_run"):
         _leave_no_result()
     else:
@@ -365,14 +363,6 @@ def _whole_partitions() -> list[Any]:
 
 def _expected(partition: Any) -> list[str]:
     return list(partition.extras["expected_checks"])
-
-
-def _lacks(partitions: Iterable[Any]) -> list[str]:
-    return [
-        f"Partition {one.fullname} has no {', '.join(checks)}: {variable} is not set."
-        for one in partitions
-        for variable, checks in one.extras.get("lacks", {}).items()
-    ]
 
 
 def _classes(testcases: Iterable[Any], partition: Any) -> set[str]:

@@ -59,7 +59,6 @@ class _PartitionExtras(_Section):
     physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
     node: Name | None = None
     references: Name | None = None
-    lacks: dict[Name, Names] = {}
     noise_limit: Part | None = None
     host_noise_limit: Part | None = None
     array_bytes: Count | None = None

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import fabricheck
 from fabricheck.rfm.build import PROGRAMS, RANK_PROGRAMS
+from fabricheck.rfm.clusters import COLLECTIVE_TESTS, tests_variable
 from fabricheck.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.site_check.target import Section
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
-
-#: The tests of collectives by runtime.
-TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
 
 #: What OSU's help says where it was built for devices: its libraries alone do not tell.
 _ON_DEVICES = "--accelerator"
@@ -27,13 +25,13 @@ def check(environment: Section, place: Place) -> Iterator[Finding]:
     yield from _own(environment, place)
     if "osu" in features:
         yield from _osu(environment, place)
-    tests = TESTS.get(environment["extras"]["runtime"])
+    tests = COLLECTIVE_TESTS.get(environment["extras"]["runtime"])
     if tests:
         yield _collectives(tests, environment["extras"].get("rccl_folder"))
 
 
 def _collectives(tests: str, folder: str | None) -> Finding:
-    variable = f"FABRICHECK_{tests.replace('-', '_').upper()}"
+    variable = tests_variable(tests)
     if not folder:
         return missing(
             f"No folder of {tests} is stated, so their checks are not there: build them, and name "

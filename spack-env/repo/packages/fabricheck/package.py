@@ -2,6 +2,8 @@
 #
 # SPDX-License-Identifier: BSD-3-Clause
 
+import os
+
 from spack.package import *
 
 try:  # from Spack 1.0 on the build systems are part of Spack's own package repository
@@ -56,6 +58,7 @@ class Fabricheck(CMakePackage, CudaPackage, ROCmPackage):
             clang = join_path(self.spec["llvm-amdgpu"].prefix.bin, "clang++")
             args.append(self.define("FABRICHECK_RUNTIME", "rocm"))
             args.append(self.define("CMAKE_HIP_COMPILER", clang))
+            args.append(self.define("CMAKE_HIP_FLAGS", " ".join(self.gcc_toolchain())))
             args.append(self.define("CMAKE_HIP_ARCHITECTURES", self.targets("amdgpu_target")))
         elif self.spec.satisfies("+cuda"):
             args.append(self.define("FABRICHECK_RUNTIME", "cuda"))
@@ -69,3 +72,9 @@ class Fabricheck(CMakePackage, CudaPackage, ROCmPackage):
     def targets(self, variant_name):
         """What a variant of several values holds, in CMake's form of a list."""
         return ";".join(self.spec.variants[variant_name].value)
+
+    def gcc_toolchain(self):
+        """Options for ROCm's clang, which by itself takes the newest GCC under /usr."""
+        prefix = os.path.dirname(os.path.dirname(os.environ["SPACK_CXX"]))
+        is_elsewhere = self.spec.satisfies("%gcc") and prefix != "/usr"
+        return [f"--gcc-toolchain={prefix}"] if is_elsewhere else []

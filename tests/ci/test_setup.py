@@ -1,0 +1,153 @@
+"""ci/setup.sh: what it installs for whom, and what it does while apt-get cannot run.
+
+Stand-ins for Python, pip, dpkg-query and apt-get; that of MPICH's wheel brings an mpicxx.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PYTHON = """#!/bin/sh
+echo "$*" >> {calls}
+case "$*" in
+  "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  *" install "*)
+    prefix=.venv lock=/dev/null
+    while [ $# -gt 0 ]; do
+      case $1 in --prefix) prefix=$2 ;; -r) lock=$2 ;; esac
+      shift
+    done
+    if grep -q ^mpich== "$lock"; then
+      mkdir -p "$prefix/bin"
+      for name in mpicxx mpiexec; do echo > "$prefix/bin/$name"; chmod +x "$prefix/bin/$name"; done
+    fi ;;
+esac
+"""
+# Fails so many times, as the file `busy` says, and then installs.
+APT_GET = """#!/bin/sh
+echo "apt-get $*" >> {calls}
+left=$(cat {tools}/busy)
+if [ "$left" -gt 0 ]; then
+  echo $((left - 1)) > {tools}/busy
+  echo "E: $(cat {tools}/says)" >&2
+  exit 100
+fi
+"""
+HELD = "Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (unattended-upgr)"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    root = tmp_path / "checkout"
+    (root / "ci").mkdir(parents=True)
+    for name in ["ci/setup.sh", "ci/debian-build.txt", "ci/debian-test.txt", "pyproject.toml"]:
+        shutil.copy(ROOT / name, root / name)
+    for lock in ROOT.glob("requirements*.lock"):
+        shutil.copy(lock, root)
+    return root
+
+
+@pytest.fixture
+def setup(checkout, tmp_path):
+    """Run setup.sh; `busy`: how often apt-get fails and says `says`; None: nothing is missing."""
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+
+    def tool(name, text):
+        (tools / name).write_text(text.format(tools=tools, calls=calls))
+        (tools / name).chmod(0o755)
+
+    tool("python3", PYTHON)
+    tool("apt-get", APT_GET)
+    tool("id", "#!/bin/sh\necho 0\n")
+    tool("sleep", "#!/bin/sh\n")
+
+    def run(*arguments, busy=None, says=HELD):
+        status = "install ok installed" if busy is None else "unknown"
+        tool("dpkg-query", f"#!/bin/sh\necho '{status}'\n")
+        (tools / "busy").write_text(f"{busy or 0}\n")
+        (tools / "says").write_text(says)
+        calls.write_text("")
+        ended = subprocess.run(
+            [checkout / "ci" / "setup.sh", *arguments],
+            env={"PATH": f"{tools}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+        )
+        ended.calls = calls.read_text().splitlines()
+        return ended
+
+    return run
+
+
+def found(checkout, *folders):
+    """The mpicxx and mpiexec of a shell that has sourced env.sh."""
+    path = ":".join([*map(str, folders), "/usr/bin", "/bin"])
+    script = f"PATH={path}; source env.sh; type -P mpicxx mpiexec"
+    ended = subprocess.run(
+        ["bash", "-c", script], cwd=checkout, env={}, capture_output=True, text=True
+    )
+    return [Path(line) for line in ended.stdout.splitlines()]
+
+
+@pytest.fixture
+def site_mpi(tmp_path):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    for name in ("mpicxx", "mpiexec"):
+        (folder / name).touch(mode=0o755)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["run", "build", "test"])
+def test_the_mpi_of_a_site_is_found_first(setup, checkout, site_mpi, kind):
+    assert setup(kind).returncode == 0
+    assert found(checkout, site_mpi) == [site_mpi / "mpicxx", site_mpi / "mpiexec"]
+
+
+def test_mpich_is_there_for_those_who_build_and_only_for_them(setup, checkout):
+    own = checkout / ".venv" / "mpich" / "bin"
+    assert setup().returncode == 0
+    assert not any("mpi" in call for call in setup().calls)
+    assert not own.exists()
+    assert setup("build").returncode == 0
+    if shutil.which("mpicxx", path="/usr/bin:/bin") is None:
+        assert found(checkout) == [own / "mpicxx", own / "mpiexec"]
+    assert not [call for call in setup("build").calls if " install " in call]
+
+
+def test_the_mpich_of_the_lock_is_that_of_the_extra():
+    (pinned,) = [
+        line.split()[0] for line in (ROOT / "requirements-mpi.lock").read_text().splitlines()
+        if "==" in line
+    ]  # fmt: skip
+    assert f'mpi = ["{pinned}"]' in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("busy", [1, 3])
+def test_a_package_manager_that_is_busy_is_waited_for(setup, busy):
+    ended = setup(busy=busy)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count(f"setup: waiting for another package manager: {HELD}\n") == 1
+    assert sum(call.startswith("apt-get update") for call in ended.calls) == busy + 1
+    assert sum(call.startswith("apt-get install") for call in ended.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("busy", "says", "least"),
+    [(10**6, HELD, 80), (10**6, "Unable to locate package libcli11-dev", 1)],
+)
+def test_apt_that_fails_otherwise_or_waits_for_ever_is_one_sentence(setup, busy, says, least):
+    ended = setup(busy=busy, says=says)
+    assert ended.returncode == 3
+    assert ended.stderr == f"E: {says}\nsetup: this command failed: apt-get update\n"
+    assert least <= sum(call.startswith("apt-get") for call in ended.calls) <= 100
+
+
+def test_another_kind_is_refused(setup):
+    ended = setup("tset")
+    assert (ended.returncode, ended.stderr) == (2, "setup: 'tset' is neither build nor test\n")
