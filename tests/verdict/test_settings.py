@@ -109,7 +109,7 @@ def test_what_needs_no_gate_is_measured_where_launches_block(tmp_path):
     assert code == 0
     assert any("HIP_LAUNCH_BLOCKING is 1" in note for note in found["notes"])
     # By hand it is a note; a check that did not ask for it fails.
-    (said,) = settings.disturbing(found, {})
+    (said,) = settings.disturbing(found, {}, [])
     failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
     incomplete_by_setting(tmp_path, found, "HIP_LAUNCH_BLOCKING is 1 on node", changes=failed)
 
@@ -167,29 +167,29 @@ def test_engines_that_the_environment_switches_off(tmp_path, simulated):
     copies = ("--devices", "0", "--memory", "pinned", "--operations", "h2d")
     code, found = simulated("memcpy", *copies, HSA_ENABLE_SDMA="0", HSA_ENABLE_PEER_SDMA="0")
     assert code == 0
-    (said,) = settings.disturbing(found, {})
+    asked = [{"engine": "copy-engine", "source.memory": "host-pinned"}]
+    (said,) = settings.disturbing(found, {}, asked)
     assert said.startswith("HSA_ENABLE_SDMA is 0 on node mi250x (simulated), which the check does")
-    assert not list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "0"})), "the check means it"
-    assert list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "1"})), "somebody undid it"
+    assert not list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "0"}, asked)), "it is meant"
+    assert list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "1"}, asked)), "somebody undid it"
     failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
     incomplete_by_setting(tmp_path, found, "HSA_ENABLE_SDMA is 0", changes=failed)
-    # Whatever the series are labelled, the check asked for copies by engine.
-    asked = [{"engine": "copy-engine", "source.memory": "host-pinned"}]
-    assert list(settings.disturbing(found | {"series": []}, {}, asked)) == [said]
 
 
 @pytest.mark.parametrize(
-    ("program", "arguments", "concerned"),
+    ("asked", "concerned"),
     [
-        ("p2p", ("--pairs", "0-1", "--operations", "engine", "--sizes", "1MiB"), True),
-        ("p2p", ("--pairs", "0-1", "--operations", "write", "--sizes", "1MiB"), False),
-        ("stream", ("--devices", "0"), False),
+        ({"engine": "copy-engine", "source.memory": "device", "destination.memory": "peer"}, True),
+        ({"engine": "copy-engine", "source.memory": "host-pinned"}, False),
+        ({"engine": "kernel", "source.memory": "device", "destination.memory": "peer"}, False),
+        ({"engine": "mpi"}, True),
     ],
 )
-def test_engines_concern_who_uses_them(simulated, program, arguments, concerned):
-    code, found = simulated(program, *arguments, HSA_ENABLE_PEER_SDMA="0")
+def test_engines_between_peers_concern_who_asks_for_them(simulated, asked, concerned):
+    copies = ("--pairs", "0-1", "--operations", "engine", "--sizes", "1MiB")
+    code, found = simulated("p2p", *copies, HSA_ENABLE_PEER_SDMA="0")
     assert code == 0
-    assert bool(list(settings.disturbing(found, {}))) == concerned
+    assert bool(list(settings.disturbing(found, {}, [asked]))) == concerned
 
 
 def test_an_mpi_that_was_not_told_to_take_buffers_of_devices(tmp_path, simulated):

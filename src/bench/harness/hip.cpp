@@ -87,14 +87,14 @@ Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
                                            (pinned ? " page-locked" : "") + " are needed");
   }
   touch_pages(buffer.data_, bytes);
-  if (!pages_on && !pages_astray(numa_domain, page_places(buffer.data_, bytes)).empty()) {
+  auto astray = buffer.ask_pages();
+  if (!astray.empty() && !pages_on) {
     // A HIP built without libnuma follows no policy, and page cache can be in the way.
     move_pages_to(numa_domain, buffer.data_, bytes);
+    astray = buffer.ask_pages();
   }
-  try {
-    buffer.prove_pages();
-  } catch (const Failure& failure) {
-    throw astray_failure(failure.what(), numa_domain, bytes, free_before);
+  if (!astray.empty()) {
+    throw astray_failure(astray, numa_domain, bytes, free_before);
   }
   return buffer;
 }
@@ -132,18 +132,20 @@ Failure astray_failure(const std::string& sentence, int asked_domain, std::size_
                                std::to_string(asked_domain) + ", or ask for smaller arrays"};
 }
 
-void Buffer::prove_pages() {
+std::string Buffer::ask_pages() {
   const auto found = page_places(data_, bytes_);
   numa_domain_ = found.domains.size() == 1 ? found.domains.front() : -1;
-  const auto sentence = pages_astray(asked_domain_, found);
+  return pages_astray(asked_domain_, found);
+}
+
+void Buffer::prove_pages() {
+  const auto sentence = ask_pages();
   if (sentence.empty()) {
-    proved_ = true;
     return;
   }
-  // The system moves pages that a thread uses from elsewhere, not those of a policy of their own or
-  // page-locked ones: what lay right, pageable, and was moved since.
-  const auto balancing = proved_ && kind_ == HostMemory::pageable ? numa_balancing_setting()
-                                                                  : std::optional<std::string>();
+  // They lay right when they were allocated. NUMA balancing moves pageable pages that a thread uses
+  // from elsewhere, not page-locked ones.
+  const auto balancing = kind_ == HostMemory::pageable ? numa_balancing_setting() : std::nullopt;
   if (balancing) {
     throw Failure(Status::setting, sentence + ", where they were moved: " + *balancing);
   }

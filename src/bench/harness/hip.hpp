@@ -65,6 +65,8 @@ class Buffer {
  private:
   static Buffer allocated(int device, std::size_t bytes,
                           const std::function<hipError_t(void**, std::size_t)>& allocate);
+  /// Asks where the pages of host memory are; returns what pages_astray says of them.
+  std::string ask_pages();
   void swap(Buffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(device_, other.device_);
@@ -72,7 +74,6 @@ class Buffer {
     std::swap(asked_domain_, other.asked_domain_);
     std::swap(bytes_, other.bytes_);
     std::swap(kind_, other.kind_);
-    std::swap(proved_, other.proved_);
   }
   void* data_ = nullptr;
   int device_ = -1;  // negative: host memory, to which what follows belongs
@@ -80,7 +81,6 @@ class Buffer {
   int asked_domain_ = -1;
   std::size_t bytes_ = 0;
   HostMemory kind_ = HostMemory::pinned;
-  bool proved_ = false;  // the pages once were where they were asked for
 };
 
 /// What to say of the pages of host memory that was asked for on a NUMA domain; empty: they are all

@@ -5,10 +5,10 @@ The programs know them by name (``src/bench/harness/settings.cpp``) and list tho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fabricheck.results.model import ResultDocument, Series, Setting
+from fabricheck.results.model import ResultDocument, Setting
 
 _EFFECTS = {
     "launches": "launches or copies wait for the device then",
@@ -18,17 +18,16 @@ _EFFECTS = {
 
 
 def disturbing(
-    document: ResultDocument, own: Mapping[str, str], asked: Iterable[Mapping[str, Any]] = ()
+    document: ResultDocument, own: Mapping[str, str], asked: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield a sentence for each setting of the environment that changed what was measured.
 
     :param own: the variables that the check itself sets: these it means.
     :param asked: what the check's metrics ask of series, by field; ``source.memory`` is dotted.
     """
-    moved = [*map(_fields, document["series"]), *asked]
     for one in document.get("settings") or ():
         meant = own.get(one["name"]) == one["value"]
-        if one["concerns"] in _EFFECTS and not meant and _concerned(document, one, moved):
+        if one["concerns"] in _EFFECTS and not meant and _concerned(document, one, asked):
             yield (
                 f"{_set_on(document, one)}, which the check does not ask for: "
                 f"{_EFFECTS[one['concerns']]}. Unset it."
@@ -64,22 +63,14 @@ def _set_on(document: ResultDocument, setting: Setting) -> str:
     return f"{setting['name']} is {setting['value']} on node {document['host']['hostname']}"
 
 
-def _fields(series: Series) -> Mapping[str, Any]:
-    return {
-        "engine": series["engine"],
-        "source.memory": series["source"]["memory"],
-        "destination.memory": series["destination"]["memory"],
-    }
-
-
 def _concerned(
-    document: ResultDocument, setting: Setting, moved: Sequence[Mapping[str, Any]]
+    document: ResultDocument, setting: Setting, asked: Sequence[Mapping[str, Any]]
 ) -> bool:
     if setting["concerns"] == "launches":
         return True
     if not any(device["arch"].startswith("gfx") for device in document["devices"]):
         return False
-    return any(_by_engine(one, setting["concerns"]) for one in moved)
+    return any(_by_engine(one, setting["concerns"]) for one in asked)
 
 
 def _by_engine(fields: Mapping[str, Any], concerns: str) -> bool:
