@@ -3,8 +3,8 @@
 #   rocm       for gfx90a, with the hipcc of Debian 12
 #   rocm-sid   for gfx90a and gfx942 at -O3, with that of Debian sid: compile-newest-hip.sh
 #   cuda       for sm_80 and sm_90, with the nvcc of the Python packages in .venv
-# Then starts each, which has to end with 3: no device. AMD's machine code has to be as
-# machine-code.py says.
+# Then starts each, which has to end with 8: a variable hides all devices. AMD's machine code has
+# to be as machine-code.py says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runtime=$1
@@ -65,8 +65,8 @@ export CUDA_VISIBLE_DEVICES='' HIP_VISIBLE_DEVICES=-1  # as if there were none h
 for program in "$build"/bin/*; do
   status=0
   "$program" --output /dev/null 2> "$build/start.txt" || status=$?
-  if [ "$status" -ne 3 ]; then
-    echo "compile-check: $program ended with $status, not with 3 (no device): $(cat "$build/start.txt")" >&2
+  if [ "$status" -ne 8 ]; then
+    echo "compile-check: $program ended with $status, not with 8 (devices hidden): $(cat "$build/start.txt")" >&2
     exit 1
   fi
 done
