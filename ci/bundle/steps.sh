@@ -189,7 +189,7 @@ libraries() {
 
 origin() { echo "\$ORIGIN/$(realpath --relative-to "$(dirname "$1")" "$bundle/$2")"; }
 
-# Everything is found in the bundle; and our programs start, which ends with 3: no device.
+# Everything is found in the bundle; and our programs start, which ends with 8: the variable hides all devices.
 check() {
   local file status missing
   while read -r file; do
@@ -199,8 +199,8 @@ check() {
   for file in "$bundle"/bin/*; do
     status=0
     CUDA_VISIBLE_DEVICES='' "$file" --output /dev/null > "$work/logs/start.log" 2>&1 || status=$?
-    [ "$status" -eq 3 ] \
-      || fail "$file ended with $status, not with 3 (no device): $(cat "$work/logs/start.log")"
+    [ "$status" -eq 8 ] \
+      || fail "$file ended with $status, not with 8 (devices hidden): $(cat "$work/logs/start.log")"
   done
 }
 
