@@ -127,15 +127,19 @@ extern "C" int sched_getaffinity(pid_t, std::size_t size, cpu_set_t* cores) noex
   return 0;
 }
 
-// ROCm looks at the thread's policy where it was built with libnuma, and else takes the domain of
-// the current device; device i of the host runtime is on domain i here.
+// Where it is asked to and was built with libnuma, ROCm looks at the thread's policy, and allocates
+// nothing when it may not; else it takes the domain of the current device. Device i of the host
+// runtime is on domain i here.
 extern "C" hipError_t __real__Z13hipHostMallocPPvmj(void** data, std::size_t bytes, unsigned flags);
 extern "C" hipError_t __wrap__Z13hipHostMallocPPvmj(void** data, std::size_t bytes,
                                                     unsigned flags) {
+  const bool asks = hip.libnuma && (flags & hipHostMallocNumaUser) != 0;
+  if (asks && kernel.forbids) {
+    return hipErrorOutOfMemory;
+  }
   const auto error = __real__Z13hipHostMallocPPvmj(data, bytes, flags);
   int domain = 0;
   (void)hipGetDevice(&domain);
-  const bool asks = hip.libnuma && (flags & hipHostMallocNumaUser) != 0;
   if (asks && (kernel.policy == MPOL_BIND || kernel.policy == MPOL_PREFERRED)) {
     domain = kernel.preferred();
   }

@@ -205,6 +205,14 @@ def test_the_engines_between_devices_are_not_off_where_they_are_ganged(run):
     assert any("several together still do" in note for note in ran.document["notes"])
 
 
+def test_a_note_on_several_jobs_is_said_once(run):
+    ran = run("p2p", "--sizes", "1MiB,2MiB", "--together", "all",
+              "--operations", "engine")  # fmt: skip
+    (note,) = ran.document["notes"]
+    assert note.startswith("more than 3 copies leave a device at once")
+    assert ran.err.count(note) == 1
+
+
 def test_a_variable_set_twice_is_told_and_the_first_value_holds(programs, tmp_path):
     node = tmp_path / "node.json"
     node.write_text(platform_json(load("mi250x")))

@@ -165,7 +165,7 @@ def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, output
     seen = texts.gpus(NODE)[:count]
     table = texts.rocm_table("Bandwidth", seen, lambda a, b: texts.bandwidth_cell(NODE, a, b))
     printed = (table,)
-    for granted in ("", "8"):
+    for granted in ("", "2", "8"):
         monkeypatch.setenv("SLURM_GPUS_ON_NODE", granted)
         found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
         assert found["outcome"]["status"] == "good", "the hardware lacks them"

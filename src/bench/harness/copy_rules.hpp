@@ -9,6 +9,9 @@
 
 namespace fabricheck {
 
+/// Whether an architecture is one of AMD's: of these alone the rules tell.
+inline bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; }
+
 /// What moves the bytes of a copy, in the words of the result document.
 struct Mover {
   std::string engine = "copy-engine";  ///< or kernel: one of the runtime

@@ -221,14 +221,15 @@ void Document::add_series(json series) {
   json_["series"].push_back(std::move(series));
 }
 
-void Document::add_note(const std::string& sentence) {
+bool Document::add_note(const std::string& sentence) {
   const std::lock_guard lock(mutex_);
   for (const auto& note : json_["notes"]) {
     if (note == sentence) {
-      return;
+      return false;
     }
   }
   json_["notes"].push_back(sentence);
+  return true;
 }
 
 void Document::keep_partial() {

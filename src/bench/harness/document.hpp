@@ -84,7 +84,8 @@ class Document {
 
   void set(const std::string& key, nlohmann::json value);
   void add_series(nlohmann::json series);
-  void add_note(const std::string& sentence);
+  /// Returns whether it was not there yet.
+  bool add_note(const std::string& sentence);
 
   /// Keeps what is there so far in `path`.partial, at most once a second: a killed run loses
   /// little.

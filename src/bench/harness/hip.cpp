@@ -71,9 +71,11 @@ Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
   if (bytes <= free_bytes && pinned) {
     // Coherent by name: a kernel that polls memory of any other kind, as that of a gate, may see
     // its cache's copy for ever.
-    const auto error = hipHostMalloc(&buffer.data_, bytes,
-                                     hipHostMallocPortable | hipHostMallocMapped |
-                                         hipHostMallocCoherent | hipHostMallocNumaUser);
+    unsigned flags = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent;
+    if (binding.holds()) {
+      flags |= hipHostMallocNumaUser;  // ROCm allocates nothing where it may not read the policy
+    }
+    const auto error = hipHostMalloc(&buffer.data_, bytes, flags);
     if (error != hipSuccess) {
       buffer.data_ = nullptr;
       (void)hipGetLastError();
@@ -143,10 +145,9 @@ void Buffer::prove_pages() {
   if (sentence.empty()) {
     return;
   }
-  // They lay right when they were allocated. NUMA balancing moves pageable pages that a thread uses
-  // from elsewhere, not page-locked ones.
-  const auto balancing = kind_ == HostMemory::pageable ? numa_balancing_setting() : std::nullopt;
-  if (balancing) {
+  // They lay right when they were allocated. NUMA balancing moves pages that a thread uses from
+  // elsewhere, and ROCm's page-locked ones are not held where they are.
+  if (const auto balancing = numa_balancing_setting()) {
     throw Failure(Status::setting, sentence + ", where they were moved: " + *balancing);
   }
   throw Failure(Status::runtime_error, sentence);

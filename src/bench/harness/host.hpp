@@ -100,6 +100,9 @@ class HostBinding {
   HostBinding& operator=(const HostBinding&) = delete;
   ~HostBinding();
 
+  /// Whether the policy is in effect: a system may forbid it.
+  [[nodiscard]] bool holds() const { return bound_; }
+
  private:
   bool bound_ = false;
   int former_policy_ = 0;

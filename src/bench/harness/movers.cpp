@@ -23,7 +23,7 @@ void tell(Series& series, const Mover& mover) {
 Movers::Movers() : Movers(device_arch(0), rocm_version()) {}
 
 Movers::Movers(std::string arch, const std::string& version)
-    : arch_(std::move(arch)), amd_(arch_.rfind("gfx", 0) == 0), rules_(version) {}
+    : arch_(std::move(arch)), amd_(is_amd(arch_)), rules_(version) {}
 
 std::optional<PeerWay> Movers::way(int from, int to) const {
   const auto known = ways_.find({from, to});

@@ -269,8 +269,7 @@ void Run::begin(const std::string& what) {
 }
 
 void Run::note(const std::string& sentence) {
-  document_.add_note(sentence);
-  if (speaks_) {
+  if (document_.add_note(sentence) && speaks_) {
     say(name_, sentence);
   }
 }

@@ -40,7 +40,7 @@ class Run {
   void plan(std::size_t measurements) { planned_ = measurements; }
   /// A measurement starts; `what` is shown on standard error once the run takes some seconds.
   void begin(const std::string& what);
-  /// Adds a sentence to the document's notes and says it on standard error.
+  /// Adds a sentence to the document's notes and says it on standard error, once however often.
   void note(const std::string& sentence);
   /// Adds a finished series; wrong data and noise become the outcome of the run.
   void add(const Series& series);

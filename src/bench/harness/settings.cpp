@@ -139,7 +139,7 @@ std::vector<Setting> hiding_settings(int visible) {
     return found;
   }
   const auto granted = variable("SLURM_GPUS_ON_NODE");
-  if (granted && std::atoi(granted->c_str()) <= visible) {
+  if (granted && std::atoi(granted->c_str()) == visible) {
     found.push_back({"SLURM_GPUS_ON_NODE", *granted, "devices"});
   }
   const auto refused = std::string(FABRICHECK_RUNTIME) == "rocm" ? refused_device_files()

@@ -33,7 +33,8 @@ std::optional<Setting> blocking_setting();
 void require_free_launches();
 
 /// What may hide devices of the node from this process, which sees `visible` of them: a variable
-/// that names no more than those, or a control group that refuses the files of others.
+/// that names no more than those, Slurm, which granted just as many, or a control group that
+/// refuses the files of others.
 std::vector<Setting> hiding_settings(int visible);
 
 /// The failure of a run that needs more devices than the `visible` ones: by a setting, when one

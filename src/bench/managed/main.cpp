@@ -134,7 +134,6 @@ void measure(const Options& options, Run& run) {
   run.plan(series);
 
   LeftOut left_out(run);
-  std::set<std::string> remarks;
   bool measured = false;
   for (const auto& part : parts) {
     const auto on_device = " on device " + std::to_string(part.device);
@@ -158,9 +157,8 @@ void measure(const Options& options, Run& run) {
           } else {
             run.add(*result.series);
             measured = true;
-            const auto remark = operation_name(operation) + on_device + ": " + result.remark;
-            if (!result.remark.empty() && remarks.insert(remark).second) {
-              run.note(remark);
+            if (!result.remark.empty()) {
+              run.note(operation_name(operation) + on_device + ": " + result.remark);
             }
           }
         } catch (const Failure& failure) {

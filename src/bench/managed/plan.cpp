@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "harness/copy_rules.hpp"
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
@@ -83,8 +84,6 @@ std::string percent_on_host(double part) {
 }
 
 }  // namespace
-
-bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; }
 
 const char* memory_name(SharedMemory memory) { return name_of(kMemories, memory); }
 const char* movement_name(Movement movement) { return name_of(kMovements, movement); }

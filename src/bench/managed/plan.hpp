@@ -46,9 +46,6 @@ bool by_host(SharedOperation operation);
 /// Whether the pages are to be on the device before each sample.
 bool starts_on_device(SharedOperation operation);
 
-/// Whether an architecture is one of AMD's.
-bool is_amd(const std::string& arch);
-
 /// How data of shared memory come to a kernel of a device of architecture `arch`. Throws
 /// Failure(unsupported) where it has no managed memory, or moves it in neither of the two ways.
 Movement movement_of(SharedMemory memory, int device, const std::string& arch,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/concurrent.hpp"
+#include "harness/copy_rules.hpp"
 #include "harness/devices.hpp"
 #include "harness/huge_pages.hpp"
 #include "harness/pattern.hpp"

@@ -141,7 +141,7 @@ def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
         content["devices"] = _devices(report)
         notes += [f"not used: {sentence}" for sentence in found.failed]
     granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
-    if granted.isdecimal() and int(granted) <= report.count < len(model.devices):
+    if granted == str(report.count) and report.count < len(model.devices):
         raise PreventedBySetting(
             f"SLURM_GPUS_ON_NODE is {granted} on node {content['host']['hostname']}, whose tools "
             f"show {report.count} devices of the {len(model.devices)} in {model.name}: ask for all "

@@ -206,7 +206,7 @@ std::optional<fabricheck::PeerWay> peer_way(int from, int to) {
 }
 
 fabricheck::Mover mover_of(const Place& source, const Place& destination, std::uint64_t bytes) {
-  if (machine().node.devices.front().architecture.rfind("gfx", 0) != 0) {
+  if (!fabricheck::is_amd(machine().node.devices.front().architecture)) {
     return {"copy-engine", 1};
   }
   const fabricheck::CopyRules rules(rocm());

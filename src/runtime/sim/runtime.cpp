@@ -137,7 +137,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "%s (simulated)",
                 described.model.c_str());
   // As ROCm does, the modes of a device are part of its architecture.
-  const bool amd = described.architecture.rfind("gfx", 0) == 0;
+  const bool amd = fabricheck::is_amd(described.architecture);
   std::snprintf(properties->gcnArchName, sizeof properties->gcnArchName, "%s%s%s",
                 described.architecture.c_str(), amd ? ":sramecc+:xnack" : "",
                 !amd      ? ""
