@@ -147,5 +147,21 @@ def test_an_archive_without_a_session_shows_its_documents(tmp_path):
     alone = ("a/steps/03-host-memory/1/result.json", document)
     path = made(tmp_path / "alone.tar.gz", ("a/results/logs/reframe.log", "none"), alone)
     said = run("results", "show", path)
-    assert "no session, 1 documents of no session" in said and "10.050" in said
+    assert "no session, 1 document of no session" in said and "10.050" in said
     assert f"{path} has no session" in run("verdict", path, code=NOTHING)
+
+
+def test_a_session_that_left_nothing_is_no_session_of_an_archive(tmp_path):
+    path = made(tmp_path / "cut.tar.gz", ("a/results/output/20261122T1/software.json", "{}"))
+    assert f"{path} has no session, so nothing" in run("verdict", path, code=NOTHING)
+
+
+def test_a_sentence_about_a_file_in_an_archive_names_the_archive(tmp_path):
+    path = made(tmp_path / "cut.tar.gz", ("a/results/reports/run-0.json", "{"))
+    report = f"{path}/a/results/reports/run-0.json: is not a whole run report"
+    for command, code in (
+        (["results", "show"], NOTHING),
+        (["verdict"], INVALID),
+        (["calibrate", "--system", PARTITION], INVALID),
+    ):
+        assert report in run(*command, path, code=code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 import resource
 import signal
@@ -284,3 +285,9 @@ def test_a_long_run_shows_its_progress(stream):
     for number, seconds, *case in lines:
         assert tuple(case) == cases[int(number) - 1]
         assert int(seconds) >= 3
+
+
+def test_a_variable_that_is_no_text_is_recorded_with_its_bytes_replaced(run):
+    ran = run("stream", *QUICK, FABRICHECK_REMARK=os.fsdecode(b"caf\xe9"))
+    assert ran.code == 0, ran.err
+    assert load(ran.output)["environment"]["FABRICHECK_REMARK"] == "caf\ufffd"

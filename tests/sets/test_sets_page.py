@@ -73,3 +73,13 @@ def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
         # Each set has been measured here.
         assert all(re.match(r"\d+\.\d", row[1]) for row in times.findall(then))
         assert len(times.findall(then)) == 3
+
+
+def test_what_make_run_prints_at_its_end_is_of_all_checks_of_this_machine():
+    page = PAGE.read_text()
+    blocks = [block(page, partition) for partition in ("local:host", "local:sim-mi250x")]
+    cases = sum(int(re.search(r"\| full \| (\d+)", text)[1]) for text in blocks)
+    lists = [re.findall(r"^- \w+(?:, besides)?: (.*)\.$", text, re.MULTILINE) for text in blocks]
+    checks = {name for found in lists for line in found for name in line.split(", ")}
+    said = f"Ran {cases}/{cases} test case(s) from {len(checks)} check(s) (0 failure(s)"
+    assert said in (ROOT / "README.md").read_text()

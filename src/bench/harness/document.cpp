@@ -153,6 +153,10 @@ json series_json(const Series& series, double noise_limit) {
   return result;
 }
 
+std::string dumped(const json& value, int indent) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
 void write_whole(const std::string& path, const std::string& text) {
   const bool direct = !is_regular_or_absent(path);
   const auto target = direct ? path : path + ".new";
@@ -202,7 +206,7 @@ Document::Document(std::string path, json head)
   json_["notes"] = json::array();
   if (regular_) {
     try {
-      write_whole(path_ + ".partial", json_.dump() + "\n");
+      write_whole(path_ + ".partial", dumped(json_) + "\n");
     } catch (const Failure& failure) {
       throw Failure(Status::usage, failure.what());
     }
@@ -241,7 +245,7 @@ void Document::keep_partial() {
   last_partial_ = now;
   json_["duration_s"] = now - started_;
   try {
-    write_whole(path_ + ".partial", json_.dump() + "\n");
+    write_whole(path_ + ".partial", dumped(json_) + "\n");
   } catch (const Failure&) {
     // A full disk is reported by finish(), which then has somewhere else to put the document.
   }
@@ -260,7 +264,7 @@ void Document::finish(const std::string& status, int exit_code, const std::strin
   json_["outcome"] = {{"exit_code", exit_code},
                       {"status", status},
                       {"message", message.empty() ? json(nullptr) : json(message)}};
-  const auto text = json_.dump(1) + "\n";
+  const auto text = dumped(json_, 1) + "\n";
   try {
     write_whole(path_, text);
     if (regular_) {

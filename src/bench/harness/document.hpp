@@ -70,6 +70,10 @@ struct Series {
 /// Throws std::invalid_argument for a series without samples.
 nlohmann::json series_json(const Series& series, double noise_limit);
 
+/// The text of a JSON value. Bytes that are no UTF-8, as in a variable of the environment, are
+/// replaced by U+FFFD.
+std::string dumped(const nlohmann::json& value, int indent = -1);
+
 /// Writes `text` so that `path` never holds half a document: into `path`.new first, synced, then
 /// renamed. What is no regular file (a pipe, a device) is written directly; "-" is standard
 /// output. Throws Failure(runtime_error) naming the file and the system's reason.

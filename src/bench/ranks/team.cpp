@@ -340,7 +340,7 @@ std::string Team::waited_for() const {
 }
 
 std::vector<json> Team::gather(const json& mine) const {
-  const auto text = mine.dump();
+  const auto text = dumped(mine);
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(static_cast<std::size_t>(size_));
   MPI_Request request = MPI_REQUEST_NULL;

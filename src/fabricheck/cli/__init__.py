@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 import fabricheck
 from fabricheck.errors import FabricheckError, UsageError
+from fabricheck.results.archive import naming_archives
 from fabricheck.results.text import printable
 
 EXIT_CODES = (
@@ -108,7 +109,8 @@ class OneSentenceGroup(TyperGroup):
 
 
 def _say(sentence: str) -> None:
-    print(f"fabricheck: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    said = naming_archives(" ".join(sentence.split()))
+    print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 app = typer.Typer(

@@ -139,7 +139,8 @@ def _warn_about(folder: ResultsFolder, left: int) -> None:
 
 
 def _warn(sentence: str) -> None:
-    print(f"fabricheck: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    said = archive.naming_archives(" ".join(sentence.split()))
+    print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 def choose(name: str, on: Sequence[str] | None = None) -> tuple[str, list[Entry]]:
@@ -204,7 +205,8 @@ def _of_archive(path: Path) -> tuple[str, list[Entry]]:
     inside = [one for one in find_documents(top) if not one.is_relative_to(folder.path)]
     entries += map(read_entry, inside)
     said = ", ".join(f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in sessions)
-    return f"Archive {path}: {said or 'no session'}, {len(inside)} documents of no session", entries
+    alone = f"{len(inside)} document{'' if len(inside) == 1 else 's'}"
+    return f"Archive {path}: {said or 'no session'}, {alone} of no session", entries
 
 
 def _of_job(job: jobs.Job, wanted: Sequence[str]) -> tuple[str, list[Entry]]:

@@ -26,8 +26,8 @@ MOST_BYTES, MOST_MEMBERS = 1 << 30, 100_000
 #: Bytes after the last member of an archive, which tar pads.
 _LONGEST_END = 1 << 20
 
-#: Folders of this process, removed when it ends.
-_folders: list[tempfile.TemporaryDirectory[str]] = []
+#: Archives of this process by the temporary folders of what is in them, removed when it ends.
+_folders: dict[tempfile.TemporaryDirectory[str], Path] = {}
 
 
 def is_archive(path: Path) -> bool:
@@ -50,8 +50,20 @@ def folder(path: Path) -> Path:
         return path
     found = unpacked(path) / RESULTS
     if not any(found.glob("reports/run-*.json")) and not any(found.glob("output/*")):
-        raise NotFoundError(f"{path} has no session, so nothing in it can be judged.")
+        raise no_session(path)
     return found
+
+
+def no_session(path: Path) -> NotFoundError:
+    """Return what to say of an archive in which no session left anything."""
+    return NotFoundError(f"{path} has no session, so nothing in it can be judged.")
+
+
+def naming_archives(sentence: str) -> str:
+    """Return a sentence with archives in place of the temporary folders of what is in them."""
+    for target, path in _folders.items():
+        sentence = sentence.replace(target.name, str(path))
+    return sentence
 
 
 @functools.cache
@@ -67,7 +79,7 @@ def unpacked(path: Path) -> Path:
     if not path.is_file():
         raise NotFoundError(f"There is no archive {path}.")
     target = tempfile.TemporaryDirectory(prefix="fabricheck-")
-    _folders.append(target)
+    _folders[target] = path
     root = Path(target.name)
     try:
         with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:

@@ -109,7 +109,11 @@ def gather(what: Sequence[str]) -> Gathered:
     (one,) = what
     path = archive.folder(Path(one))
     if path != Path(one):
-        found = gather([str(path)])
+        try:
+            found = gather([str(path)])
+        except NotFoundError:
+            # What began and left no document is in it, as of a first hour that was interrupted.
+            raise archive.no_session(Path(one)) from None
         # The folder of an archive is a temporary one: verdicts lie beside the archive.
         return replace(found, home=Path(one).parent / VERDICTS / archive.stem(Path(one)))
     if jobs.is_job(path):
