@@ -1,0 +1,397 @@
+"""What the commands say and write is what it was: `make snapshots` writes the texts anew.
+
+Each file in expected/ tells what some commands did, one after the other, in a new folder. A commit
+changes none of these files, or says which and why.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import itertools
+import os
+import platform
+import shlex
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+import snapshot_sessions as made
+import typer
+from snapshot_text import file_text, normalised, printed_text
+from typer.testing import CliRunner
+
+from fabricheck.cli import app
+from fabricheck.references import dry_run
+from fabricheck.report import figure, page
+
+EXPECTED = Path(__file__).parent / "expected"
+
+#: Whether the texts are written anew.
+WRITE = "WRITE_SNAPSHOTS" in os.environ
+
+#: Of a difference so many lines are shown; so many characters of a line where one is enough.
+MOST, MOST_BRIEF = 20, 100
+
+DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0"/></svg>'
+
+#: The results of each kind, and what the session in them is called.
+SESSIONS = {
+    "h200": (made.h200, "latest"),
+    "simulated": (made.simulated, "run-0"),
+    "killed": (made.killed, made.KILLED),
+    "distributed": (made.distributed, "run-0"),
+    "job": (made.job, "17"),
+    "failures": (made.failures, "0"),
+    "older": (made.older, "results/documents"),
+}
+
+#: {} is what the session is called.
+GROUPS = {
+    "shown": """
+        results list
+        results list --json
+        results show {}
+        results show {} --json
+        results validate results
+        results validate results --json
+        results beside {}
+        results beside {} --json
+        """,
+    "judged": """
+        verdict {}
+        verdict {} --json
+        coverage {}
+        coverage {} --json
+        claims {}
+        claims {} --json
+        """,
+    "written": """
+        report {}
+        export {} --output table.csv --openmetrics metrics.txt
+        export {} --output table.parquet
+        """,
+}
+
+#: Names of sessions, documents and folders, and what is none.
+NAMES = (
+    "latest",
+    "run-0",
+    "0",
+    "run-9",
+    "17",
+    "99",
+    made.KILLED,
+    "unreported",
+    "results",
+    "results/loose",
+    "results/loose/one/result.json",
+    "results/reports/run-0.json",
+    "results/every-node/17",
+    "damaged",
+    "nowhere",
+    "nowhere.json",
+    "broken.json",
+    "empty",
+)
+ASKED = ("results show {}", "results validate {}", "results beside {}", "coverage {}", "claims {}",
+         "verdict {}", "report {}", "export {}", "compare {} run-0",
+         "calibrate {} --system local:host --report-only")  # fmt: skip
+
+NODES = ("node2", "node[1-2]", "node3", "node4", "node[1", "''")
+OF_NODES = ("results show 17 --node {}", "results beside 17 --node {}", "claims 17 --node {}",
+            "report 17 --node {}", "verdict 17 --nodes {}")  # fmt: skip
+
+OTHERS = {
+    "names": (made.named, [one.format(name) for name in NAMES for one in ASKED]),
+    "names-of-nodes": (made.job, [one.format(name) for name in NODES for one in OF_NODES]),
+    "no-results": (made.nothing, [one.format("latest") for one in ASKED] + ["results list"]),
+    "usage": (
+        made.nothing,
+        """
+        bogus
+        results
+        results bogus
+        results list --limti
+        results list --limit 0
+        results list --limit many
+        results show a b
+        results join somewhere
+        coverage a b
+        verdict --set none
+        export --output table.txt
+        export --output nowhere/table.csv
+        compare only-one
+        compare run-0 latest --floor -1
+        compare run-0 latest --json --markdown
+        references
+        references --system nowhere
+        calibrate
+        calibrate results --system nowhere
+        calibrate --system local:host
+        calibrate --system local:host --page page.md
+        calibrate --system local:host --noise --write
+        calibrate --like h200:x2
+        calibrate --like h200:x2 --for h200
+        sets --page page.md --json
+        site-check
+        site-check nowhere
+        site-check local:nowhere
+        every-node
+        fidelity nowhere
+        fidelity h200
+        topology show nowhere
+        topology parse nowhere.txt
+        topology compare mi250x --from nowhere.txt
+        topology record mi250x --output result.json
+        best-gpus
+        best-gpus h200 -k 99
+        best-gpus mi250x -k 0
+        best-gpus mi250x -k 2 --
+        tools table nowhere
+        tools run nowhere.json --output result.json
+        tools rounds rounds --programs nowhere
+        """,
+    ),
+    "options": (
+        made.older,
+        """
+        results show results/documents --all
+        claims results/documents --all
+        claims --rules
+        export results/documents
+        export results/documents --samples
+        export results/documents/cut results/documents/faults-x2
+        export results --all
+        """,
+    ),
+    "compare": (
+        made.pairs,
+        """
+        compare before before
+        compare before after
+        compare before after --all
+        compare before after --json
+        compare before after --markdown
+        compare before after --floor 30
+        compare before fewer
+        compare before fewer --markdown
+        compare before model
+        compare before model --json
+        compare before none
+        compare before@nowhere after
+        compare node-1 node-5-independent
+        compare node-1 node-5-independent --markdown
+        compare later/full later/node
+        compare later/node later/full --all
+        """,
+    ),
+    "calibrate": (
+        made.repeated,
+        """
+        calibrate steady/session-0 --system local:host --output references
+        calibrate steady/session-0 --system local:host --output references --report-only
+        calibrate steady/* --system local:host --output references
+        calibrate steady/* --system local:host --output references --write
+        calibrate --noise --system local:host --output references
+        calibrate slower/* --system local:host --output references
+        calibrate slower/* --system local:host --output references --write
+        calibrate slower/* --system local:host --output references --write --accept-looser
+        calibrate --like local:host --for local:other --output references
+        calibrate h200 --system h200:x2 --report-only
+        """,
+    ),
+    "join": (
+        made.parts,
+        """
+        results join stream_local stream_scan --output joined --set node
+        verdict joined
+        results join stream_local nothing --output other
+        results join stream_local --output joined
+        """,
+    ),
+    "nodes": (
+        made.outputs,
+        """
+        topology show mi250x
+        topology show mi250x --json
+        topology show mi250x --overlay link-0-6-gone.yaml
+        topology show h200 --devices 2
+        topology show mi250
+        topology parse rocm-smi/published-hugging-face-shownodesbw.txt
+        topology parse four-devices/nvidia-smi-topo-m.txt
+        topology compare mi250x --from rocm-smi/published-hugging-face-shownodesbw.txt
+        topology compare mi250 --from rocm-smi/published-hugging-face-showtoponuma.txt
+        topology compare h200 --devices 4 --from four-devices/nvidia-smi-topo-m.txt
+        topology write new --from rocm-smi/published-hugging-face-shownodesbw.txt --folder .
+        topology export h200
+        topology reframe-devices h200
+        best-gpus mi250x -k 2
+        best-gpus -k 4 --from rocm-smi/published-hugging-face-shownodesbw.txt
+        tools table beside
+        """,
+    ),
+    "site-check": (
+        made.site,
+        """
+        site-check local:host --login
+        site-check local:host --login --json
+        site-check local:sim-mi250x --compute
+        """,
+    ),
+    "references": (
+        made.h200,
+        """
+        references --system lumi:gpu
+        references --system h200:x2
+        references --system h200:x2 --json
+        sets --system h200:x2
+        sets --system h200:x2 --json
+        """,
+    ),
+}
+
+#: Of these only the first line of what is printed is kept, and the names of the files.
+BRIEF = ("names", "names-of-nodes", "no-results", "usage")
+
+#: Asks ReFrame, in dry runs.
+SLOW = ("references",)
+
+
+def helps(command: Any, path: str = "") -> Iterator[str]:
+    """Yield how the help of a command and of all below it is asked for."""
+    yield f"{path} --help".strip()
+    if hasattr(command, "list_commands"):
+        context = typer.Context(command)
+        for name in command.list_commands(context):
+            yield from helps(command.get_command(context, name), f"{path} {name}")
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().splitlines()]
+
+
+#: By file: what makes the results, and the commands.
+SNAPSHOTS = {
+    f"{kind}-{group}": (make, lines(commands.replace("{}", name)))
+    for kind, (make, name) in SESSIONS.items()
+    for group, commands in GROUPS.items()
+}
+SNAPSHOTS |= {
+    name: (make, lines(commands) if isinstance(commands, str) else commands)
+    for name, (make, commands) in OTHERS.items()
+}
+SNAPSHOTS["help"] = (made.nothing, list(helps(typer.main.get_command(app))))
+
+#: What is kept of the environment, so that programs start.
+KEPT = ("HOME", "PATH", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+
+#: Templates are read once, not for each report.
+environment_of_page = functools.cache(page._environment)
+
+
+class Undrawn:
+    """Draws a dot, in no time."""
+
+    def submit(self, *_: object) -> Future[str]:
+        drawing: Future[str] = Future()
+        drawing.set_result(DRAWING)
+        return drawing
+
+
+@pytest.fixture
+def alike(tmp_path, monkeypatch):
+    """The same surroundings everywhere: a new folder, no settings, one width and time zone."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    fixed = {"COLUMNS": "80", "TZ": "UTC", "FABRICHECK_RESULTS": str(made.RESULTS)}
+    with patch.dict(os.environ, kept | fixed, clear=True):
+        time.tzset()
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(platform, "node", lambda: "this-node")
+        monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=4))
+        monkeypatch.setattr(figure, "_pen", Undrawn)
+        monkeypatch.setattr(page, "_environment", environment_of_page)
+        once = functools.cache(dry_run.ask)
+        monkeypatch.setattr(dry_run, "ask", lambda system, checks: once(system, tuple(checks)))
+        yield datetime.now(UTC).replace(microsecond=0)
+    time.tzset()
+
+
+def files() -> dict[Path, tuple[int, int]]:
+    """Return the files of the working folder, and what tells when one was written again."""
+    found = sorted(path for path in Path().rglob("*") if path.is_file())
+    return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
+
+
+def told(commands: Sequence[str], brief: bool, began: datetime) -> Iterator[str]:
+    """Call the commands and yield what they did; what was told before is named, not repeated."""
+    before, known = files(), {}
+    for command in commands:
+        words = [word for one in shlex.split(command) for word in expanded(one)]
+        result = CliRunner().invoke(app, words)
+        if not isinstance(result.exception, SystemExit | None):
+            raise result.exception
+        line = f"$ fabricheck {command}".rstrip()
+        yield line
+        yield shown(printed_text(normalised(result.stdout, began)), line, known, brief)
+        yield from (f"! {said}" for said in normalised(result.stderr, began).splitlines())
+        after = files()
+        for path in (path for path in after if after[path] != before.get(path)):
+            yield f"[wrote {path}]"
+            yield "" if brief else shown(file_text(path, began), str(path), known)
+        yield f"[exit code {result.exit_code}]\n"
+        before = after
+
+
+def shown(text: str, origin: str, known: dict[str, str], brief: bool = False) -> str:
+    """Return a text, its first line if brief, or of one that was shown before where that was."""
+    first, *others = text.splitlines() or [""]
+    if brief and others:
+        return f"{first[:MOST_BRIEF]} [and {len(others)} more lines]"
+    if len(others) > 1 and text in known:
+        return f"[as {known[text]}]"
+    known[text] = origin
+    return text
+
+
+def expanded(word: str) -> list[str]:
+    return [str(path) for path in sorted(Path().glob(word))] if "*" in word else [word]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in SNAPSHOTS]
+)
+def test_what_commands_say_and_write(name, alike):
+    make, commands = SNAPSHOTS[name]
+    make()
+    text = "\n".join(filter(None, told(commands, name in BRIEF, alike)))
+    expected = EXPECTED / f"{name}.txt"
+    if WRITE:
+        expected.write_text(text, encoding="utf-8")
+    known = expected.read_text(encoding="utf-8")
+    if text != known:
+        pytest.fail("\n".join(differences(expected, known, text)), pytrace=False)
+
+
+def differences(path: Path, known: str, text: str) -> Iterator[str]:
+    """Yield where a text first differs, of which command, and some lines of it from there."""
+    before, after = known.splitlines(), text.splitlines()
+    same = list(
+        itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    )
+    commands = ["the start", *(line for line, _ in same if line.startswith("$ "))]
+    yield f"{path}, line {len(same) + 1}, of {commands[-1]}"
+    few = slice(len(same), len(same) + MOST)
+    yield from list(difflib.unified_diff(before[few], after[few], lineterm="", n=1))[2:]
+    yield "If this is meant: make snapshots, then read git diff tests/snapshots."
+
+
+def test_every_text_is_of_commands_and_there_are_few():
+    assert {path.stem for path in EXPECTED.iterdir()} == SNAPSHOTS.keys()
+    assert len(SNAPSHOTS) <= 40
