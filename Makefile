@@ -8,7 +8,8 @@
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-RUNTIMES := host sim
+# Folders of build; the name begins with the runtime.
+BUILDS := host sim
 # What `make test` adds to the configuration of a build.
 CMAKE_OPTIONS :=
 PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
@@ -41,12 +42,12 @@ build:
 # Configures quietly, builds with progress; a failing configuration shows what it said. The MPI is
 # that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
 programs:
-	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; for runtime in $(RUNTIMES); do \
-	  log=build/$$runtime.cmake.log; \
-	  cmake -G Ninja -S . -B build/$$runtime -DFABRICHECK_RUNTIME=$$runtime -DFABRICHECK_MPI=ON \
+	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; for build in $(BUILDS); do \
+	  log=build/$$build.cmake.log; \
+	  cmake -G Ninja -S . -B build/$$build -DFABRICHECK_RUNTIME=$${build%%-*} -DFABRICHECK_MPI=ON \
 	    $(CMAKE_OPTIONS) > $$log \
 	    || { cat $$log; exit 1; }; \
-	  cmake --build build/$$runtime; \
+	  cmake --build build/$$build; \
 	done
 
 setup-test:
@@ -71,10 +72,16 @@ format: setup-test
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $(CXX_SOURCES)
 
+# The unit tests of the host runtime have a build of their own, with sanitizers, by the clang that
+# hipcc needs.
 unit-tests: setup-test
-	@$(MAKE) --no-print-directory programs \
+	@$(MAKE) --no-print-directory programs BUILDS=host \
+	  CMAKE_OPTIONS="-DFABRICHECK_TESTS=OFF -DFABRICHECK_WERROR=ON"
+	@$(MAKE) --no-print-directory programs BUILDS=host-sanitized \
+	  CMAKE_OPTIONS="-DCMAKE_BUILD_TYPE=Sanitized -DCMAKE_CXX_COMPILER=clang++-15 -DFABRICHECK_WERROR=ON"
+	@$(MAKE) --no-print-directory programs BUILDS=sim \
 	  CMAKE_OPTIONS="-DFABRICHECK_TESTS=ON -DFABRICHECK_WERROR=ON"
-	for runtime in $(RUNTIMES); do ctest --test-dir build/$$runtime --output-on-failure; done
+	for build in host-sanitized sim; do ctest --test-dir build/$$build --output-on-failure; done
 
 compile-checks: setup-test
 	ci/compile-check.sh rocm build/rocm

@@ -50,7 +50,7 @@ TEST_CASE("pairs are ordered and in the order written") {
 }
 
 TEST_CASE("pairs that mean nothing are refused by name") {
-  for (const auto& [text, part] :
+  for (const auto& [written, part] :
        std::vector<std::pair<std::string, std::string>>{{"0", "'0' is not a pair"},
                                                         {"0:1", "'0:1' is not a pair"},
                                                         {"0-x", "'x' is not a whole number"},
@@ -58,8 +58,9 @@ TEST_CASE("pairs that mean nothing are refused by name") {
                                                         {"0-1,0-1", "names the pair 0-1 twice"},
                                                         {"0-1,", "has an empty item"},
                                                         {"all,0-1", "'all' is not a pair"}}) {
+    const auto& text = written;  // no lambda of C++17 may use a structured binding
     CAPTURE(text);
-    const auto [status, sentence] = failure_of([&text = text] { return parse_pairs(text, 4); });
+    const auto [status, sentence] = failure_of([&text] { return parse_pairs(text, 4); });
     CHECK(status == Status::usage);
     CHECK(contains(sentence, part));
   }

@@ -139,7 +139,7 @@ TEST_CASE("what a rank measured survives being told") {
   part.seconds = {0.25, 0.5};
   part.verification.bytes_checked = 100;
   part.verification.errors = 2;
-  part.verification.first_mismatch.emplace();
+  part.verification.first_mismatch = Verification::Mismatch{};
   part.verification.first_mismatch->device = 0;
   part.verification.first_mismatch->offset_bytes = 96;
   part.verification.first_mismatch->expected = ~0ULL;
