@@ -219,7 +219,7 @@ def test_links_that_nobody_tells_are_no_silent_pass(tmp_path, outputs):
     found = record(Question("mi250x", "rocm", files=[path], root=root), tmp_path / "result.json")
     assert found["outcome"]["exit_code"] == 3 and found["outcome"]["status"] == "unsupported"
     assert found["outcome"]["message"].endswith(
-        f"are not told in {path}, so they can not be compared with mi250x."
+        f"are not told in {path}, so they cannot be compared with mi250x."
     )
     assert found["outcome"]["message"].startswith("The links of node ")
     assert found["differences"] is None and not found["complete"]

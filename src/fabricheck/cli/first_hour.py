@@ -42,7 +42,7 @@ def first_hour(
 
     Goes on when a command fails. The archive has no secrets; results show, verdict, calibrate and
     compare take it as they take a results folder. Ends with 4 when a command failed or reached its
-    time limit, with 3 when there are no devices or the archive can not be written, and with 128
+    time limit, with 3 when there are no devices or the archive cannot be written, and with 128
     and its number when a signal ended it.
     """
     # Read ReFrame, which other commands do without.

@@ -168,7 +168,7 @@ def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
         silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
         raise NotFoundError(
             f"The {' and '.join(untold)} of node {host['hostname']} are not told in "
-            f"{report.origin}{silent}, so they can not be compared with {model.name}."
+            f"{report.origin}{silent}, so they cannot be compared with {model.name}."
         )
     setting = balancing_setting(host)
     if setting and not differences:
