@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.cli import tools as commands
-from fabricheck.rounds import manifest, render
-from fabricheck.rounds.record import Asked, record
+from fabricheck.tools.rounds import manifest, render
+from fabricheck.tools.rounds.record import Asked, record
 
 FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
 

@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.errors import FabricheckError
-from fabricheck.rounds import manifest, render, table
-from fabricheck.rounds.cases import CASES, TESTCASES, Case, Cell, Ours
-from fabricheck.rounds.reading import OurOutput
-from fabricheck.rounds.table import Row, Values
+from fabricheck.core.errors import FabricheckError
+from fabricheck.tools.rounds import manifest, render, table
+from fabricheck.tools.rounds.cases import CASES, TESTCASES, Case, Cell, Ours
+from fabricheck.tools.rounds.reading import OurOutput
+from fabricheck.tools.rounds.table import Row, Values
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell("nvbandwidth", "device_local_copy")

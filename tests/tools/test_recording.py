@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.errors import FabricheckError, UsageError
-from fabricheck.outputs.text import doubled
+from fabricheck.core.errors import FabricheckError, UsageError
+from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
 from fabricheck.tools import plan as plans
 from fabricheck.tools.mpi_version import mpi_version

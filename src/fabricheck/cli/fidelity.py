@@ -9,8 +9,8 @@ import typer
 
 from fabricheck.cli.node import fail
 from fabricheck.cli.output import write_json
-from fabricheck.errors import FabricheckError, NotFoundError
-from fabricheck.fidelity import compare, render
+from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
 
 

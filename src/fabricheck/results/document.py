@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
@@ -15,10 +14,10 @@ import jsonschema_rs
 from jsonschema.exceptions import ValidationError as SchemaError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fabricheck.errors import FabricheckError, InvalidDocument, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidDocument, NotFoundError
+from fabricheck.core.text import read_text, refuse_lone_surrogates
 from fabricheck.results.consistency import Contradiction, check_consistency
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.text import read_text, refuse_lone_surrogates
 
 SCHEMA_NAME = "fabricheck-result"
 SCHEMA_VERSION = 1
@@ -90,8 +89,8 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
 @functools.cache
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the version that this fabricheck reads and its programs write."""
-    name = f"schema/result-{SCHEMA_VERSION}.schema.json"
-    text = resources.files("fabricheck").joinpath(name).read_text(encoding="utf-8")
+    name = f"result-{SCHEMA_VERSION}.schema.json"
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     return cast(dict[str, Any], json.loads(text))
 
 

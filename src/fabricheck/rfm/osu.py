@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reframe.core.backends import getlauncher
 
-from fabricheck.outputs.text import doubled
+from fabricheck.core.lines import doubled
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.metrics import Metric, Reduction, Unit
 from fabricheck.rfm.tool import VISIBLE, ToolCheck, sets_of, short

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabricheck.outputs.text import doubled
+from fabricheck.core.lines import doubled
 from fabricheck.rfm import launchers
 from fabricheck.rfm.metrics import LARGEST, Metric, Unit
 from fabricheck.rfm.tool import ToolCheck, sets_of

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fabricheck.errors import UsageError
-from fabricheck.outputs import nccl_rows, osu
-from fabricheck.results.text import read_text
+from fabricheck.core.errors import UsageError
+from fabricheck.core.text import read_text
+from fabricheck.tools.outputs import nccl_rows, osu
 
 Count = Annotated[int, Field(gt=0)]
 Index = Annotated[int, Field(ge=0)]

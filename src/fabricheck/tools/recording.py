@@ -11,14 +11,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from fabricheck.errors import FabricheckError, InvalidInputError, NoDeviceSupport, WrongDataError
+from fabricheck.core.errors import (
+    FabricheckError,
+    InvalidInputError,
+    NoDeviceSupport,
+    WrongDataError,
+)
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series, Status
 from fabricheck.tools import series
 from fabricheck.tools.mpi_version import mpi_version
 from fabricheck.tools.plan import FACTS, Launch, Plan
 from fabricheck.tools.starting import Ended, Interrupted, signals, start
-from fabricheck.topology.host import UNKNOWN, describe_host
+from fabricheck.tools.topology.host import UNKNOWN, describe_host
 
 _STATUS: dict[int, Status] = {
     2: "usage",

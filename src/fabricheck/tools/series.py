@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fabricheck.errors import GarbledOutput, OtherRunError
-from fabricheck.outputs import nccl, osu
-from fabricheck.outputs.nccl import NcclDevice, NcclResult
-from fabricheck.outputs.nccl_rows import Timing
+from fabricheck.core.errors import GarbledOutput, OtherRunError
 from fabricheck.results.model import Place, ResultDocument, Series, Verification
+from fabricheck.tools.outputs import nccl, osu
+from fabricheck.tools.outputs.nccl import NcclDevice, NcclResult
+from fabricheck.tools.outputs.nccl_rows import Timing
 from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS, Launch, Plan
 
 #: The words of the schema for the data types of both tools.
@@ -46,7 +46,7 @@ def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: s
 
     :param facts: a document of the same node: its devices and caches.
     :param origin: the file, for errors.
-    :raises FabricheckError: as the parsers of `fabricheck.outputs` do, and when a run was of other
+    :raises FabricheckError: as the parsers of `tools.outputs` do, and when a run was of other
         devices, or of another version than asked for.
     """
     if plan.tool == "osu":

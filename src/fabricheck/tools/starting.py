@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from fabricheck import ending_signals
+from fabricheck.core import ending_signals
 
 #: Seconds between asking a launcher to end and ending it: it ends the ranks that it started.
 PATIENCE_S = 5.0

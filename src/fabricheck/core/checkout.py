@@ -1,0 +1,42 @@
+"""The checkout that this package runs from, as git knows it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: What the programs are built from.
+SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
+
+UNKNOWN = "unknown"
+
+_TIME_LIMIT_S = 10
+
+
+def commit(root: Path = ROOT) -> str:
+    """Return the commit as the programs tell theirs, ``unknown`` outside a git checkout."""
+    done = _git(root, "describe", "--always", "--dirty")
+    return (done.stdout.strip() if done and done.returncode == 0 else "") or UNKNOWN
+
+
+def has_sources_of(told: str, root: Path = ROOT) -> bool:
+    """Whether the programs' sources are those of a commit that a program tells.
+
+    Of changes that were not committed (``-dirty``) only the checkout that has them can say it.
+    """
+    if told == commit(root):
+        return True
+    done = _git(root, "diff", "--quiet", told, "--", *SOURCES)
+    return done is not None and done.returncode == 0
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
+    command = ["git", "-C", str(root), *arguments]
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIME_LIMIT_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None

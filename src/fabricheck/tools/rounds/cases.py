@@ -1,0 +1,315 @@
+"""What is compared: one row for each case, with the value of each tool that measures the same.
+
+All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What other tools measure was
+looked up in their sources: nvbandwidth 0.8, BabelStream 5.0, cuda-samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fabricheck.tools.outputs import p2p_test
+
+#: Bytes of an array, but for latencies.
+ARRAY_BYTES = 512 << 20
+
+#: Bytes of the array of a pointer chase: nvbandwidth's own.
+CHASE_BYTES = 2 << 20
+
+#: Bytes of BabelStream's arrays, a launch each: it waits for the device after each kernel, so that
+#: its rates grow with the size (H200: read plus written 3454 GB/s at 512 MiB, 3528 at 4 GiB).
+BABELSTREAM_BYTES = {"512MiB": 512 << 20, "1GiB": 1 << 30}
+
+Tool = Literal["nvbandwidth", "babelstream", "p2p-test"]
+
+#: The tools in the order of the table's columns, and their names there.
+TOOLS: dict[Tool, str] = {
+    "nvbandwidth": "nvbandwidth",
+    "babelstream": "BabelStream",
+    "p2p-test": "p2pBandwidthLatencyTest",
+}
+
+
+@dataclass(frozen=True)
+class Ours:
+    """The one series of a launch (see `fabricheck.tools.rounds.launches`) with these fields.
+
+    roles: a set of one pair is a single, of several it has a sum.
+    to_host: the destination's memory is the host's; None where no other series is alike.
+    """
+
+    launch: str
+    operation: str
+    roles: tuple[str, ...] = ("single",)
+    direction: str | None = None
+    to_host: bool | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value of a tool.
+
+    test: testcase, kernel or title of a matrix; head: of p2pBandwidthLatencyTest, its first word.
+    launch: which one of the tool's, where it has several.
+    factor: times what the tool prints is in the case's unit and convention.
+    """
+
+    tool: Tool
+    test: str
+    row: int = 0
+    column: int = 0
+    head: str = p2p_test.BANDWIDTH
+    factor: float = 1.0
+    launch: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row.
+
+    target: of ours over the best tool's: at least, or for a time (us, ns) at most; None where the
+        tool's is another thing.
+    note: where a tool's test is not the same thing, the end of the row says what differs.
+    """
+
+    name: str
+    unit: Literal["GB/s", "us", "ns"]
+    ours: Ours
+    tools: tuple[Cell, ...]
+    target: float | None = 1.00
+    note: str = ""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether it is a bandwidth."""
+        return self.unit == "GB/s"
+
+
+def _nvb(test: str, row: int = 0, column: int = 0) -> Cell:
+    return Cell("nvbandwidth", test, row, column)
+
+
+def _babelstream(kernel: str) -> tuple[Cell, ...]:
+    return tuple(
+        Cell("babelstream", kernel, factor=0.5, launch=f"babelstream-{size}")
+        for size in BABELSTREAM_BYTES
+    )
+
+
+def _p2p(test: str, row: int, column: int, head: str = p2p_test.BANDWIDTH) -> Cell:
+    return Cell("p2p-test", test, row, column, head)
+
+
+_SHARE = ("share",)
+_SUM = ("sum",)
+_SET = ("sum", "single")
+
+_BESIDE = "nvbandwidth keeps the other direction busy throughout; our two start together"
+_QUEUED = "nvbandwidth's copies are queued by the destination, ours by the source"
+_TOTAL = "nvbandwidth adds the rates of both; ours is all bytes over the time of the slower"
+_SWAPPED = "nvbandwidth calls it {}; its kernels are the sources', ours the destinations'"
+_RENAMED = "nvbandwidth calls it {}; its copies are queued by the destinations, ours by the sources"
+
+#: Data go from device 0 to device 1, or one of them and the host, unless the case says otherwise.
+CASES: tuple[Case, ...] = (
+    Case(
+        "copy on the device",
+        "GB/s",
+        Ours("stream", "copy"),
+        (_nvb("device_local_copy"), *_babelstream("Copy")),
+        target=1.02,
+        note="nvbandwidth's is by engine; BabelStream tells the best of its runs, half of it here, "
+        f"of arrays of {' and of '.join(BABELSTREAM_BYTES)}: it waits after each kernel",
+    ),
+    Case(
+        "host to device, engine",
+        "GB/s",
+        Ours("memcpy", "h2d"),
+        (_nvb("host_to_device_memcpy_ce"),),
+    ),
+    Case(
+        "device to host, engine",
+        "GB/s",
+        Ours("memcpy", "d2h"),
+        (_nvb("device_to_host_memcpy_ce"),),
+    ),
+    Case(
+        "host to device, engine, beside the other direction",
+        "GB/s",
+        Ours("memcpy", "both", _SHARE, to_host=False),
+        (_nvb("host_to_device_bidirectional_memcpy_ce"),),
+        note=_BESIDE,
+    ),
+    Case(
+        "device to host, engine, beside the other direction",
+        "GB/s",
+        Ours("memcpy", "both", _SHARE, to_host=True),
+        (_nvb("device_to_host_bidirectional_memcpy_ce"),),
+        note=_BESIDE,
+    ),
+    Case(
+        "host to device, kernel",
+        "GB/s",
+        Ours("stream-from-host", "copy"),
+        (_nvb("host_to_device_memcpy_sm"),),
+    ),
+    Case(
+        "device to host, kernel",
+        "GB/s",
+        Ours("stream-to-host", "copy"),
+        (_nvb("device_to_host_memcpy_sm"),),
+    ),
+    Case(
+        "to a peer, engine",
+        "GB/s",
+        Ours("p2p", "engine"),
+        (_nvb("device_to_device_memcpy_write_ce", 0, 1), _p2p(p2p_test.WRITES, 0, 1)),
+    ),
+    Case(
+        "from a peer, engine",
+        "GB/s",
+        Ours("p2p", "engine"),
+        (_nvb("device_to_device_memcpy_read_ce", 1, 0), _p2p(p2p_test.READS, 1, 0)),
+        note="the tools' copies are queued by the destination, ours by the source",
+    ),
+    Case(
+        "both directions between peers, engine, beside writes",
+        "GB/s",
+        Ours("p2p", "engine-both", _SUM),
+        (
+            _nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1),
+            _p2p(p2p_test.BOTH, 0, 1),
+        ),
+        note=_TOTAL,
+    ),
+    Case(
+        "both directions between peers, engine, beside reads",
+        "GB/s",
+        Ours("p2p", "engine-both", _SUM),
+        (_nvb("device_to_device_bidirectional_memcpy_read_ce", 0, 1),),
+        note=f"{_TOTAL}; {_QUEUED}",
+    ),
+    Case(
+        "read from a peer, kernel",
+        "GB/s",
+        Ours("p2p", "read"),
+        (_nvb("device_to_device_memcpy_read_sm", 1, 0),),
+    ),
+    Case(
+        "write to a peer, kernel",
+        "GB/s",
+        Ours("p2p", "write"),
+        (_nvb("device_to_device_memcpy_write_sm", 0, 1),),
+        target=1.01,
+    ),
+    Case(
+        "both directions between peers, kernels that read",
+        "GB/s",
+        Ours("p2p", "read-both", _SUM),
+        (_nvb("device_to_device_bidirectional_memcpy_read_sm", 0, 1),),
+        note=_TOTAL,
+    ),
+    Case(
+        "both directions between peers, kernels that write",
+        "GB/s",
+        Ours("p2p", "write-both", _SUM),
+        (_nvb("device_to_device_bidirectional_memcpy_write_sm", 0, 1),),
+        note=_TOTAL,
+    ),
+    # What nvbandwidth 0.8 calls a read of one by all swaps source and destination (allToOneHelper,
+    # oneToAllHelper), so that data go the other way than the name says; its kernels (PREFER_SRC_
+    # CONTEXT) are then those of the sources.
+    Case(
+        "device 0 to all others, engine, beside writes",
+        "GB/s",
+        Ours("p2p-to-all", "engine", _SET),
+        (_nvb("one_to_all_write_ce"),),
+    ),
+    Case(
+        "device 0 to all others, engine, beside reads",
+        "GB/s",
+        Ours("p2p-to-all", "engine", _SET),
+        (_nvb("all_to_one_read_ce"),),
+        note=_RENAMED.format("all_to_one_read"),
+    ),
+    Case(
+        "all others to device 0, engine, beside writes",
+        "GB/s",
+        Ours("p2p-to-one", "engine", _SET),
+        (_nvb("all_to_one_write_ce"),),
+    ),
+    Case(
+        "all others to device 0, engine, beside reads",
+        "GB/s",
+        Ours("p2p-to-one", "engine", _SET),
+        (_nvb("one_to_all_read_ce"),),
+        note=_RENAMED.format("one_to_all_read"),
+    ),
+    Case(
+        "device 0 writes to all others, kernels",
+        "GB/s",
+        Ours("p2p-to-all", "write", _SET),
+        (_nvb("one_to_all_write_sm"),),
+    ),
+    Case(
+        "all others read from device 0, kernels",
+        "GB/s",
+        Ours("p2p-to-all", "read", _SET),
+        (_nvb("all_to_one_read_sm"),),
+        note=_SWAPPED.format("all_to_one_read"),
+    ),
+    Case(
+        "all others write to device 0, kernels",
+        "GB/s",
+        Ours("p2p-to-one", "write", _SET),
+        (_nvb("all_to_one_write_sm"),),
+    ),
+    Case(
+        "device 0 reads from all others, kernels",
+        "GB/s",
+        Ours("p2p-to-one", "read", _SET),
+        (_nvb("one_to_all_read_sm"),),
+        note=_SWAPPED.format("one_to_all_read"),
+    ),
+    Case(
+        "copy of 16 B to a peer, device's clock",
+        "us",
+        Ours("p2p", "latency"),
+        (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.DEVICE_CLOCK),),
+    ),
+    Case(
+        "copy of 16 B to a peer, host's clock",
+        "us",
+        Ours("p2p", "latency-host"),
+        (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.HOST_CLOCK),),
+        target=None,
+        note="not the same: the test times the calls that queue 100 copies and waits for none; "
+        "ours waits for each copy",
+    ),
+    Case(
+        "load from a peer, pointer chase in 2 MiB",
+        "ns",
+        Ours("p2p-chase", "chase", direction="one-way"),
+        (_nvb("device_to_device_latency_sm", 1, 0),),
+        note="not the same walk: ours is random, 16 kernels a sample; the stride of nvbandwidth is "
+        "128 B; both are means over multiprocessors",
+    ),
+)
+
+#: Names of the launches that have the cases' values, by tool; None is ours.
+NAMES: dict[Tool | None, tuple[str, ...]] = {
+    None: tuple(dict.fromkeys(case.ours.launch for case in CASES))
+} | {
+    tool: tuple(
+        dict.fromkeys(
+            cell.launch or tool for case in CASES for cell in case.tools if cell.tool == tool
+        )
+    )
+    for tool in TOOLS
+}
+
+#: Testcases of nvbandwidth that the cases need, each once, in order.
+TESTCASES: tuple[str, ...] = tuple(
+    dict.fromkeys(cell.test for case in CASES for cell in case.tools if cell.tool == "nvbandwidth")
+)
