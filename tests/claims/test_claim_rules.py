@@ -18,7 +18,6 @@ from fabricheck.judge.claims import CLAIMS, evaluate, judging
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.judge.claims.published import number
 from fabricheck.results.folder import Entry
-from fabricheck.results.observed import Point
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 
@@ -43,7 +42,8 @@ def test_faster_needs_intervals_that_do_not_meet(spread, outcome):
 
 def test_a_ratio_may_be_any_that_the_intervals_allow():
     def point(value, spread):
-        return Point("", factories.document(), factories.series(around(value, spread)))
+        (found,) = of(factories.series(around(value, spread))).points
+        return found
 
     sure = point(115.0, 0.001), point(100.0, 0.001)
     unsure = point(115.0, 0.1), point(100.0, 0.1)

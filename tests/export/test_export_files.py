@@ -12,12 +12,13 @@ import pytest
 from exported import of, rows, run
 
 import factories
-from fabricheck.results.export import rows as made
 from fabricheck.results.export import writing
-from fabricheck.results.export.columns import COLUMNS, NAMES
+from fabricheck.results.table import columns, moment
 from full_disk import files_of_at_most
 
 ROOT = Path(__file__).parents[2]
+COLUMNS = columns()
+NAMES = tuple(column.name for column in COLUMNS)
 RECORDED = ROOT / "tests" / "outputs" / "h200" / "session-x2"
 TYPES = {
     "text": pl.String,
@@ -123,8 +124,8 @@ def test_no_text_is_a_formula_for_a_spreadsheet(results_folder, tmp_path, name):
 
 
 def test_times_of_any_zone_are_in_utc():
-    assert made.time("2026-01-02T03:04:05+02:00") == datetime.fromisoformat("2026-01-02T01:04:05Z")
-    assert made.time("yesterday") is None
+    assert moment("2026-01-02T03:04:05+02:00") == datetime.fromisoformat("2026-01-02T01:04:05Z")
+    assert moment("yesterday") is None
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet"])

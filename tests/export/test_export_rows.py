@@ -266,7 +266,7 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
         (("no-such-session",), 3, "There is no session 'no-such-session'"),
         (("--all", "run-0"), 2, "--all is of results folders, and run-0 is none."),
         (("--output", "table.xlsx"), 2, "table.xlsx has no known format"),
-        (("--all",), 3, "There is no session to export."),
+        (("--all",), 3, "There is no session in"),
     ],
 )
 def test_what_can_not_be_exported_is_one_sentence(results_folder, arguments, code, sentence):

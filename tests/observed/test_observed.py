@@ -6,9 +6,8 @@ import pytest
 
 import factories
 from fabricheck.results.folder import Entry, ResultsFolder, find_documents, read_entry
-from fabricheck.results.observed import observe
-from fabricheck.results.observed.partition import node_of
-from fabricheck.results.observed.point import chosen, curve, largest
+from fabricheck.results.observed import node_of, observe
+from fabricheck.results.table import curve, largest, select
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -34,7 +33,7 @@ def test_a_recorded_session_is_one_partition_with_its_part_of_the_node():
     assert len(found.cases) == 27
     writes = found.select(check="p2p_kernel", operation="write")
     assert {point.pair for point in writes} == {(0, 1), (1, 0)}
-    assert all(point.median > 300 and point.interval for point in writes)
+    assert all(point.value > 300 and point.interval for point in writes)
 
 
 def test_the_partitions_of_a_session_are_told_apart(results_folder):
@@ -68,7 +67,7 @@ def test_a_case_without_a_document_stays_a_case(results_folder):
 )
 def test_wrong_data_and_faults_made_on_purpose_are_no_points(wrong):
     assert observed(wrong).points == ()
-    assert observed(wrong, factories.document()).points[0].median == 10.05
+    assert observed(wrong, factories.document()).points[0].value == 10.05
 
 
 def test_the_host_end_of_a_copy_tells_memory_and_domain():
@@ -77,13 +76,13 @@ def test_the_host_end_of_a_copy_tells_memory_and_domain():
         *factories.pair_series()[:1],
     ]
     back, peer = observed(factories.document(series=series)).points
-    assert (back.memory, back.domain, back.device, back.pair) == ("host-pageable", 2, 3, None)
-    assert (peer.memory, peer.domain, peer.pair) == (None, None, (0, 1))
+    assert (back.host_memory, back.host_domain, back.device, back.pair) == ("host-pageable", 2, 3, None)
+    assert (peer.host_memory, peer.host_domain, peer.pair) == (None, None, (0, 1))
 
 
 def test_engines_are_off_only_where_the_environment_says_so():
     on, off, unset = (
-        observed(factories.document(environment=environment)).points[0].engines
+        observed(factories.document(environment=environment)).points[0].by_engines
         for environment in ({"HSA_ENABLE_SDMA": "1"}, {"HSA_ENABLE_SDMA": "0"}, {})
     )
     assert (on, off, unset) == (True, False, True)
@@ -97,10 +96,10 @@ def test_points_are_chosen_by_value_or_by_set_and_ordered_by_size():
     ]
     points = observed(factories.document(series=series)).points
     assert [point.bytes for point in curve(points)] == [1024, 2048, 4096]
-    assert [point.median for point in chosen(points, bytes={4096}, block=64 * 2)] == [1.0, 3.0]
+    assert [point.value for point in select(points, bytes={4096}, block_size=64 * 2)] == [1.0, 3.0]
     assert {
-        block: (point.bytes, point.median)
-        for block, point in largest(points, lambda point: point.block).items()
+        block: (point.bytes, point.value)
+        for block, point in largest(points, lambda point: point.block_size).items()
     } == {128: (4096, 1.0), 64: (2048, 4.0)}
 
 
@@ -177,6 +176,6 @@ def test_points_of_one_or_of_several_experiments_are_in_the_order_of_the_series(
         factories.series([float(index)], experiment=f"E{1 + index % 3}") for index in range(1, 7)
     ]
     found = observed(factories.document(series=series))
-    assert [point.median for point in found.select(experiment="E2")] == [1.0, 4.0]
-    assert [point.median for point in found.select(experiment={"E2", "E3"})] == [1.0, 2.0, 4.0, 5.0]
+    assert [point.value for point in found.select(experiment="E2")] == [1.0, 4.0]
+    assert [point.value for point in found.select(experiment={"E2", "E3"})] == [1.0, 2.0, 4.0, 5.0]
     assert found.select(experiment="E9") == [] and len(found.select(role="single")) == 6

@@ -53,7 +53,7 @@ def test_each_kind_of_figure_is_there(figures: list[Figure]) -> None:
 
 def test_data_are_the_documents_medians(observed: Observed, figures: list[Figure]) -> None:
     known = {
-        (point.check, point.operation, point.bytes, point.median, point.interval)
+        (point.check, point.operation, point.bytes, point.value, point.interval)
         for point in observed.points
     }
     for figure in figures:

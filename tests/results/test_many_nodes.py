@@ -33,7 +33,7 @@ def test_each_node_of_a_partition_is_observed_by_itself(three):
     assert [(one.where, one.on, one.apart) for one in found] == [
         ("cluster:queue", node, node) for node in THREE
     ]
-    assert [[point.median for point in one.points] for one in found] == [[10.0], [7.0], [10.1]]
+    assert [[point.value for point in one.points] for one in found] == [[10.0], [7.0], [10.1]]
     assert [[case.node for case in one.cases] for one in found] == [[node] for node in THREE]
 
 

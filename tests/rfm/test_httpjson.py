@@ -9,7 +9,7 @@ import pytest
 from elasticsearch_stand_in import running
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.results.export.columns import COLUMNS
+from fabricheck.results.table import columns
 from fabricheck.rfm import httpjson
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -100,7 +100,7 @@ def test_the_template_has_the_columns_of_checks_and_metrics():
     types = {"text": "keyword", "integer": "long", "number": "double", "boolean": "boolean"}
     expected = {
         column.name: types.get(column.type, "date")
-        for column in COLUMNS
+        for column in columns()
         if {"check", "metric"} & set(column.kinds)
     }
     own = {"@timestamp": "date", "labels": "flattened", "reason": "text"}

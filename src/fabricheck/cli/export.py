@@ -13,8 +13,9 @@ import typer
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
-from fabricheck.results.export import openmetrics, sources, table, writing
-from fabricheck.results.export.rows import Row
+from fabricheck.results.export import openmetrics, table, writing
+from fabricheck.results.export.cells import Cells
+from fabricheck.results.reading import read
 
 
 def export(
@@ -46,7 +47,7 @@ def export(
     if output is not None:
         writing.require_format(output)
     told = table.Told()
-    rows = table.stream(sources.find(what or [], every), told, samples)
+    rows = table.stream(read(what or [], every), told, samples)
     kept = openmetrics.Kept()
     if metrics is not None:
         rows = kept.watch(rows)
@@ -67,7 +68,7 @@ def export(
         raise typer.Exit(InvalidInputError.exit_code)
 
 
-def _to_stdout(rows: Iterable[Row]) -> None:
+def _to_stdout(rows: Iterable[Cells]) -> None:
     try:
         writing.to_csv(sys.stdout, rows)
         sys.stdout.flush()

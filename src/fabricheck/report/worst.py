@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fabricheck.core.amounts import size
 from fabricheck.judge.calibration.files import REDUCED
 from fabricheck.judge.verdict.reservations import missed
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
+from fabricheck.results.table import Series
 
 #: How many rows a table has: who wants all of them finds them with the references and figures.
 MOST = 10
@@ -144,7 +145,7 @@ def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | Non
 
 
 def _slow(observed: Observed) -> list[Slow]:
-    classes: dict[tuple[Hashable, str], list[Point]] = {}
+    classes: dict[tuple[Hashable, str], list[Series]] = {}
     for point in _largest(filter(_is_one, observed.points)):
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
@@ -152,30 +153,30 @@ def _slow(observed: Observed) -> list[Slow]:
         members = {_who(point): point for point in points}
         if len(members) < FEWEST:
             continue
-        middle = statistics.median(point.median for point in members.values())
+        middle = statistics.median(point.value for point in members.values())
         for who, point in members.items():
-            less = middle - point.median
-            behind = less if point.series["better"] == "higher" else -less
+            less = middle - point.value
+            behind = less if point.better == "higher" else -less
             percent = 100 * behind / middle if middle else 0.0
             if percent >= BEHIND_PERCENT:
                 what = f"{point.operation}, {size(point.bytes)}"
                 name = f"{point.check}: {what}" if point.check else what
                 found.append(
-                    Slow(who, name, point.median, middle, point.unit, percent, len(members), among)
+                    Slow(who, name, point.value, middle, point.unit, percent, len(members), among)
                 )
     return sorted(found, key=lambda one: -one.percent)
 
 
-def _is_one(point: Point) -> bool:
+def _is_one(point: Series) -> bool:
     """Whether a series is of one pair, device or rank: sets of devices differ on purpose."""
-    if len(point.series.get("ranks") or ()) == 1:
+    if len(point.ranks or ()) == 1:
         return point.device is not None
     return point.role == "single" and len(point.devices) in (1, 2)
 
 
-def _largest(points: Iterable[Point]) -> list[Point]:
+def _largest(points: Iterable[Series]) -> list[Series]:
     """Return the points of the largest size of each series over sizes."""
-    found: dict[Hashable, Point] = {}
+    found: dict[Hashable, Series] = {}
     for point in points:
         key = (*_series_of(point), _who(point))
         if key not in found or point.bytes > found[key].bytes:
@@ -183,18 +184,18 @@ def _largest(points: Iterable[Point]) -> list[Point]:
     return list(found.values())
 
 
-def _series_of(point: Point) -> tuple[Hashable, ...]:
+def _series_of(point: Series) -> tuple[Hashable, ...]:
     """Return what has to be alike for two values to be held against each other."""
-    series = point.series
+    series = point.measured
     number_of = len(series.get("ranks") or ()), len(point.devices)
     return (
         point.check, point.program, point.experiment, point.operation, point.role, point.engine,
-        point.engines, point.memory, point.movement, point.placement, point.block, point.unit,
-        series["bytes_counted"], series["direction"], series.get("in_place"), number_of,
+        point.by_engines, point.host_memory, point.movement, point.placement, point.block_size,
+        point.unit, point.bytes_counted, point.direction, point.in_place, number_of,
     )  # fmt: skip
 
 
-def _class(observed: Observed, point: Point) -> str:
+def _class(observed: Observed, point: Series) -> str:
     """Return which others a value is held against: those with a path of the same link class."""
     node = observed.node
     if point.pair is not None:
@@ -202,54 +203,48 @@ def _class(observed: Observed, point: Point) -> str:
         if node is None or a == b or not {a, b} <= {device.index for device in node.devices}:
             return "pairs"
         return f"pairs of the class {node.link_class(a, b).name}"
-    if point.domain is not None and point.device is not None:
+    if point.host_domain is not None and point.device is not None:
         own = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
         home = own.get(point.device)
         if home is None:
-            return f"devices with NUMA domain {point.domain}"
-        return f"devices with {'their own' if home == point.domain else 'another'} NUMA domain"
-    return "ranks" if point.series.get("ranks") else "devices"
+            return f"devices with NUMA domain {point.host_domain}"
+        return f"devices with {'their own' if home == point.host_domain else 'another'} NUMA domain"
+    return "ranks" if point.ranks else "devices"
 
 
-def _who(point: Point) -> str:
-    ranks = point.series.get("ranks")
+def _who(point: Series) -> str:
+    ranks = point.ranks
     if point.pair is not None and point.role != "sum":
         name = f"pair {point.pair[0]} to {point.pair[1]}"
         return name if point.role == "single" else f"{name} (share)"
     if ranks and len(ranks) == 1:
         return f"rank {ranks[0]} (device {point.device})"
-    where = "" if point.domain is None else f", NUMA domain {point.domain}"
+    where = "" if point.host_domain is None else f", NUMA domain {point.host_domain}"
     if point.device is not None:
         return f"device {point.device}{where}"
     return f"devices {', '.join(map(str, point.devices))}{where}"
 
 
 def _noisy(observed: Observed) -> Iterator[Noise]:
-    checks: dict[str, list[Point]] = {}
-    for entry in observed.entries:
-        for series in entry.document["series"] if entry.document else ():
-            if entry.document is not None and series["noisy"]:
-                name = entry.case.name if entry.case else str(entry.path)
-                checks.setdefault(name, []).append(Point(name, entry.document, series))
+    checks: dict[str, list[Series]] = {}
+    for one in observed.series:
+        if one.noisy:
+            checks.setdefault(one.of.title, []).append(one)
     for name, points in checks.items():
-        widths = [one.series["relative_half_width"] for one in points]
+        widths = [one.measured["relative_half_width"] for one in points]
         known = [100 * width for width in widths if width is not None]
-        cached = sum(one.series["regime"] == "cache" for one in points)
+        cached = sum(one.regime == "cache" for one in points)
         yield Noise(name, len(points), cached, max(known, default=None))
 
 
 def _wrong(observed: Observed) -> Iterator[Wrong]:
-    for entry in observed.entries:
-        for series in entry.document["series"] if entry.document else ():
-            verification = series["verification"]
-            if entry.document is None or not verification["errors"]:
-                continue
-            name = entry.case.name if entry.case else str(entry.path)
-            point = Point(name, entry.document, series)
-            first = verification["first_mismatch"]
-            where = "not told" if first is None else (
-                f"device {first['device']}, byte {first['offset_bytes']}: expected "
-                f"{first['expected']}, found {first['found']}"
-            )  # fmt: skip
-            what = f"{point.operation}, {_who(point)}, {size(point.bytes)}"
-            yield Wrong(name, what, verification["errors"], where)
+    for one in observed.series:
+        if not one.errors:
+            continue
+        first = one.measured["verification"]["first_mismatch"]
+        where = "not told" if first is None else (
+            f"device {first['device']}, byte {first['offset_bytes']}: expected "
+            f"{first['expected']}, found {first['found']}"
+        )  # fmt: skip
+        what = f"{one.operation}, {_who(one)}, {size(one.bytes)}"
+        yield Wrong(one.of.title, what, one.errors, where)

@@ -16,7 +16,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,10 +27,9 @@ from reframe.core.exceptions import ConfigError
 from reframe.core.logging import getlogger
 from reframe.frontend import executors
 
-from fabricheck.results import session
+from fabricheck.results import session, table
 from fabricheck.results.entry import read_entry
-from fabricheck.results.export import rows
-from fabricheck.results.export.rows import Row
+from fabricheck.results.export.cells import Cells, of_row
 from fabricheck.results.run_report import SessionInfo, TestCase
 
 #: The address to send to, ending with ``/_bulk``; without it nothing is sent.
@@ -237,7 +235,7 @@ def _time(value: datetime) -> str:
     return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _rows(record: Any) -> Iterator[Row]:
+def _rows(record: Any) -> Iterator[Cells]:
     """Yield the rows of the check and of its metrics."""
     check = record.__rfm_check__
     info = _session_info()
@@ -265,11 +263,12 @@ def _rows(record: Any) -> Iterator[Row]:
     }
     case = session.case_of(TestCase.model_validate(stated), info, Path(check.stagedir or "."))
     path = case.document_path
-    common = {"session": info.uuid, "session_start": rows.time(info.time_start_unix)}
     entry = read_entry(path, case) if path is not None else None
     here = info.hostname if scheduler == "local" else None
-    made = rows.of_case(common, case, entry, here)
-    yield from takewhile(lambda row: row["kind"] in ("check", "metric"), made)
+    row = table.check_row(None, case, entry, here)
+    row.session, row.session_start = info.uuid, table.moment(info.time_start_unix)
+    yield of_row(row)
+    yield from map(of_row, table.metrics(row))
 
 
 def _session_info() -> SessionInfo:

@@ -25,7 +25,7 @@ from fabricheck.node import NodeModel
 from fabricheck.results import archive, nodes_asked, split_checks
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.observed.partition import node_of
+from fabricheck.results.observed import node_of
 from fabricheck.results.session import Case, Session
 from fabricheck.site import partitions
 

@@ -18,7 +18,8 @@ from fabricheck.judge.claims.between import (
 from fabricheck.judge.claims.judging import high, low, middle
 from fabricheck.judge.claims.model import Claim, Finding, computed, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: LUMI accepts its nodes with kernels' rates over these links within 5 %, 2 points of 43.
 POINTS = 2.0
@@ -29,7 +30,7 @@ _CLASSES = (SINGLE, DUAL, QUAD)
 _LINKS_ONLY = "kernels are limited by the links and by what they have in flight, by no engine"
 
 
-def _tiers(observed: Observed) -> tuple[list[Point], list[Point], list[Point]]:
+def _tiers(observed: Observed) -> tuple[list[Series], list[Series], list[Series]]:
     node = needs.tiers(observed)
     found = accesses(observed, "copy")
     single, dual, quad = of_classes(node, found, _CLASSES, "copies by kernel", "E8")

@@ -9,8 +9,8 @@ from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import high, low, middle
 from fabricheck.judge.claims.model import NotTestable, Number, computed, number
 from fabricheck.node import LinkClass, NodeModel
-from fabricheck.results.observed import Observed, Pair, Point
-from fabricheck.results.observed.point import largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair, Series, largest
 
 #: Set to 0, kernels copy between devices instead of engines, as HSA_ENABLE_SDMA (ROCm).
 _PEER_ENGINES = "HSA_ENABLE_PEER_SDMA"
@@ -18,16 +18,16 @@ _PEER_ENGINES = "HSA_ENABLE_PEER_SDMA"
 #: The direct links of a node with three tiers, by the number of links.
 SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)
 
-Points = Mapping[Pair, Point]
+Points = Mapping[Pair, Series]
 
 
-def by_engine(point: Point) -> bool:
+def by_engine(point: Series) -> bool:
     """Whether copy engines may move data between devices in this run."""
-    told = point.engine == "copy-engine" and "engines" in point.series
-    return point.engines and (told or point.document["environment"].get(_PEER_ENGINES) != "0")
+    told = point.engine == "copy-engine" and "engines" in point.measured
+    return point.by_engines and (told or point.document["environment"].get(_PEER_ENGINES) != "0")
 
 
-def by_one_engine(points: Iterable[Point]) -> list[Point]:
+def by_one_engine(points: Iterable[Series]) -> list[Series]:
     """Return the copies that are each by one engine, of every pair that has copies by engine.
 
     :raises NotTestable: for a pair whose copies are shared by several engines, or by a number that
@@ -38,7 +38,7 @@ def by_one_engine(points: Iterable[Point]) -> list[Point]:
     pairs = {point.pair for point in one}
     for point in found:
         if point.pair not in pairs:
-            count = point.series.get("engines")
+            count = point.measured.get("engines")
             engines = f"{count} copy engines share" if count else "an unknown number of engines has"
             raise NotTestable(
                 f"{engines} a copy from device {point.devices[0]} to {point.devices[-1]}, and it "
@@ -47,19 +47,19 @@ def by_one_engine(points: Iterable[Point]) -> list[Point]:
     return one
 
 
-def _is_unknown(point: Point) -> bool:
+def _is_unknown(point: Series) -> bool:
     rocm = point.document["program"]["runtime"] == "rocm"
-    return rocm and point.series.get("engines", 1) is None
+    return rocm and point.measured.get("engines", 1) is None
 
 
-def by_pair(points: Iterable[Point]) -> dict[Pair, Point]:
+def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:
     """Return of each ordered pair the point of the largest size."""
     pairs = [(point, point.pair) for point in points if point.pair is not None]
     found = largest((point for point, _ in pairs), lambda point: point.pair)
     return {pair: point for pair, point in found.items() if pair is not None}
 
 
-def copies(observed: Observed, engine: bool = True) -> dict[Pair, Point]:
+def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
     """Return the copies of each ordered pair, with the copy engines or, asked so, without.
 
     :raises NotTestable: when there are none.
@@ -70,7 +70,7 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Point]:
     return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
 
 
-def latencies(observed: Observed) -> dict[Pair, Point]:
+def latencies(observed: Observed) -> dict[Pair, Series]:
     """Return the latencies of copies by engine of each ordered pair.
 
     :raises NotTestable: when there are none.
@@ -80,7 +80,7 @@ def latencies(observed: Observed) -> dict[Pair, Point]:
     return by_pair(needs.some(chosen, "latencies of copies by engine", "E7"))
 
 
-def accesses(observed: Observed, operation: str) -> dict[Pair, Point]:
+def accesses(observed: Observed, operation: str) -> dict[Pair, Series]:
     """Return what kernels of one device do in the memory of another: read, write or copy.
 
     :raises NotTestable: when there is none of it.
@@ -105,9 +105,9 @@ def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> P
     return {pair: points[pair] for pair in wanted}
 
 
-def by_class(node: NodeModel, points: Points) -> dict[LinkClass, list[Point]]:
+def by_class(node: NodeModel, points: Points) -> dict[LinkClass, list[Series]]:
     """Return the points of each link class, which is that of the pair's widest path."""
-    found: dict[LinkClass, list[Point]] = {}
+    found: dict[LinkClass, list[Series]] = {}
     for pair, point in points.items():
         found.setdefault(node.link_class(*pair), []).append(point)
     return found
@@ -119,7 +119,7 @@ def of_classes(
     classes: Sequence[LinkClass],
     what: str,
     experiment: str,
-) -> list[list[Point]]:
+) -> list[list[Series]]:
     """Return the points of some link classes, in their order.
 
     :raises NotTestable: when there are none of one.
@@ -133,35 +133,35 @@ def of_classes(
     return [found[wanted] for wanted in classes]
 
 
-def middle_number(what: str, points: Sequence[Point]) -> Number:
+def middle_number(what: str, points: Sequence[Series]) -> Number:
     """Return the median of some series; of a single one with its interval."""
     if len(points) == 1:
         return number(what, points[0])
     return computed(what, middle(points), points[0].unit, *points)
 
 
-def within(point: Point, least: float, most: float) -> bool:
+def within(point: Series, least: float, most: float) -> bool:
     """Whether a median may lie in a range: its interval touches it."""
     return low(point) <= most and high(point) >= least
 
 
-def named(points: Iterable[Point], most: int = 3) -> str:
+def named(points: Iterable[Series], most: int = 3) -> str:
     """Return some series by their devices with their medians, as "0-3 41.0, 0-4 40.9 and 5 more".
 
     All are in one unit, which is at the end.
     """
     listed = list(points)
-    texts = [f"{'-'.join(map(str, one.devices))} {one.median:.1f}" for one in listed[:most]]
+    texts = [f"{'-'.join(map(str, one.devices))} {one.value:.1f}" for one in listed[:most]]
     rest = f" and {len(listed) - most} more" if len(listed) > most else ""
     return f"{', '.join(texts)}{rest} {listed[0].unit}" if listed else "none"
 
 
-def span(points: Sequence[Point]) -> str:
+def span(points: Sequence[Series]) -> str:
     """Return the least and the greatest median, with their unit."""
-    medians = [point.median for point in points]
+    medians = [point.value for point in points]
     return f"{min(medians):.1f} to {max(medians):.1f} {points[0].unit}"
 
 
-def count(points: Sequence[Point]) -> str:
+def count(points: Sequence[Series]) -> str:
     """Return how many ordered pairs some series are of, as "1 ordered pair"."""
     return f"{len(points)} ordered pair{'' if len(points) == 1 else 's'}"

@@ -11,7 +11,8 @@ from fabricheck.judge.claims.between import latencies
 from fabricheck.judge.claims.judging import above, high, low
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: Collectives of one pass, and of two: one that gathers, one that spreads.
 ONE_PASS, TWO_PASSES = ("reduce", "bcast"), ("allreduce", "reduce_scatter", "allgather")
@@ -25,34 +26,34 @@ ROUNDED = 0.99
 Key = tuple[str, int]
 
 
-def _rccl(observed: Observed) -> dict[Key, Point]:
+def _rccl(observed: Observed) -> dict[Key, Series]:
     """Return RCCL's times of one size, out of place where both are there."""
     found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
     needs.some(found, f"collectives of RCCL of {about(_size())}", "E11")
-    return _by_key(sorted(found, key=lambda one: bool(one.series.get("in_place"))))
+    return _by_key(sorted(found, key=lambda one: bool(one.in_place)))
 
 
-def _mpi(observed: Observed) -> dict[Key, Point]:
+def _mpi(observed: Observed) -> dict[Key, Series]:
     """Return MPI's times of one size, by the program mpi, where it has none by OSU."""
     found = [
         one
         for one in _of_size(observed.select(experiment="E10", unit="us", role="single"))
-        if one.series["source"]["memory"] == "device"
+        if one.source_memory == "device"
     ]
     needs.some(found, f"collectives of MPI of {about(_size())} on memory of devices", "E10")
     return _by_key(sorted(found, key=lambda one: one.program != "mpi"))
 
 
-def _of_size(points: Iterable[Point]) -> list[Point]:
+def _of_size(points: Iterable[Series]) -> list[Series]:
     """Return those of the paper's size; RCCL's tests round it down to a multiple of the ranks."""
     size = _size()
     return [one for one in points if ROUNDED * size <= one.bytes <= size]
 
 
-def _by_key(points: Iterable[Point]) -> dict[Key, Point]:
-    found: dict[Key, Point] = {}
+def _by_key(points: Iterable[Series]) -> dict[Key, Series]:
+    found: dict[Key, Series] = {}
     for one in points:
-        found.setdefault((one.operation, one.ranks or 0), one)
+        found.setdefault((one.operation, one.taking_part or 0), one)
     return found
 
 
@@ -71,9 +72,7 @@ def _rccl_faster(observed: Observed) -> Finding:
             f"with the same number of devices"
         )
     ratios = {
-        name: statistics.median(
-            mpi[key].median / rccl[key].median for key in both if key[0] == name
-        )
+        name: statistics.median(mpi[key].value / rccl[key].value for key in both if key[0] == name)
         for name in EVERY
     }
     counts = sorted({count for _, count in both})
@@ -93,7 +92,7 @@ def _rccl_faster(observed: Observed) -> Finding:
     )
 
 
-def _of(name: str, keys: Iterable[Key], *times: Mapping[Key, Point]) -> list[Point]:
+def _of(name: str, keys: Iterable[Key], *times: Mapping[Key, Series]) -> list[Series]:
     return [some[key] for key in keys if key[0] == name for some in times]
 
 
@@ -108,7 +107,7 @@ def _falls_at_eight(observed: Observed) -> Finding:
             f"{', '.join(dict.fromkeys(lacking))} (E11)"
         )
     falls = [name for name in names if above(rccl[name, 7], rccl[name, 8])]
-    texts = [f"{name} {rccl[name, 7].median:.1f} to {rccl[name, 8].median:.1f}" for name in names]
+    texts = [f"{name} {rccl[name, 7].value:.1f} to {rccl[name, 8].value:.1f}" for name in names]
     return verdict(
         len(falls) == len(names),
         f"From seven to eight devices RCCL's times go from {', '.join(texts)} us.",
@@ -127,8 +126,8 @@ def _grows_beyond_two(observed: Observed) -> Finding:
         )
     not_slower = [key for key in more if not above(rccl[key], rccl[key[0], 2])]
     texts = [
-        f"{name} {rccl[name, 2].median:.1f} with two and at least "
-        f"{min(rccl[key].median for key in more if key[0] == name):.1f} with more"
+        f"{name} {rccl[name, 2].value:.1f} with two and at least "
+        f"{min(rccl[key].value for key in more if key[0] == name):.1f} with more"
         for name in TWO_PASSES
     ]
     return verdict(
@@ -142,51 +141,53 @@ def _grows_beyond_two(observed: Observed) -> Finding:
 def _not_below_bound(observed: Observed) -> Finding:
     needs.devices(observed)
     known = latencies(observed)
-    least = min(known.values(), key=lambda one: one.median)
-    points: list[Point] = []
+    least = min(known.values(), key=lambda one: one.value)
+    points: list[Series] = []
     for read in (_mpi, _rccl):
         try:
             points += read(observed).values()
         except NotTestable:
             continue
     needs.some(points, f"collectives of {about(_size())} on memory of devices", "E10, E11")
-    over = [one.median / (_passes(one.operation) * least.median) for one in points]
+    over = [one.value / (_passes(one.operation) * least.value) for one in points]
     fast = [one for one in points if high(one) < _passes(one.operation) * low(least)]
     if not fast and {_passes(one.operation) for one in points} != {1, 2}:
         raise NotTestable(
             f"the session has collectives of {about(_size())} of one pass or of two only, "
             f"{', '.join(sorted({one.operation for one in points}))} (E10, E11)"
         )
-    count = max(one.ranks or 0 for one in points)
+    count = max(one.taking_part or 0 for one in points)
     if fast and len(known) < count * (count - 1):
         raise NotTestable(
             f"the session has latencies of {len(known)} of {count * (count - 1)} ordered pairs "
             f"(E7), of which none has to be the least"
         )
     nearest = points[over.index(min(over))]
-    told = ", ".join(f"{one.operation} {one.median:.1f} us ({one.program})" for one in fast[:3])
+    told = ", ".join(f"{one.operation} {one.value:.1f} us ({one.program})" for one in fast[:3])
     return verdict(
         not fast,
-        f"The least latency of a copy is {least.median:.2f} us, so collectives of one pass take "
-        f"that and others {2 * least.median:.2f}; of {len(points)} times {len(fast)} are below "
+        f"The least latency of a copy is {least.value:.2f} us, so collectives of one pass take "
+        f"that and others {2 * least.value:.2f}; of {len(points)} times {len(fast)} are below "
         f"their bound{': ' + told if told else ''}; nearest to it is {nearest.operation} by "
-        f"{nearest.program} with {nearest.median:.1f} us.",
+        f"{nearest.program} with {nearest.value:.1f} us.",
         number("bound of one pass", least),
-        computed("bound of two passes", 2 * least.median, "us", least),
-        number(f"nearest to its bound, {nearest.operation}, {nearest.ranks} devices", nearest),
+        computed("bound of two passes", 2 * least.value, "us", least),
+        number(
+            f"nearest to its bound, {nearest.operation}, {nearest.taking_part} devices", nearest
+        ),
     )
 
 
 def _close_to_bound(observed: Observed) -> Finding:
     needs.tiers(observed)
-    least = min(latencies(observed).values(), key=lambda one: one.median)
+    least = min(latencies(observed).values(), key=lambda one: one.value)
     rccl = _rccl(observed)
     two = [rccl[name, 2] for name in TWO_PASSES if (name, 2) in rccl]
     needs.some(two, "RCCL's collectives of two passes with two devices", "E11")
-    bound, lowest = 2 * least.median, min(two, key=lambda one: one.median)
+    bound, lowest = 2 * least.value, min(two, key=lambda one: one.value)
     return verdict(
-        abs(lowest.median / bound - 1) <= CLOSE,
-        f"With two devices RCCL's {lowest.operation} takes {lowest.median:.1f} us, the least of "
+        abs(lowest.value / bound - 1) <= CLOSE,
+        f"With two devices RCCL's {lowest.operation} takes {lowest.value:.1f} us, the least of "
         f"{len(two)}; twice the least latency of a copy is {bound:.1f}.",
         number(f"{lowest.operation}, two devices", lowest),
         computed("twice the least latency", bound, "us", least),

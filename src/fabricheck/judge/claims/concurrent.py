@@ -9,7 +9,8 @@ from fabricheck.judge.claims.judging import ratio_near
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: The paper says "double", "no improvement" and "proportionally", and prints no number.
 TOLERANCE = 0.10
@@ -18,7 +19,7 @@ WORDS = f"{100 * TOLERANCE:.0f} % either way, noise counting for it"
 REASON = "the document's words, without a printed number, leave about a tenth"
 
 
-def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Point]:
+def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Series]:
     """Return by size STREAM copy between host arrays by a set of devices at once, all their bytes.
 
     :param name: of the set, as the node model has it.
@@ -49,7 +50,7 @@ def _scales(observed: Observed, steps: dict[str, tuple[str, str]]) -> Finding:
     said, holds, ratios = [], True, []
     for record, (large, small) in steps.items():
         one, other = points[large], points[small]
-        ratio = one.median / other.median
+        ratio = one.value / other.value
         holds &= ratio_near(one, other, value(record), TOLERANCE)
         many, few = len(one.devices), len(other.devices)
         said.append(f"{many} devices give {ratio:.2f} times as much as {few}")

@@ -10,8 +10,8 @@ from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import high, low, middle
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.results.observed import Observed, Point
-from fabricheck.results.observed.point import curve, largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, curve, largest
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -29,7 +29,7 @@ FLAT = 0.02
 ALIKE = 0.03
 
 
-def copies(observed: Observed, operation: str, memory: str) -> list[Point]:
+def copies(observed: Observed, operation: str, memory: str) -> list[Series]:
     """Return the copies by engine of one device at a time between it and memory near it.
 
     :param memory: pinned or pageable.
@@ -38,15 +38,15 @@ def copies(observed: Observed, operation: str, memory: str) -> list[Point]:
         experiment="E2",
         operation=operation,
         role="single",
-        memory=f"host-{memory}",
+        host_memory=f"host-{memory}",
         unit="GB/s",
-        engines=True,
+        by_engines=True,
     )
     names = {"h2d": "to the device", "d2h": "to the host"}
     return list(needs.some(found, f"copies of {memory} memory {names[operation]}", "E2"))
 
 
-def by_device(observed: Observed, operation: str, memory: str) -> dict[int | None, Point]:
+def by_device(observed: Observed, operation: str, memory: str) -> dict[int | None, Series]:
     """Return the copies of the largest size of each device."""
     found = needs.large(
         copies(observed, operation, memory), f"copies of {memory} memory ({operation})", "E2"
@@ -54,21 +54,21 @@ def by_device(observed: Observed, operation: str, memory: str) -> dict[int | Non
     return dict(largest(found, lambda point: point.device))
 
 
-def _curves(observed: Observed, operation: str, memory: str) -> dict[int | None, dict[int, Point]]:
+def _curves(observed: Observed, operation: str, memory: str) -> dict[int | None, dict[int, Series]]:
     """Return by device the copies by size."""
-    by_owner: dict[int | None, list[Point]] = {}
+    by_owner: dict[int | None, list[Series]] = {}
     for point in copies(observed, operation, memory):
         by_owner.setdefault(point.device, []).append(point)
     return {owner: {one.bytes: one for one in curve(own)} for owner, own in by_owner.items()}
 
 
-def sizes(observed: Observed, operation: str, memory: str) -> dict[int, Point]:
+def sizes(observed: Observed, operation: str, memory: str) -> dict[int, Series]:
     """Return by size the copies of the device with most sizes."""
     return max(_curves(observed, operation, memory).values(), key=len)
 
 
 def there_and_back(
-    h2d: Point, d2h: Point, end: Callable[[Point], float] = lambda point: point.median
+    h2d: Series, d2h: Series, end: Callable[[Series], float] = lambda point: point.value
 ) -> float:
     """Return the bandwidth of a copy to the device and back, in GB/s, as EPICURE counts it.
 
@@ -77,7 +77,7 @@ def there_and_back(
     return 2 / (1 / end(h2d) + 1 / end(d2h))
 
 
-def _round_trips(observed: Observed) -> dict[int, tuple[Point, Point]]:
+def _round_trips(observed: Observed) -> dict[int, tuple[Series, Series]]:
     """Return by size both directions of pageable memory, of the device with most sizes of both."""
     to, back = (_curves(observed, operation, "pageable") for operation in ("h2d", "d2h"))
     trips = [

@@ -6,32 +6,32 @@ import statistics
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 
-from fabricheck.results.observed import Point
+from fabricheck.results.table import Series
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-def low(point: Point) -> float:
+def low(point: Series) -> float:
     """Return the lower end of the median's interval; the median where it has none."""
-    return point.interval[0] if point.interval else point.median
+    return point.interval[0] if point.interval else point.value
 
 
-def high(point: Point) -> float:
+def high(point: Series) -> float:
     """Return the upper end of the median's interval; the median where it has none."""
-    return point.interval[1] if point.interval else point.median
+    return point.interval[1] if point.interval else point.value
 
 
-def above(one: Point, other: Point) -> bool:
+def above(one: Series, other: Series) -> bool:
     """Say whether a median is above another one with intervals that do not meet."""
     return low(one) > high(other)
 
 
-def above_by(one: Point, other: Point, part: float) -> bool:
+def above_by(one: Series, other: Series, part: float) -> bool:
     """Say whether another median is below by more than a part of this one, beyond the noise."""
     return low(one) * (1 - part) > high(other)
 
 
-def ratio_near(one: Point, other: Point, wanted: float, tolerance: float) -> bool:
+def ratio_near(one: Series, other: Series, wanted: float, tolerance: float) -> bool:
     """Say whether the ratio of two medians can be within ``tolerance`` of ``wanted``.
 
     :param tolerance: as a part of ``wanted``. The noise counts for the claim: the ratio may be any
@@ -41,22 +41,22 @@ def ratio_near(one: Point, other: Point, wanted: float, tolerance: float) -> boo
     return least <= wanted * (1 + tolerance) and most >= wanted * (1 - tolerance)
 
 
-def middle(points: Iterable[Point]) -> float:
+def middle(points: Iterable[Series]) -> float:
     """Return the median of several medians."""
-    return statistics.median(point.median for point in points)
+    return statistics.median(point.value for point in points)
 
 
-def mean(points: Iterable[Point]) -> float:
+def mean(points: Iterable[Series]) -> float:
     """Return the mean of several medians."""
-    return statistics.fmean(point.median for point in points)
+    return statistics.fmean(point.value for point in points)
 
 
 def least_ratio(
-    ones: Mapping[Key, Point], others: Mapping[Key, Point]
-) -> tuple[Key, Point, Point] | None:
+    ones: Mapping[Key, Series], others: Mapping[Key, Series]
+) -> tuple[Key, Series, Series] | None:
     """Return the common key with the least ratio of medians, and both points; None without one."""
     common = [key for key in ones if key in others]
     if not common:
         return None
-    worst = min(common, key=lambda key: ones[key].median / others[key].median)
+    worst = min(common, key=lambda key: ones[key].value / others[key].value)
     return worst, ones[worst], others[worst]

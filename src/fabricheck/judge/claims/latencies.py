@@ -20,7 +20,8 @@ from fabricheck.judge.claims.judging import above, high, low
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: Packages that are alike have 10.5 to 10.8 us in the paper: 3 %.
 ALIKE = 0.03
@@ -35,7 +36,7 @@ def _lowest_over_one_link(observed: Observed) -> Finding:
     least = min(others, key=_median)
     return verdict(
         not slow and not quick,
-        f"Over one direct link latencies are {span(single)}, of all other pairs {least.median:.1f} "
+        f"Over one direct link latencies are {span(single)}, of all other pairs {least.value:.1f} "
         f"us at least; published is that the former alone are below {most:g} us.",
         middle_number("one direct link, median", single),
         number("one direct link, greatest", max(single, key=_median)),
@@ -88,17 +89,17 @@ def _range(observed: Observed) -> Finding:
     )
     return verdict(
         holds,
-        f"Latencies are {first.median:.2f} to {last.median:.2f} us; published are {least:g} to "
+        f"Latencies are {first.value:.2f} to {last.value:.2f} us; published are {least:g} to "
         f"{most:g}.",
         number(f"least, {named([first])}", first),
         number(f"greatest, {named([last])}", last),
-        computed("greatest over least", last.median / first.median, "ratio", first, last),
+        computed("greatest over least", last.value / first.value, "ratio", first, last),
     )
 
 
 def _all(
     observed: Observed,
-) -> tuple[NodeModel, Sequence[Point], Sequence[Point], Sequence[Point]]:
+) -> tuple[NodeModel, Sequence[Series], Sequence[Series], Sequence[Series]]:
     """Return the node, and the latencies of all pairs, of single links and of detours."""
     node = needs.tiers(observed)
     points = every_pair(node, latencies(observed), "latencies of copies", "E7")
@@ -107,8 +108,8 @@ def _all(
     return node, tuple(points.values()), single, detours
 
 
-def _median(point: Point) -> float:
-    return point.median
+def _median(point: Series) -> float:
+    return point.value
 
 
 CLAIMS = (

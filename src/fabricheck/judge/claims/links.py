@@ -8,7 +8,8 @@ from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Pair
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair
 
 #: The records of the page's table of rocm-smi: one of each linked pair.
 TABLE = {

@@ -10,8 +10,8 @@ from fabricheck.judge.claims.judging import high, low, middle
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Point
-from fabricheck.results.observed.point import curve, largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, curve, largest
 
 #: The paper's 1400 GB/s are 87.5 % of the 1600 that it states and 85.4 % of a node model's 1638.4;
 #: a point more is what rounding allows.
@@ -37,10 +37,10 @@ LARGE = 2**29
 SATURATED, SATURATION_STEP = 0.95, 2.0
 
 
-def _alone(observed: Observed, operation: str) -> dict[int | None, Point]:
+def _alone(observed: Observed, operation: str) -> dict[int | None, Series]:
     """Return by device the series of a kernel with the largest arrays."""
     found = observed.select(experiment="E1", operation=operation, role="single")
-    found = [point for point in found if point.series["regime"] == "memory"]
+    found = [point for point in found if point.regime == "memory"]
     what = f"STREAM {operation} on the memory of a device"
     return dict(largest(needs.some(found, what, "E1"), lambda point: point.device))
 
@@ -50,7 +50,7 @@ def _part_of_peak(
 ) -> Finding:
     points = _alone(observed, operation)
     parts = {
-        device: 100 * point.median / node.device(device).memory_peak_gbs
+        device: 100 * point.value / node.device(device).memory_peak_gbs
         for device, point in points.items()
         if device is not None
     }
@@ -105,14 +105,14 @@ def _copy_above_triad(observed: Observed) -> Finding:
     )
 
 
-def _scan(observed: Observed) -> dict[int | None, list[Point]]:
+def _scan(observed: Observed) -> dict[int | None, list[Series]]:
     """Return by block size the triad of one device over array sizes."""
     found = observed.select(experiment="E1", operation="triad", role="single")
-    by_block: dict[int | None, list[Point]] = {}
+    by_block: dict[int | None, list[Series]] = {}
     first = min((point.device for point in found if point.device is not None), default=None)
     for point in found:
         if point.device == first:
-            by_block.setdefault(point.block, []).append(point)
+            by_block.setdefault(point.block_size, []).append(point)
     return {block: curve(points) for block, points in by_block.items()}
 
 
@@ -133,7 +133,7 @@ def _saturation(observed: Observed) -> Finding:
     return verdict(
         wanted / SATURATION_STEP <= reached.bytes <= wanted * SATURATION_STEP,
         f"From {about(reached.bytes)} on triad has {100 * SATURATED:.0f} % of the "
-        f"{plateau.median:.0f} GB/s of its largest array; published are {about(int(wanted))}.",
+        f"{plateau.value:.0f} GB/s of its largest array; published are {about(int(wanted))}.",
         computed("smallest array of the plateau", reached.bytes, "B", plateau),
         number("triad there", reached),
         number("triad with the largest array", plateau),
@@ -149,7 +149,7 @@ def _good_block(observed: Observed) -> Finding:
             f"the session has no triad with blocks of {block} threads and of others (E1)"
         )
     by_size = {
-        name: {point.bytes: point for point in points if point.series["regime"] == "memory"}
+        name: {point.bytes: point for point in points if point.regime == "memory"}
         for name, points in curves.items()
     }
     common = set.intersection(*(set(points) for points in by_size.values()))
@@ -158,13 +158,13 @@ def _good_block(observed: Observed) -> Finding:
             "the session has no triad with all its block sizes and one size beyond the caches (E1)"
         )
     ends = {name: points[max(common)] for name, points in by_size.items()}
-    best = max(ends.values(), key=lambda point: point.median)
+    best = max(ends.values(), key=lambda point: point.value)
     own = ends[block]
-    loss = 100 * (1 - own.median / best.median)
+    loss = 100 * (1 - own.value / best.value)
     return verdict(
         high(own) >= (1 - BLOCK_LOSS) * low(best),
-        f"Of {about(own.bytes)} triad with blocks of {block} threads gives {own.median:.1f} "
-        f"GB/s, {loss:.1f} % less than with the best of {len(ends)}, of {best.block}.",
+        f"Of {about(own.bytes)} triad with blocks of {block} threads gives {own.value:.1f} "
+        f"GB/s, {loss:.1f} % less than with the best of {len(ends)}, of {best.block_size}.",
         *(
             number(f"triad with blocks of {name}", point)
             for name, point in sorted(ends.items(), key=lambda item: item[0] or 0)
@@ -180,21 +180,21 @@ def _all_blocks(observed: Observed) -> Finding:
         if point.bytes >= LARGE and point.device is not None
     ]
     kernels = ", ".join(sorted({point.operation for point in found}))
-    if len({point.block for point in found}) < 2:
+    if len({point.block_size for point in found}) < 2:
         raise NotTestable("the session has no STREAM with several block sizes and 0.5 GiB (E1)")
     least, most = value("jsc-block-util-lo"), value("jsc-block-util-hi")
     parts = [
-        (100 * point.median / node.device(point.device or 0).memory_peak_gbs, point)
+        (100 * point.value / node.device(point.device or 0).memory_peak_gbs, point)
         for point in found
     ]
     worst, best = (choose(parts, key=lambda part: part[0]) for choose in (min, max))
     return verdict(
         worst[0] >= least - RANGE_POINTS and best[0] <= most + RANGE_POINTS,
-        f"{len(parts)} series of {kernels} with {len({point.block for point in found})} block "
+        f"{len(parts)} series of {kernels} with {len({point.block_size for point in found})} block "
         f"sizes reach {worst[0]:.1f} to {best[0]:.1f} % of the memory's peak; published are "
         f"{least:.0f} to {most:.0f} %.",
         *(
-            number(f"{point.operation}, {about(point.bytes)}, {point.block} threads", point)
+            number(f"{point.operation}, {about(point.bytes)}, {point.block_size} threads", point)
             for _, point in (worst, best)
         ),
     )

@@ -7,8 +7,8 @@ from fabricheck.judge.claims import host, needs
 from fabricheck.judge.claims.judging import above, above_by, least_ratio, middle
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.results.observed import Observed, Point
-from fabricheck.results.observed.point import curve, largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, curve, largest
 
 #: Up to 32 MB zero-copy has to be nearer to pinned memory than above, where the paper's peaks
 #: differ by 10 %: half of it.
@@ -26,24 +26,24 @@ LINK_POINTS = host.LINK_POINTS
 _WORDS = {"zero-copy": "zero-copy access", "page-migration": "page migration"}
 
 
-def reads(observed: Observed, movement: str) -> list[Point]:
+def reads(observed: Observed, movement: str) -> list[Series]:
     """Return what kernels read of managed memory that lies on the host.
 
     :param movement: zero-copy or page-migration.
     """
     found = observed.select(
-        experiment="E3", operation="read", engine="kernel", memory="managed", movement=movement
+        experiment="E3", operation="read", engine="kernel", host_memory="managed", movement=movement
     )
     return list(needs.some(found, f"{_WORDS[movement]} by kernels", "E3"))
 
 
-def _by_device(observed: Observed, movement: str) -> dict[int | None, Point]:
+def _by_device(observed: Observed, movement: str) -> dict[int | None, Series]:
     found = needs.large(reads(observed, movement), f"{_WORDS[movement]} by kernels", "E3")
     return dict(largest(found, lambda point: point.device))
 
 
 def _beats(
-    ones: dict[int | None, Point], others: dict[int | None, Point], one: str, other: str
+    ones: dict[int | None, Series], others: dict[int | None, Series], one: str, other: str
 ) -> Finding:
     worst = least_ratio(ones, others)
     if worst is None:
@@ -55,7 +55,7 @@ def _beats(
         all(above(ones[device], others[device]) for device in common),
         f"{one[0].upper()}{one[1:]} gives {rate:.2f} GB/s and {other} "
         f"{other_rate:.2f}, medians of {len(common)} device(s); the "
-        f"least ratio is {mine.median / its.median:.2f}, on device {device}.",
+        f"least ratio is {mine.value / its.value:.2f}, on device {device}.",
         *(number(f"{one}, device {key}", ones[key]) for key in common),
         *(number(f"{other}, device {key}", others[key]) for key in common),
     )
@@ -96,7 +96,7 @@ def _order_of_magnitude(observed: Observed) -> Finding:
 def _follows(observed: Observed) -> Finding:
     needs.devices(observed)
     pinned = host.sizes(observed, "h2d", "pinned")
-    by_owner: dict[int | None, list[Point]] = {}
+    by_owner: dict[int | None, list[Series]] = {}
     for point in reads(observed, "zero-copy"):
         by_owner.setdefault(point.device, []).append(point)
     zero_copy = {point.bytes: point for point in max(map(curve, by_owner.values()), key=len)}

@@ -22,7 +22,8 @@ from fabricheck.judge.claims.messages import candidates, device_messages, measur
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: JSC states 155 and 150 GiB/s of the same links, and 90 % of what its own values give as 83 %.
 AROUND = 0.10
@@ -77,7 +78,7 @@ def _parts(node: NodeModel, points: Points) -> tuple[list[float], list[float]]:
     direct: list[float] = []
     indirect: list[float] = []
     for pair, point in points.items():
-        part = 100 * point.median / node.peer_peak_gbs(*pair)
+        part = 100 * point.value / node.peer_peak_gbs(*pair)
         (direct if node.link_class(*pair).direct else indirect).append(part)
     if not direct or not indirect:
         raise NotTestable("the session has no messages of neighbours and of others (E9)")
@@ -134,7 +135,7 @@ def _smaller_messages(observed: Observed) -> Finding:
     )
 
 
-def _alike(observed: Observed) -> tuple[NodeModel, list[Point], str]:
+def _alike(observed: Observed) -> tuple[NodeModel, list[Series], str]:
     """Ask for devices that are all linked alike, and return the messages of all ordered pairs."""
     node = needs.node(observed)
     classes = list(node.link_classes)
@@ -152,7 +153,7 @@ def _alike(observed: Observed) -> tuple[NodeModel, list[Point], str]:
 
 def _uniform(observed: Observed) -> Finding:
     node, points, few = _alike(observed)
-    first, last = (choose(points, key=lambda one: one.median) for choose in (min, max))
+    first, last = (choose(points, key=lambda one: one.value) for choose in (min, max))
     apart = low(last) / high(first) - 1
     return verdict(
         apart <= UNIFORM,
@@ -160,7 +161,7 @@ def _uniform(observed: Observed) -> Finding:
         f"{named([last])} ({measured_by(points)}).{few}",
         number(f"least, {named([first])}", first),
         number(f"most, {named([last])}", last),
-        computed("most over least", last.median / first.median, "ratio", first, last),
+        computed("most over least", last.value / first.value, "ratio", first, last),
     )
 
 

@@ -30,7 +30,8 @@ from fabricheck.judge.claims.model import (
 )
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Pair, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair, Series
 
 #: The paper's own copies of one level of the engine reach 50.4 GB/s of 50.
 CEILING = 0.01
@@ -48,7 +49,7 @@ _PROGRAMS = ("mpi", "osu")
 _PAPER, _LAB = 1 << 30, 16 << 20
 
 
-def device_messages(observed: Observed, engine: bool | None) -> list[list[Point]]:
+def device_messages(observed: Observed, engine: bool | None) -> list[list[Series]]:
     """Return the bandwidths of messages between two devices, by the program mpi before OSU's.
 
     :param engine: with the copy engines or without; None for either, as on NVIDIA.
@@ -59,7 +60,7 @@ def device_messages(observed: Observed, engine: bool | None) -> list[list[Point]
         for point in observed.select(experiment="E9", operation="bandwidth", role="single")
         if point.pair is not None
         and engine in (None, by_engine(point))
-        and {point.series[end]["memory"] for end in ("source", "destination")} == {"device"}
+        and {point.measured[end]["memory"] for end in ("source", "destination")} == {"device"}
     ]
     words = {None: "", True: " with the copy engines", False: " without the copy engines"}
     needs.some(found, f"messages of MPI between devices{words[engine]}", "E9")
@@ -67,7 +68,7 @@ def device_messages(observed: Observed, engine: bool | None) -> list[list[Point]
     return [points for points in by_program if points]
 
 
-def candidates(observed: Observed, engine: bool | None, size: int) -> list[dict[Pair, Point]]:
+def candidates(observed: Observed, engine: bool | None, size: int) -> list[dict[Pair, Series]]:
     """Return of each ordered pair the messages of one program, those nearest to a document first.
 
     First are messages of the document's size, then the largest of a program that has larger ones,
@@ -85,12 +86,12 @@ def candidates(observed: Observed, engine: bool | None, size: int) -> list[dict[
     return [by_pair(points) for points in (*exact, *above, *found) if points]
 
 
-def messages(observed: Observed, engine: bool | None, size: int) -> dict[Pair, Point]:
+def messages(observed: Observed, engine: bool | None, size: int) -> dict[Pair, Series]:
     """Return of each ordered pair the messages that come first among the `candidates`."""
     return candidates(observed, engine, size)[0]
 
 
-def measured_by(points: Sequence[Point]) -> str:
+def measured_by(points: Sequence[Series]) -> str:
     """Return what measured messages, and of which size, as "mpi, 16 MiB"."""
     sizes = sorted(point.bytes for point in points)
     texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
@@ -110,7 +111,7 @@ def _engine_ceiling(observed: Observed) -> Finding:
     wide = [points[pair] for pair in _wide(node, list(points))]
     most = value("paper-mpi-sdma-ceiling")
     above = [one for one in points.values() if low(one) > most * (1 + CEILING)]
-    top = max(points.values(), key=lambda one: one.median)
+    top = max(points.values(), key=lambda one: one.value)
     return verdict(
         not above,
         f"With the engine messages reach {named([top])} at most, over several links {span(wide)} "
@@ -121,7 +122,7 @@ def _engine_ceiling(observed: Observed) -> Finding:
     )
 
 
-def _parts(node: NodeModel, points: dict[Pair, Point]) -> Iterator[Number]:
+def _parts(node: NodeModel, points: dict[Pair, Series]) -> Iterator[Number]:
     """Yield what part of the peak messages over dual and quad links reach, where there are any."""
     found = by_class(node, points)
     for kind in (DUAL, QUAD):
@@ -138,7 +139,7 @@ def _below_direct_access(observed: Observed) -> Finding:
     pairs = [pair for pair in sent if pair in read]
     if not pairs:
         raise NotTestable("the session has no pair with messages (E9) and reads by kernel (E8)")
-    lacks = sorted(100 * (1 - sent[pair].median / read[pair].median) for pair in pairs)
+    lacks = sorted(100 * (1 - sent[pair].value / read[pair].value) for pair in pairs)
     used = [some[pair] for some in (sent, read) for pair in pairs]
     lack = statistics.median(lacks)
     least, most = value("paper-mpi-vs-direct-low"), value("paper-mpi-vs-direct-high")
@@ -178,7 +179,7 @@ def _faster_without(observed: Observed) -> Finding:
 
 
 def _detours(
-    node: NodeModel, points: dict[Pair, Point], words: str, hops: int | None = None
+    node: NodeModel, points: dict[Pair, Series], words: str, hops: int | None = None
 ) -> Iterator[tuple[float, str, Number]]:
     """Yield of each width how much indirect pairs lack of direct ones, in words and as a number.
 

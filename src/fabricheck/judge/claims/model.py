@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 Outcome = Literal["reproduced", "not reproduced", "not testable here"]
 REPRODUCED: Outcome = "reproduced"
@@ -112,16 +113,14 @@ class Verdict:
         return self.outcome == REPRODUCED and not self.independent
 
 
-def number(what: str, point: Point) -> Number:
+def number(what: str, point: Series) -> Number:
     """Return a series' median with its interval."""
-    return Number(
-        what, point.median, point.unit, point.clock, point.interval, noisy=point.series["noisy"]
-    )
+    return Number(what, point.value, point.unit, point.clock, point.interval, noisy=point.noisy)
 
 
-def computed(what: str, value: float, unit: str, *of: Point) -> Number:
+def computed(what: str, value: float, unit: str, *of: Series) -> Number:
     """Return a number made of several medians; ``of`` are their series."""
-    noisy = any(point.series["noisy"] for point in of)
+    noisy = any(point.noisy for point in of)
     return Number(what, value, unit, of[0].clock, computed=True, noisy=noisy)
 
 

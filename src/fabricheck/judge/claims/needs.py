@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims.model import NotTestable
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: The least size of which a document states a rate, AMD's lab notes: of less the start counts.
 LARGE = 16 << 20
@@ -45,7 +46,7 @@ def tiers(observed: Observed) -> NodeModel:
     return model
 
 
-def some(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]:
+def some(points: Sequence[Series], what: str, experiment: str) -> Sequence[Series]:
     """Ask for at least one point.
 
     :param what: what is missing otherwise, as "copies by engine".
@@ -55,7 +56,7 @@ def some(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]
     return points
 
 
-def large(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]:
+def large(points: Sequence[Series], what: str, experiment: str) -> Sequence[Series]:
     """Ask for points of at least `LARGE`, and return these.
 
     :param what: as of `some`.

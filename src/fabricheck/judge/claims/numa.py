@@ -7,7 +7,8 @@ from fabricheck.judge.claims.judging import above_by, mean
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: The paper found no difference and gives no number; EPICURE's two differ by 0.03 %.
 NO_LOSS = 0.02
@@ -23,22 +24,24 @@ Ends = tuple[int, int]
 
 def _far_and_near(
     observed: Observed, node: NodeModel, operation: str, memory: str, role: str
-) -> list[tuple[Ends, Point, Point]]:
+) -> list[tuple[Ends, Series, Series]]:
     """Return of each device and far domain its copies, and those with its own domain.
 
     Both of the largest size that both have, of 16 MiB at least.
     """
-    cells: dict[Ends, dict[int, Point]] = {}
+    cells: dict[Ends, dict[int, Series]] = {}
     for point in observed.select(
         experiment={"E2", "E4"},
         operation=operation,
-        memory=memory,
+        host_memory=memory,
         role=role,
         unit="GB/s",
-        engines=True,
+        by_engines=True,
     ):
-        if point.devices and point.domain is not None and point.bytes >= needs.LARGE:
-            cells.setdefault((point.devices[0], point.domain), {}).setdefault(point.bytes, point)
+        if point.devices and point.host_domain is not None and point.bytes >= needs.LARGE:
+            cells.setdefault((point.devices[0], point.host_domain), {}).setdefault(
+                point.bytes, point
+            )
     found = []
     for (device, domain), far in sorted(cells.items()):
         home = node.device(device).domain
@@ -61,12 +64,12 @@ def _costs_at_most(observed: Observed, node: NodeModel, memory: str, loss: float
             f"the session has no copies of {words} memory with near and far NUMA domains (E4)"
         )
     lost = [pair for pair in pairs if above_by(pair[3], pair[2], loss)]
-    operation, (device, domain), far, near = min(pairs, key=lambda p: p[2].median / p[3].median)
+    operation, (device, domain), far, near = min(pairs, key=lambda p: p[2].value / p[3].value)
     return verdict(
         not lost,
         f"Of {len(pairs)} copies of {words} memory with a far NUMA domain {len(lost)} lose more "
         f"than {100 * loss:.0f} %; the worst, {operation} of device {device} with domain {domain}, "
-        f"has {far.median:.2f} GB/s, with its own {near.median:.2f}.",
+        f"has {far.value:.2f} GB/s, with its own {near.value:.2f}.",
         number(f"{operation}, device {device}, far domain {domain}", far),
         number(f"{operation}, device {device}, its own domain", near),
     )

@@ -104,10 +104,10 @@ def _limited_at_every_size(observed: Observed) -> Finding:
         raise NotTestable(f"the session has copies over a quad link of {len(sizes)} size only (E7)")
     top = value("paper-p2p-bw-hi")
     above = [one for one in found if low(one) > top * (1 + LEVEL)]
-    most = max(found, key=lambda one: one.median)
+    most = max(found, key=lambda one: one.value)
     return verdict(
         not above,
-        f"Over quad links copies by engine of {len(sizes)} sizes reach {most.median:.1f} GB/s at "
+        f"Over quad links copies by engine of {len(sizes)} sizes reach {most.value:.1f} GB/s at "
         f"most, at {about(most.bytes)}; of an engine {top:g} are published.",
         number(f"the most, at {about(most.bytes)}", most),
     )

@@ -17,7 +17,8 @@ from fabricheck.judge.claims.model import (
     verdict,
 )
 from fabricheck.judge.claims.published import value
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: EPICURE's single copies spread by up to 12 % around a rank's mean; a tenth of a ratio.
 MARGIN = 0.10
@@ -47,19 +48,23 @@ def _mean_of(records: tuple[str, ...]) -> float:
     return statistics.fmean(map(value, records))
 
 
-def ranks_of(observed: Observed, placement: str) -> dict[int, Point]:
+def ranks_of(observed: Observed, placement: str) -> dict[int, Series]:
     """Return by rank the largest copy there and back of pageable memory in a placement.
 
     :raises NotTestable: when the session has none, or not of every rank.
     """
     found = observed.select(
-        experiment="E6", operation="both", memory="host-pageable", placement=placement, unit="GB/s"
+        experiment="E6",
+        operation="both",
+        host_memory="host-pageable",
+        placement=placement,
+        unit="GB/s",
     )
     needs.some(found, f"copies of pageable memory by ranks in the placement {placement}", "E6")
     size = max(point.bytes for point in found)
-    by_rank: dict[int, Point] = {}
+    by_rank: dict[int, Series] = {}
     for point in found:
-        ranks = point.series.get("ranks")
+        ranks = point.ranks
         if point.bytes == size and ranks:
             by_rank.setdefault(ranks[0], point)
     launch = next(point.document for point in found if point.bytes == size).get("ranks") or ()
@@ -68,7 +73,7 @@ def ranks_of(observed: Observed, placement: str) -> dict[int, Point]:
     return dict(sorted(by_rank.items()))
 
 
-def _both(observed: Observed, one: str, other: str) -> tuple[dict[int, Point], dict[int, Point]]:
+def _both(observed: Observed, one: str, other: str) -> tuple[dict[int, Series], dict[int, Series]]:
     """Return the ranks of two placements, the same in both."""
     ones, others = ranks_of(observed, one), ranks_of(observed, other)
     if ones.keys() != others.keys():
@@ -76,7 +81,7 @@ def _both(observed: Observed, one: str, other: str) -> tuple[dict[int, Point], d
     return ones, others
 
 
-def _numbers(name: str, points: dict[int, Point]) -> list[Number]:
+def _numbers(name: str, points: dict[int, Series]) -> list[Number]:
     return [number(f"{name}, rank {rank}", point) for rank, point in points.items()]
 
 
@@ -103,7 +108,7 @@ def _right_above_wrong_each(observed: Observed) -> Finding:
     right, wrong = _both(observed, "right", "in_order")
     published = [value(good) / value(bad) for good, bad in zip(RIGHT, WRONG, strict=True)]
     least, most = min(published), max(published)
-    ratios = {rank: right[rank].median / wrong[rank].median for rank in right}
+    ratios = {rank: right[rank].value / wrong[rank].value for rank in right}
     worse = [rank for rank in right if not above(right[rank], wrong[rank])]
     inside = all(least * (1 - MARGIN) <= ratio <= most * (1 + MARGIN) for ratio in ratios.values())
     return verdict(
@@ -131,7 +136,7 @@ def _eight_below_one(observed: Observed) -> Finding:
     )
 
 
-def _alone(observed: Observed) -> tuple[float, list[Point]]:
+def _alone(observed: Observed) -> tuple[float, list[Series]]:
     """Return the median device's copy there and back alone, near its memory, and the series."""
     to, back = (host.by_device(observed, operation, "pageable") for operation in ("h2d", "d2h"))
     both = [(to[device], back[device]) for device in to if device in back]
@@ -144,17 +149,17 @@ def _alone(observed: Observed) -> tuple[float, list[Point]]:
 def _half_right_as_one(observed: Observed) -> Finding:
     needs.own_domains(observed)
     half, alone = ranks_of(observed, "half_right"), _alone(observed)
-    away = max(half.values(), key=lambda point: abs(point.median - alone[0]))
+    away = max(half.values(), key=lambda point: abs(point.value - alone[0]))
     return verdict(
-        abs(away.median / alone[0] - 1) <= EQUAL,
+        abs(away.value / alone[0] - 1) <= EQUAL,
         f"A rank for each package, near it, gets {mean(half.values()):.2f} GB/s, the mean, and one "
-        f"device alone {alone[0]:.2f}; the rank farthest from that has {away.median:.2f}.",
+        f"device alone {alone[0]:.2f}; the rank farthest from that has {away.value:.2f}.",
         computed("one device alone, there and back", alone[0], "GB/s", *alone[1]),
         *_numbers("half, right", half),
     )
 
 
-def _half_wrong(observed: Observed) -> tuple[dict[int, Point], dict[int, Point], list[int]]:
+def _half_wrong(observed: Observed) -> tuple[dict[int, Series], dict[int, Series], list[int]]:
     """Return half of the devices placed right and wrong, and the ranks that lose."""
     needs.own_domains(observed)
     right, wrong = _both(observed, "half_right", "half_rotated")
@@ -175,7 +180,7 @@ def _half_wrong_some_lose(observed: Observed) -> Finding:
 
 def _half_wrong_loss(observed: Observed) -> Finding:
     right, wrong, losing = _half_wrong(observed)
-    loss = 100 * (1 - min(wrong[rank].median / right[rank].median for rank in right))
+    loss = 100 * (1 - min(wrong[rank].value / right[rank].value for rank in right))
     wanted = 100 * small_drop()
     return verdict(
         bool(losing) and abs(loss - wanted) <= 100 * SOME_LOSS,
@@ -199,13 +204,13 @@ def _share_loses(placement: str) -> Callable[[Observed], Finding]:
         needs.node(observed)
         right, shared = ranks_of(observed, "right"), ranks_of(observed, placement)
         limit = small_drop()
-        rate, best = mean(right.values()), max(shared.values(), key=lambda point: point.median)
+        rate, best = mean(right.values()), max(shared.values(), key=lambda point: point.value)
         drop = 100 * (1 - mean(shared.values()) / rate)
         return verdict(
-            best.median < rate * (1 - limit),
+            best.value < rate * (1 - limit),
             f"Ranks in the placement {placement} get {mean(shared.values()):.2f} GB/s, the "
             f"mean, {drop:.0f} % less than {rate:.2f} near a device each; the best of them gets "
-            f"{best.median:.2f}.",
+            f"{best.value:.2f}.",
             computed("right, mean of the ranks", rate, "GB/s", *right.values()),
             *_numbers(placement, shared),
         )

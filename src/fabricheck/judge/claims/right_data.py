@@ -5,21 +5,21 @@ from __future__ import annotations
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.model import Claim, Finding, Number, verdict
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
 
 
 def _right_data(observed: Observed) -> Finding:
     needs.devices(observed)
     # All series: those whose data was wrong are no points of `Observed`.
     found = [
-        Point("", document, series)
-        for document in observed.documents
-        if not document["faults_injected"]
-        for series in document["series"]
-        if series["experiment"] == "E12" and series["source"]["memory"] == "device"
+        one
+        for one in observed.series
+        if one.experiment == "E12"
+        and one.source_memory == "device"
+        and not one.document["faults_injected"]
     ]
     needs.some(found, "messages of MPI whose data were compared on devices", "E12")
-    wrong = [one for one in found if one.series["verification"]["errors"]]
+    wrong = [one for one in found if one.errors]
     operations = sorted({one.operation for one in found})
     skipped = {
         entry["operation"]
@@ -27,10 +27,10 @@ def _right_data(observed: Observed) -> Finding:
         for entry in one.document.get("skipped") or ()
         if entry["operation"] not in operations
     }
-    most = max(one.ranks or 0 for one in found)
+    most = max(one.taking_part or 0 for one in found)
     told = sorted({f"{one.operation} of {about(one.bytes)}" for one in wrong})
     beside = f"; not tested: {', '.join(sorted(skipped))}" if skipped else ""
-    checked = sum(one.series["verification"]["bytes_checked"] for one in found)
+    checked = sum(one.bytes_checked for one in found)
     clock = found[0].clock
     return verdict(
         not wrong,

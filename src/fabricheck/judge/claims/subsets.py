@@ -10,7 +10,8 @@ from fabricheck.judge.claims.links import DEVICES, as_modelled
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, computed, verdict
 from fabricheck.node import NodeModel, best_subsets
 from fabricheck.node.subsets import mean_between
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: The sets that the page names, and whether it names all that are as good.
 NAMED = (
@@ -30,7 +31,7 @@ def _eight(observed: Observed) -> NodeModel:
     return node
 
 
-def _inside(points: Points, devices: tuple[int, ...]) -> list[Point]:
+def _inside(points: Points, devices: tuple[int, ...]) -> list[Series]:
     return [points[pair] for pair in permutations(devices, 2)]
 
 
@@ -59,7 +60,7 @@ def _measured(observed: Observed) -> Finding:
     node = _eight(observed)
     found = every_pair(node, accesses(observed, "write"), "writes by kernel", "E8")
     count = len(node.devices)
-    rates = [[0.0 if a == b else found[a, b].median for b in range(count)] for a in range(count)]
+    rates = [[0.0 if a == b else found[a, b].value for b in range(count)] for a in range(count)]
     holds, texts, numbers = True, [], []
     for named, _ in NAMED:
         best = best_subsets(rates, len(named[0]), node.name)[0]

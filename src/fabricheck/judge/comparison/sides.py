@@ -21,7 +21,7 @@ from fabricheck.results.folder import (
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.observed.partition import by_node
+from fabricheck.results.observed import by_node
 from fabricheck.results.session import Case, Session
 from fabricheck.site.software import record
 

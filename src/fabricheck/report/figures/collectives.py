@@ -15,7 +15,8 @@ from fabricheck.report.figures.grouped import GREYS, grouped_bars
 from fabricheck.report.figures.heat import shown
 from fabricheck.report.figures.rows import Row, of_point, of_value, own
 from fabricheck.report.published import beside
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: The collectives in the paper's order, and the record that bounds each from below there.
 COLLECTIVES = {
@@ -65,14 +66,14 @@ def figures(observed: Observed) -> Iterator[Figure]:
 
 
 def _rows(observed: Observed) -> list[dict[str, Any]]:
-    found: dict[tuple[str, str, int], Point] = {}
-    for point in observed.select(experiment={"E10", "E11"}, unit="us", bytes=SIZE, engines=True):
+    found: dict[tuple[str, str, int], Series] = {}
+    for point in observed.select(experiment={"E10", "E11"}, unit="us", bytes=SIZE, by_engines=True):
         label = _PROGRAMS.get(point.program)
-        if label is None or point.operation not in COLLECTIVES or point.ranks is None:
+        if label is None or point.operation not in COLLECTIVES or point.taking_part is None:
             continue
         # RCCL has both; MPI moves from one buffer to another.
-        if not point.series.get("in_place"):
-            found.setdefault((point.operation, label, point.ranks), point)
+        if not point.in_place:
+            found.setdefault((point.operation, label, point.taking_part), point)
     order = list(COLLECTIVES)
     ordered = sorted(
         found, key=lambda key: (order.index(key[0]), list(_LOOKS).index(key[1]), key[2])

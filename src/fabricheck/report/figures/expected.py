@@ -10,7 +10,8 @@ from fabricheck.judge.claims.model import Claim
 from fabricheck.node import NodeModel
 from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: Of so many claims a figure gives the names.
 _MOST_CLAIMS = 4
@@ -39,7 +40,7 @@ class Expected:
         return self.most if self.least is None else self.least
 
 
-def of_pair(observed: Observed, point: Point) -> Expected | None:
+def of_pair(observed: Observed, point: Series) -> Expected | None:
     """Return what was expected of a transfer between two devices, by its link class.
 
     The class is that of the healthy node model, as the checks take it. None where nothing was
@@ -54,14 +55,14 @@ def of_pair(observed: Observed, point: Point) -> Expected | None:
     return _stated(observed, point, f"{point.operation.replace('-', '_')}_{name}")
 
 
-def of_host_copy(observed: Observed, point: Point) -> Expected | None:
+def of_host_copy(observed: Observed, point: Series) -> Expected | None:
     """Return what was expected of a copy between a device and host memory next to it, or far."""
-    if observed.node is None or point.device is None or point.memory is None:
+    if observed.node is None or point.device is None or point.host_memory is None:
         return None
     if point.device >= len(observed.node.devices):
         return None
-    near = point.domain in (None, observed.node.devices[point.device].domain)
-    kind = point.memory.removeprefix("host-")
+    near = point.host_domain in (None, observed.node.devices[point.device].domain)
+    kind = point.host_memory.removeprefix("host-")
     return _stated(observed, point, f"{point.operation}_{kind}_{'near' if near else 'far'}")
 
 
@@ -108,7 +109,7 @@ def _fitted_of(claim: Claim, node: NodeModel) -> bool:
     return any(fact is not None and fact.kind == "fitted" for fact in facts)
 
 
-def _stated(observed: Observed, point: Point, stem: str) -> Expected | None:
+def _stated(observed: Observed, point: Series, stem: str) -> Expected | None:
     for case in observed.cases:
         # The worst of a class is judged, so that each of it is; a check of one pair has no worst.
         for name in (f"{stem}_worst", stem) if case.name == point.check else ():

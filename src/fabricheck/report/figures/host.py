@@ -12,7 +12,8 @@ from fabricheck.report.figures.bars import bars
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, of_point, of_value, own, scan
 from fabricheck.report.published import beside
-from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
 
 #: The directions, and what they are called.
 WAYS = {"h2d": "from host to device", "d2h": "from device to host"}
@@ -32,7 +33,7 @@ class Interface:
 
 
 def _copy(memory: str) -> Mapping[str, Mapping[str, str]]:
-    return {way: {"experiment": "E2", "operation": way, "memory": memory} for way in WAYS}
+    return {way: {"experiment": "E2", "operation": way, "host_memory": memory} for way in WAYS}
 
 
 def _managed(to_device: str, to_host: str, movement: str) -> Mapping[str, Mapping[str, str]]:
@@ -79,7 +80,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
             yield _curves(observed, way, words_of_way, curves_of)
 
 
-def _of_first_device(observed: Observed, interface: Interface, way: str) -> list[Point]:
+def _of_first_device(observed: Observed, interface: Interface, way: str) -> list[Series]:
     found = observed.select(role="single", **interface.select[way])
     devices = [point.device for point in found if point.device is not None]
     return [point for point in found if point.device == min(devices, default=None)]
@@ -91,14 +92,14 @@ def _published(observed: Observed, interface: Interface, way: str) -> Iterator[R
 
 
 def _best(
-    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Point]]
+    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Series]]
 ) -> Figure:
     rows: list[Row] = []
     for interface, points in found.items():
         # What fits the caches may never have crossed the link.
-        large = [point for point in points if point.series["regime"] != "cache"] or points
-        best = max(large, key=lambda point: point.median)
-        rows.append(of_point(interface.label, best, regime=best.series["regime"]))
+        large = [point for point in points if point.regime != "cache"] or points
+        best = max(large, key=lambda point: point.value)
+        rows.append(of_point(interface.label, best, regime=best.regime))
         rows += [{**row, "regime": None} for row in _published(observed, interface, way)]
     mine = own(rows)
     top = max(mine, key=lambda row: row["value"])
@@ -121,7 +122,7 @@ def _best(
 
 
 def _curves(
-    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Point]]
+    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Series]]
 ) -> Figure:
     rows: list[Row] = []
     for interface, points in found.items():

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from fabricheck.report.figures import expected
 from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.rows import of_point
-from fabricheck.results.observed import Observed, Pair, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair, Series
 
 #: Within or outside of the limits of its reference; only beside the peak; without a value.
 State = Literal["within", "outside", "peak", "missing"]
@@ -34,19 +35,19 @@ _HOST = ("h2d", "d2h")
 class Found:
     """A series over a link, and what was expected of it: a reference, else the peak."""
 
-    point: Point
+    point: Series
     expected: Expected | None
     peak: float
 
     @property
     def part(self) -> float:
         """Its value as a part of what was expected."""
-        return self.point.median / (self.expected.value if self.expected else self.peak)
+        return self.point.value / (self.expected.value if self.expected else self.peak)
 
     @property
     def missed(self) -> bool:
         """Whether it is outside of the limits of its reference."""
-        return self.expected is not None and self.expected.missed(self.point.median)
+        return self.expected is not None and self.expected.missed(self.point.value)
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _health(name: str, found: list[Found]) -> Health:
             one
             for one in _largest(found)
             if (one.point.experiment, one.point.operation) == (experiment, operation)
-            and one.point.engines
+            and one.point.by_engines
             and one.peak
         ]
         if shown:
@@ -127,7 +128,7 @@ def _largest(found: Iterable[Found]) -> list[Found]:
     best: dict[tuple[Any, ...], Found] = {}
     for one in found:
         point = one.point
-        key = (point.check, point.pair, point.device, point.operation, point.engines)
+        key = (point.check, point.pair, point.device, point.operation, point.by_engines)
         if key not in best or one.point.bytes > best[key].point.bytes:
             best[key] = one
     return list(best.values())
@@ -138,7 +139,7 @@ def hosts(observed: Observed) -> dict[int, Health]:
     node = observed.node
     assert node is not None
     every: dict[int, list[Found]] = {device.index: [] for device in node.devices}
-    for point in observed.select(experiment="E2", role="single", memory="host-pinned"):
+    for point in observed.select(experiment="E2", role="single", host_memory="host-pinned"):
         if point.operation in _HOST and point.device in every:
             wanted = expected.of_host_copy(observed, point)
             every[point.device].append(Found(point, wanted, node.host_peak_gbs(point.device)))

@@ -15,7 +15,8 @@ from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.heat import Axes, heat_map, top
 from fabricheck.report.figures.rows import of_point, of_value
 from fabricheck.report.published import Value, beside
-from fabricheck.results.observed import Observed, Pair, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair, Series
 
 #: The two devices at the end of a record's name.
 _PAIR = re.compile(r"-(\d)(\d)$")
@@ -41,7 +42,7 @@ class Matrix:
     once: bool = field(default=False)
 
 
-_ENGINE = {"experiment": "E7", "role": "single", "engines": True, "ganged": False}
+_ENGINE = {"experiment": "E7", "role": "single", "by_engines": True, "ganged": False}
 _KERNEL = {"experiment": "E8", "role": "single"}
 _MPI = {"experiment": "E9", "role": "single", "program": "mpi"}
 
@@ -67,7 +68,7 @@ MATRICES = (
             "experiment": "E7",
             "role": "sum",
             "operation": "engine-both",
-            "engines": True,
+            "by_engines": True,
             "ganged": False,
         },
         "first device",
@@ -77,7 +78,7 @@ MATRICES = (
     Matrix(
         "peer-engine-off",
         "Copies between devices with the engines switched off",
-        {**_ENGINE, "engines": False, "operation": "engine"},
+        {**_ENGINE, "by_engines": False, "operation": "engine"},
     ),
     Matrix(
         "peer-read",
@@ -105,12 +106,12 @@ MATRICES = (
     Matrix(
         "mpi-bandwidth",
         "MPI bandwidth between ranks",
-        {**_MPI, "operation": "bandwidth", "engines": True},
+        {**_MPI, "operation": "bandwidth", "by_engines": True},
     ),
     Matrix(
         "mpi-bandwidth-engine-off",
         "MPI bandwidth with the engines switched off",
-        {**_MPI, "operation": "bandwidth", "engines": False},
+        {**_MPI, "operation": "bandwidth", "by_engines": False},
     ),
     Matrix("mpi-latency", "MPI latency between ranks", {**_MPI, "operation": "latency"}),
 )
@@ -164,12 +165,12 @@ def messages(observed: Observed) -> Iterator[Figure]:
             yield from _drawn(observed, matrix)
 
 
-def of_one_size(points: Iterable[Point]) -> dict[Pair, Point]:
+def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
     """Return a point of each pair, all of the size that most pairs have; then of the largest one.
 
     A session may have other sizes of a few pairs, which are not to be compared with the rest.
     """
-    by_size: dict[int, dict[Pair, Point]] = {}
+    by_size: dict[int, dict[Pair, Series]] = {}
     for point in points:
         if point.pair is not None and point.pair[0] != point.pair[1]:
             by_size.setdefault(point.bytes, {}).setdefault(point.pair, point)
@@ -182,8 +183,8 @@ def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         return
     first = next(iter(found.values()))
     judged = {pair: expected.of_pair(observed, point) for pair, point in found.items()}
-    missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].median)]
-    cells = {pair: point.median for pair, point in found.items()}
+    missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].value)]
+    cells = {pair: point.value for pair, point in found.items()}
     others = _others(observed, matrix)
     count = max(max(pair) for pair in [*cells, *others]) + 1
     devices = range(max(count, len(observed.node.devices) if observed.node else 0))
@@ -266,7 +267,7 @@ def _missing(count: int) -> str:
 def _judged(
     judged: Mapping[Pair, Expected | None],
     missed: Sequence[Pair],
-    found: Mapping[Pair, Point],
+    found: Mapping[Pair, Series],
 ) -> str:
     have = [wanted for wanted in judged.values() if wanted]
     if not have:
@@ -277,7 +278,7 @@ def _judged(
     for a, b in missed[:6]:
         wanted = judged[a, b]
         assert wanted is not None
-        value = words.amount(found[a, b].median, found[a, b].unit)
+        value = words.amount(found[a, b].value, found[a, b].unit)
         named.append(f"{a}-{b} with {value} (reference {words.amount(wanted.value, '')})")
     more = f" and {len(missed) - 6} more" if len(missed) > 6 else ""
     return f" Framed, since outside of the limits: {words.listed(named)}{more}."
@@ -305,19 +306,19 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
     A figure for each kind of memory and direction.
     """
     for (memory, kind), (operation, way) in product(_MEMORY.items(), _WAYS.items()):
-        found: dict[Pair, Point] = {}
-        of_kind = {"role": "single", "operation": operation, "memory": memory}
+        found: dict[Pair, Series] = {}
+        of_kind = {"role": "single", "operation": operation, "host_memory": memory}
         for point in observed.select(experiment="E4", **of_kind):
-            if point.domain is not None and point.device is not None:
-                key = (point.domain, point.device)
+            if point.host_domain is not None and point.device is not None:
+                key = (point.host_domain, point.device)
                 if key not in found or point.bytes > found[key].bytes:
                     found[key] = point
         if not found:
             continue
         first = next(iter(found.values()))
         judged = {place: expected.of_host_copy(observed, one) for place, one in found.items()}
-        missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].median)]
-        cells = {place: point.median for place, point in found.items()}
+        missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].value)]
+        cells = {place: point.value for place, point in found.items()}
         domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))
         title = f"Every NUMA domain with every device, {kind} memory, {way}"
         says = (

@@ -12,7 +12,8 @@ from fabricheck.report.figure import PALETTE, WIDTH, Figure
 from fabricheck.report.figures import layout, links, words
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Spot, Style
 from fabricheck.report.figures.links import Health, State
-from fabricheck.results.observed import Observed, Pair
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair
 
 STYLES: Mapping[State, Style] = {
     "within": Style(PALETTE[0], "", "within the limits of its reference"),
@@ -262,5 +263,5 @@ def _one(health: Health) -> str:
     word = "reference" if decides.expected else "peak"
     return (
         f"{health.name} {health.text} ({decides.point.operation} "
-        f"{words.amount(decides.point.median)}, {word} {words.amount(wanted)})"
+        f"{words.amount(decides.point.value)}, {word} {words.amount(wanted)})"
     )

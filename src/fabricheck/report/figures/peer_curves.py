@@ -10,7 +10,8 @@ from fabricheck.report.figures import words
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, derived, of_point, of_value, scan
 from fabricheck.report.published import beside
-from fabricheck.results.observed import Observed, Pair, Point
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Pair, Series
 
 #: Names of direct link classes in order, so that each keeps its colour; others come behind.
 _KNOWN = ("single link", "dual link", "quad link")
@@ -18,7 +19,7 @@ _KNOWN = ("single link", "dual link", "quad link")
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the curves by copy engine and those by kernel."""
-    engine = _by_class(observed, experiment="E7", operation="engine", engines=True, ganged=False)
+    engine = _by_class(observed, experiment="E7", operation="engine", by_engines=True, ganged=False)
     if engine:
         yield _figure(
             observed,
@@ -40,18 +41,18 @@ def figures(observed: Observed) -> Iterator[Figure]:
         )
 
 
-def _by_class(observed: Observed, **fields: object) -> Mapping[str, Sequence[Point]]:
+def _by_class(observed: Observed, **fields: object) -> Mapping[str, Sequence[Series]]:
     """Return by link class the curve of the first pair from the first device that has one.
 
     Without a node model nobody knows the classes: then each pair stands for itself.
     """
-    found: dict[Pair, list[Point]] = {}
+    found: dict[Pair, list[Series]] = {}
     for point in observed.select(role="single", **fields):
         if point.pair is not None:
             found.setdefault(point.pair, []).append(point)
     lines = {pair: line for pair, points in sorted(found.items()) if (line := scan(points))}
     first = min((pair[0] for pair in lines), default=None)
-    chosen: dict[str, Sequence[Point]] = {}
+    chosen: dict[str, Sequence[Series]] = {}
     for pair, line in lines.items():
         if pair[0] == first:
             label = _label(observed.node, pair)
@@ -95,7 +96,7 @@ def _figure(
     name: str,
     title: str,
     axis: str,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Series]],
     published: Callable[[NodeModel | None, str, Pair], Iterator[Row]],
 ) -> Figure:
     rows: list[Row] = []

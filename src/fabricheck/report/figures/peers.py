@@ -46,7 +46,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     rows = []
     for device in sorted(found):
         peak = 2 * node.peer_peak_gbs(0, device)
-        percent = 100 * found[device].median / peak
+        percent = 100 * found[device].value / peak
         wanted = expected.of_pair(observed, found[device])
         rows.append(
             of_point(
@@ -56,7 +56,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
                 peak=peak,
                 percent=percent,
                 reference=wanted.value if wanted else None,
-                text=f"{shown(found[device].median)} of {peak:g}, {percent:.0f} %",
+                text=f"{shown(found[device].value)} of {peak:g}, {percent:.0f} %",
             )
         )
     title = "Both directions at once by kernel, device 0 and its neighbours"
@@ -87,8 +87,8 @@ def messages(observed: Observed) -> Iterator[Figure]:
     """Yield MPI from device 0 beside direct access by kernel (the paper's figure 10)."""
     mpi = {"experiment": "E9", "operation": "bandwidth", "role": "single", "program": "mpi"}
     series = {
-        ENGINE: of_one_size(observed.select(**mpi, engines=True)),
-        NO_ENGINE: of_one_size(observed.select(**mpi, engines=False)),
+        ENGINE: of_one_size(observed.select(**mpi, by_engines=True)),
+        NO_ENGINE: of_one_size(observed.select(**mpi, by_engines=False)),
     }
     if observed.runtimes <= {"host"} or not any(series.values()):
         return
@@ -99,7 +99,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
     for label, points in series.items():
         from_first = {pair[1]: point for pair, point in points.items() if pair[0] == 0}
         rows += [
-            of_point(label, point, to=device, text=shown(point.median))
+            of_point(label, point, to=device, text=shown(point.value))
             for device, point in sorted(from_first.items())
         ]
     if not any(row["series"] in LAB_NOTES for row in rows):

@@ -11,8 +11,8 @@ from fabricheck.report.figures.bars import NEAR, REMOTE, UNKNOWN, grouped
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, median_of, odd, of_point, of_value, own
 from fabricheck.report.published import beside
-from fabricheck.results.observed import Observed, Point
-from fabricheck.results.observed.point import largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, largest
 
 #: The placements of a node model in the order of the drawing, with the records of their ranks.
 #: These are of pageable memory, of a copy there and one back over the time of both, as ``both``.
@@ -40,7 +40,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars for pageable and for pinned memory, and the size curve."""
     found = observed.select(experiment="E6", operation="both")
     for memory, name in _MEMORIES.items():
-        here = [one for one in found if one.memory == memory and one.check != _SCAN]
+        here = [one for one in found if one.host_memory == memory and one.check != _SCAN]
         if here:
             yield _bars(observed, name, here)
     scans = [point for point in found if point.check == _SCAN]
@@ -48,8 +48,8 @@ def figures(observed: Observed) -> Iterator[Figure]:
         yield _curve(observed, scans)
 
 
-def _rank(point: Point) -> int:
-    ranks = point.series.get("ranks") or [0]
+def _rank(point: Series) -> int:
+    ranks = point.ranks or [0]
     return ranks[0]
 
 
@@ -57,7 +57,7 @@ def _label(placement: str) -> str:
     return placement.replace("_", " ")
 
 
-def _near(point: Point) -> str:
+def _near(point: Series) -> str:
     """Return whether the rank's core and its device are of one NUMA domain, as the run found.
 
     A node model is not asked: a virtual machine may have other domains than its node.
@@ -72,7 +72,7 @@ def _near(point: Point) -> str:
     return NEAR if core == device else REMOTE
 
 
-def _bars(observed: Observed, memory: str, points: Sequence[Point]) -> Figure:
+def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
     by_rank = largest(points, lambda point: (point.placement or "", _rank(point)))
     known = [*_PLACEMENTS, *(name for name, _ in by_rank if name not in _PLACEMENTS)]
     rows: list[Row] = []
@@ -156,18 +156,18 @@ def _of_published(rows: Sequence[Row]) -> str:
     return f" Published: {'; '.join(parts)}." if parts else ""
 
 
-def _curve(observed: Observed, points: Sequence[Point]) -> Figure:
+def _curve(observed: Observed, points: Sequence[Series]) -> Figure:
     """Draw the slowest rank at each size: the one that the others wait for."""
     rows: list[Row] = []
     slowest: list[Row] = []
     told = []
     for memory, name in _MEMORIES.items():
-        here = [point for point in points if point.memory == memory]
+        here = [point for point in points if point.host_memory == memory]
         if not here:
             continue
         rows += [of_point(name, point, rank=_rank(point)) for point in here]
         at = {
-            size: min((one for one in here if one.bytes == size), key=lambda one: one.median)
+            size: min((one for one in here if one.bytes == size), key=lambda one: one.value)
             for size in sorted({point.bytes for point in here})
         }
         line = [of_point(name, point, rank=_rank(point)) for point in at.values()]

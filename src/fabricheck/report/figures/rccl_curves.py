@@ -21,7 +21,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     found = [
         point
         for point in observed.select(experiment="E11", unit="GB/s", role="single")
-        if not point.series.get("in_place")
+        if not point.in_place
     ]
     most = max((len(point.devices) for point in found), default=0)
     rows: list[Row] = []

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fabricheck.report.published import Value
-from fabricheck.results.observed import Point
-from fabricheck.results.observed.point import curve
+from fabricheck.results.table import Series, curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]
@@ -17,7 +16,7 @@ Row = Mapping[str, Any]
 ODD_PERCENT = 5.0
 
 
-def of_point(label: str, point: Point, **more: Any) -> dict[str, Any]:
+def of_point(label: str, point: Series, **more: Any) -> dict[str, Any]:
     """Return a series of this session as a row.
 
     :param label: what it is called in the figure.
@@ -29,12 +28,12 @@ def of_point(label: str, point: Point, **more: Any) -> dict[str, Any]:
         **more,
         "kind": point.clock,
         "bytes": point.bytes,
-        "value": point.median,
+        "value": point.value,
         "low": low,
         "high": high,
         "unit": point.unit,
-        "n": len(point.series["samples"]),
-        "noisy": point.series["noisy"],
+        "n": len(point.measured["samples"]),
+        "noisy": point.noisy,
         "devices": " ".join(map(str, point.devices)),
         "experiment": point.experiment,
         "operation": point.operation,
@@ -74,7 +73,7 @@ def own(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["kind"] in ("measured", "simulated")]
 
 
-def scan(points: Iterable[Point]) -> list[Point]:
+def scan(points: Iterable[Series]) -> list[Series]:
     """Return the curve of the check with most sizes; empty where none has two.
 
     One run is one curve: what another run found at the same size may differ by more than noise.
@@ -83,9 +82,9 @@ def scan(points: Iterable[Point]) -> list[Point]:
     return longest if len(longest) > 1 else []
 
 
-def by_check(points: Iterable[Point]) -> list[list[Point]]:
+def by_check(points: Iterable[Series]) -> list[list[Series]]:
     """Return the points of each check, which are of one run."""
-    found: dict[str, list[Point]] = {}
+    found: dict[str, list[Series]] = {}
     for point in points:
         found.setdefault(point.check, []).append(point)
     return list(found.values())

@@ -10,8 +10,8 @@ from fabricheck.report.figures import words
 from fabricheck.report.figures.bars import bars
 from fabricheck.report.figures.rows import Row, derived, of_point, of_value, own
 from fabricheck.report.published import beside
-from fabricheck.results.observed import Observed, Point
-from fabricheck.results.observed.point import largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, largest
 
 #: The sets of E5 by their name in a node model: what a bar is called, and the published ratio.
 #: Ratios are of the bandwidth of one device, that of all devices is of four.
@@ -59,13 +59,13 @@ def _names(
     return {"one": known[0], "all": known[-1]} if known else {}
 
 
-def _figure(observed: Observed, name: str, title: str, found: Mapping[str, Point]) -> Figure:
+def _figure(observed: Observed, name: str, title: str, found: Mapping[str, Series]) -> Figure:
     rows: list[Row] = []
     for one, point in found.items():
         label, record = _SETS[one]
         peak = _peak(observed.node, point.devices)
-        percent = None if peak is None else 100 * point.median / peak
-        text = words.amount(point.median, "")
+        percent = None if peak is None else 100 * point.value / peak
+        text = words.amount(point.value, "")
         if percent is not None:
             text += f", {percent:.0f} %"
         rows.append(of_point(label, point, peak=peak, percent_of_peak=percent, text=text))
@@ -109,7 +109,7 @@ def _peak(node: NodeModel | None, devices: tuple[int, ...]) -> float | None:
 
 
 def _expected(
-    observed: Observed, label: str, record: str, found: Mapping[str, Point]
+    observed: Observed, label: str, record: str, found: Mapping[str, Series]
 ) -> Iterator[Row]:
     """Yield the published ratio times what this session has for its base."""
     base = found.get("four_spread" if record == "paper-cpugpu-stream-8v4" else "one")
@@ -117,4 +117,4 @@ def _expected(
         return
     for value in beside(observed.node, record):
         row = of_value(label, value, peak=None, percent_of_peak=None, text="")
-        yield derived(row, value.value * base.median)
+        yield derived(row, value.value * base.value)

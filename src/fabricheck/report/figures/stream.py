@@ -22,8 +22,8 @@ from fabricheck.report.figures.rows import (
     scan,
 )
 from fabricheck.report.published import beside
-from fabricheck.results.observed import Observed, Point
-from fabricheck.results.observed.point import largest
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series, largest
 
 #: The kernels in STREAM's order, with the records of each: GB/s of read and written bytes.
 _KERNELS: Mapping[str, tuple[str, ...]] = {
@@ -58,31 +58,31 @@ def figures(observed: Observed) -> Iterator[Figure]:
         yield _curves(observed, lines)
     for name in _KERNELS:
         points = [point for point in scans if point.operation == name]
-        if len({point.block for point in points}) > 1 and len({p.bytes for p in points}) > 1:
+        if len({point.block_size for point in points}) > 1 and len({p.bytes for p in points}) > 1:
             yield _heat_map(observed, name, points)
     devices = max((_by_device(points) for points in by_check(found)), key=len, default={})
     if len({device for _, device in devices}) > 1:
         yield _devices(observed, list(devices.values()))
 
 
-def _by_device(points: Sequence[Point]) -> Mapping[tuple[str, int], Point]:
+def _by_device(points: Sequence[Series]) -> Mapping[tuple[str, int], Series]:
     """Return a run's largest size by kernel and device: another run may have another size."""
     return largest(points, lambda point: (point.operation, point.device or 0))
 
 
-def _line(points: Sequence[Point], name: str) -> list[Point]:
+def _line(points: Sequence[Series], name: str) -> list[Series]:
     """Return the curve of a kernel with the preferred block size, or with its first one."""
     own_points = [point for point in points if point.operation == name]
-    blocks = sorted({point.block or 0 for point in own_points})
+    blocks = sorted({point.block_size or 0 for point in own_points})
     block = _BLOCK if _BLOCK in blocks else next(iter(blocks), 0)
-    return scan(point for point in own_points if (point.block or 0) == block)
+    return scan(point for point in own_points if (point.block_size or 0) == block)
 
 
-def _curves(observed: Observed, lines: Mapping[str, Sequence[Point]]) -> Figure:
+def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure:
     rows: list[Row] = []
     told = []
     for name, points in lines.items():
-        line = [of_point(name, point, threads_per_block=point.block) for point in points]
+        line = [of_point(name, point, threads_per_block=point.block_size) for point in points]
         rows += line
         told.append(words.of_curve(line))
         rows += [
@@ -110,10 +110,10 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Point]]) -> Figure:
     )
 
 
-def _heat_map(observed: Observed, name: str, points: Sequence[Point]) -> Figure:
-    cells = largest(points, lambda point: (point.bytes, point.block or 0))
+def _heat_map(observed: Observed, name: str, points: Sequence[Series]) -> Figure:
+    cells = largest(points, lambda point: (point.bytes, point.block_size or 0))
     best = {
-        size: max(point.median for (of, _), point in cells.items() if of == size)
+        size: max(point.value for (of, _), point in cells.items() if of == size)
         for size, _ in cells
     }
     rows = [
@@ -121,7 +121,7 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Point]) -> Figure:
             name,
             point,
             threads_per_block=block,
-            percent_of_best=100 * point.median / best[size],
+            percent_of_best=100 * point.value / best[size],
         )
         for (size, block), point in sorted(cells.items())
     ]
@@ -170,7 +170,7 @@ def _cells(rows: Sequence[Row]) -> Drawing:
     return finished([cells, text], 14 * len(sizes) + 90)
 
 
-def _devices(observed: Observed, points: Sequence[Point]) -> Figure:
+def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
     rows: list[Row] = []
     told, odd_rows = [], []
     for name in _KERNELS:

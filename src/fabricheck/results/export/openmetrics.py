@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.core.amounts import number
-from fabricheck.results.export.rows import Row
-from fabricheck.results.export.table import LOST
+from fabricheck.results.export.cells import Cells
 from fabricheck.results.session import PASSED, SKIPPED
+from fabricheck.results.table import LOST
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -52,7 +52,7 @@ class Kept:
     )
     _several_nodes: bool = False
 
-    def watch(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def watch(self, rows: Iterable[Cells]) -> Iterator[Cells]:
         """Yield the rows as they are, and keep what the text is made of."""
         nodes: set[str] = set()
         for row in rows:
@@ -68,7 +68,7 @@ class Kept:
                     self._keep(_PRESENT, row, float(row["result"] != LOST))
             yield row
 
-    def _keep(self, family: str, row: Row, value: float) -> None:
+    def _keep(self, family: str, row: Cells, value: float) -> None:
         names = (*_FAMILIES[family][0], "node")
         labels = tuple((name, row[name]) for name in names if row.get(name))
         self._values[family].setdefault(labels, []).append(value)

@@ -1,20 +1,18 @@
-"""The table as a stream of rows, with what there is to say of what it lacks."""
+"""The table as a stream of rows of cells, with what there is to say of what it lacks."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fabricheck.core.errors import NotFoundError
-from fabricheck.results.export import rows
-from fabricheck.results.export.rows import Row
-from fabricheck.results.export.sources import Asked, Found, Source, Unreadable
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
-
-#: The result of a node that was asked for and has no check in the table, and of one that has.
-LOST = "lost"
-PRESENT = "present"
+from fabricheck.results import table
+from fabricheck.results.export.cells import Cells, of_row
+from fabricheck.results.observed import series_of
+from fabricheck.results.reading import NO_REPORT, Results, Source
+from fabricheck.results.table import Check, Series
 
 #: Sentences about what can not be read that are said one by one.
 MOST = 20
@@ -57,79 +55,58 @@ class Told:
         )
 
 
-def stream(found: Iterable[Found], told: Told, samples: bool = False) -> Iterator[Row]:
+def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]:
     """Yield all rows, a session after the other; only one session is held at a time.
 
     :param told: gets what there is to say.
     :param samples: whether each sample has a row.
     :raises NotFoundError: at the end, when there was no row.
     """
-    present: set[str] = set()
-    for one in found:
-        match one:
-            case Unreadable():
-                told.problems.append(one.sentence)
-                continue
-            case Asked():
-                made = _nodes(one.nodes, present, {})
-            case Source():
-                told.sessions += 1
-                made = _source(one, told, samples)
-        for row in made:
-            told.counts[row["kind"]] += 1
-            if row["kind"] == "check" and row.get("node"):
-                present.add(row["node"])
-            yield row
+    told.problems += [problem.sentence for problem in found.problems]
+    told.notes += found.notes
+    present: set[str | None] = set()
+    for source in found.sources:
+        told.sessions += 1
+        # A copy: what it reads is not kept.
+        for cells in _source(dataclasses.replace(source), told, samples, bool(found.parts)):
+            told.counts[cells["kind"]] += 1
+            if cells["kind"] == "check":
+                present.add(cells["node"])
+            yield cells
+    for one in (found, *found.parts):
+        for row in table.nodes(one.job.asked, present) if one.job is not None else ():
+            told.counts["node"] += 1
+            yield of_row(row)
     if not told.counts:
         raise NotFoundError(" ".join(told.problems) or "There is no session to export.")
 
 
-def _source(source: Source, told: Told, samples: bool) -> Iterator[Row]:
-    gathered = source.gathered
-    told.problems += gathered.warnings
-    told.notes += gathered.notes
-    common = rows.of_session(gathered.session)
-    entries = {id(entry.case): entry for entry in gathered.entries if entry.case is not None}
-    cases = gathered.session.cases if gathered.session else ()
-    others = [one for one in gathered.entries if not any(one.case is case for case in cases)]
-    hosts = {one.document["host"]["hostname"] for one in gathered.entries if one.document}
-    # Where all ran on one machine and no scheduler gave nodes, what left nothing ran there too.
-    alone = next(iter(hosts)) if len(hosts) == 1 and not any(case.node for case in cases) else None
-    named: set[str] = set()
-    for case in cases:
-        entry = entries.get(id(case))
+def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterator[Cells]:
+    if source.killed is not None and source.of_job is None:
+        # That one of several was killed misses nothing of the others.
+        (told.notes if several else told.problems).append(NO_REPORT)
+    for check in source.checks:
+        entry, case = check.entry, check.case
         if entry is not None and entry.path is not None and entry.problem is not None:
             told.problems.append(str(entry.problem))
-        if not case.values and not (entry and entry.document and entry.document["series"]):
-            told.bare[case.result] += 1
-        for row in rows.of_case(common, case, entry, alone, samples):
-            named.add(row["node"] or "")
-            yield row
-    for entry in others:
-        if entry.path is not None and entry.problem is not None:
-            told.problems.append(str(entry.problem))
-        for row in rows.of_case(common, entry.case, entry, alone, samples):
-            named.add(row["node"] or "")
-            yield row
-    if source.asked is not None:
-        yield from _nodes(source.asked, named, common)
+        if case is not None:
+            if source.session is not None and not (case.values or _has_series(check)):
+                told.bare[case.result] += 1
+            yield of_row(check)
+        yield from map(of_row, table.metrics(check))
+        for series in series_of(check):
+            yield of_row(series)
+            if samples:
+                yield from _samples(series)
+    yield from map(of_row, source.nodes)
 
 
-def _nodes(asked: AskedNodes, present: set[str], common: Row) -> Iterator[Row]:
-    system, _, partition = (asked.partition or "").partition(":")
-    for name, node in asked.nodes.items():
-        yield {
-            "session_start": rows.time(asked.started.timestamp()),
-            **common,
-            "kind": "node",
-            "node": rows.text(name),
-            "system": rows.text(system),
-            "partition": rows.text(partition),
-            "result": PRESENT if name in present else LOST,
-            "reason": rows.text(_of_node(node)),
-        }
+def _has_series(check: Check) -> bool:
+    return check.document is not None and bool(check.document["series"])
 
 
-def _of_node(node: AskedNode) -> str:
-    state = f"{node.state}{f' ({node.because})' if node.because else ''}" if node.state else ""
-    return "; ".join(one for one in (state, node.said or "") if one)
+def _samples(series: Series) -> Iterator[Cells]:
+    """Yield a row for each sample: that of its series, with its own value."""
+    of_series = of_row(series) | {"kind": "sample", "mad": None, "ci_low": None, "ci_high": None}
+    for index, sample in enumerate(series.measured["samples"]):
+        yield {**of_series, "value": float(sample), "sample": index}

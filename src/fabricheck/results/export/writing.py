@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 import fabricheck
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.whole_files import replaced
-from fabricheck.results.export.columns import COLUMNS, NAMES
-from fabricheck.results.export.rows import Row
+from fabricheck.results.export.cells import Cells
+from fabricheck.results.table import columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +39,7 @@ def require_format(path: Path) -> None:
         _require_polars()
 
 
-def to_file(path: Path, rows: Iterable[Row]) -> None:
+def to_file(path: Path, rows: Iterable[Cells]) -> None:
     """Write a file, in the format that its suffix names; see `require_format`.
 
     :raises NotFoundError: when it can not be written; then nothing has changed.
@@ -52,12 +52,13 @@ def to_file(path: Path, rows: Iterable[Row]) -> None:
             to_csv(out, rows)
 
 
-def to_csv(out: IO[str], rows: Iterable[Row]) -> None:
+def to_csv(out: IO[str], rows: Iterable[Cells]) -> None:
     """Write CSV: a head, CRLF, quotes where they are needed, nothing for null."""
+    names = [column.name for column in columns()]
     writer = csv.writer(out)
-    writer.writerow(NAMES)
+    writer.writerow(names)
     for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in NAMES])
+        writer.writerow([_cell(row.get(name)) for name in names])
 
 
 def _cell(value: Any) -> Any:
@@ -82,14 +83,14 @@ def _require_polars() -> None:
         ) from None
 
 
-def _to_parquet(path: Path, rows: Iterable[Row]) -> None:
+def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
     """Write a file of as many row groups as there are batches.
 
     :raises OSError: when it can not be written.
     """
     import polars as pl
 
-    described = {column.name: f"{column.type}: {column.meaning}" for column in COLUMNS}
+    described = {column.name: f"{column.type}: {column.meaning}" for column in columns()}
     metadata = {METADATA: json.dumps(described), "fabricheck.version": fabricheck.__version__}
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
@@ -105,7 +106,7 @@ def _to_parquet(path: Path, rows: Iterable[Row]) -> None:
         raise OSError(None, str(error)) from None
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Cells]) -> Iterator[list[Cells]]:
     """Yield lists of rows, at least one."""
     every = iter(rows)
     batch = list(islice(every, BATCH))
@@ -116,7 +117,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
             return
 
 
-def _frame(rows: list[Row]) -> pl.DataFrame:
+def _frame(rows: list[Cells]) -> pl.DataFrame:
     import polars as pl
 
     types: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -131,6 +132,6 @@ def _frame(rows: list[Row]) -> pl.DataFrame:
             column.name: pl.Series(
                 column.name, [row.get(column.name) for row in rows], dtype=types[column.type]
             )
-            for column in COLUMNS
+            for column in columns()
         }
     )

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
+from fabricheck.results import table
 from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.observed.point import Point, chosen
 from fabricheck.results.session import Case, Session
+from fabricheck.results.table import Check, Series
 from fabricheck.site import partitions
 
 Item = TypeVar("Item")
@@ -49,39 +50,39 @@ class Observed:
         return tuple(entry.document for entry in self.entries if entry.document is not None)
 
     @cached_property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[Series, ...]:
         """All series whose data was right, of runs without a fault made on purpose."""
-        return tuple(point for point in self._every if point.right)
+        return tuple(point for point in self.series if point.right)
 
     @cached_property
     def left_out(self) -> Mapping[str, int]:
         """By experiment how many series are no points, for wrong data or a fault on purpose."""
-        return Counter(point.experiment for point in self._every if not point.right)
+        return Counter(point.experiment for point in self.series if not point.right)
 
     @cached_property
-    def _every(self) -> tuple[Point, ...]:
+    def series(self) -> tuple[Series, ...]:
+        """All series of its documents, those with wrong data too."""
         return tuple(
-            Point(entry.case.name if entry.case else "", entry.document, series)
+            one
             for entry in self.entries
-            if entry.document is not None
-            for series in entry.document["series"]
+            for one in table.series(table.check_row(None, entry.case, entry), self.node)
         )
 
     @cached_property
-    def _by_experiment(self) -> Mapping[str, Sequence[Point]]:
-        found: dict[str, list[Point]] = {}
+    def _by_experiment(self) -> Mapping[str, Sequence[Series]]:
+        found: dict[str, list[Series]] = {}
         for point in self.points:
             found.setdefault(point.experiment, []).append(point)
         return found
 
-    def select(self, **fields: Any) -> list[Point]:
-        """Return the points with these values of their properties (`results.observed.point`)."""
+    def select(self, **fields: Any) -> list[Series]:
+        """Return the points with these values of their properties (`results.table.Series`)."""
         # Nearly all ask for one experiment, and there are thousands of points.
         match fields.get("experiment"):
             case str(experiment):
-                return chosen(self._by_experiment.get(experiment, ()), **fields)
+                return table.select(self._by_experiment.get(experiment, ()), **fields)
             case _:
-                return chosen(self.points, **fields)
+                return table.select(self.points, **fields)
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -210,6 +211,13 @@ def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:
 
 def _words(document: ResultDocument, alone: bool) -> str:
     return ", ".join(word for word in _what_of(document, alone) if word)
+
+
+def series_of(row: Check) -> Iterator[Series]:
+    """Yield the rows of the series of a check; their link classes are those of its node model."""
+    if row.document is not None:
+        where = row.case.where if row.case is not None else ""
+        yield from table.series(row, node_of(where, [row.document]))
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:

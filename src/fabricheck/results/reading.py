@@ -1,0 +1,608 @@
+"""What the user names, read once: sessions, jobs, folders, documents, archives.
+
+`read` is the one place that says what a name stands for. All that is asked of results (show,
+verdict, claims, compare, calibrate, export, report) is asked of what it returns.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.nodelists import folded
+from fabricheck.results import archive, jobs, nodes_asked
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.folder import UNREPORTED, ResultsFolder, find_documents
+from fabricheck.results.jobs import Job
+from fabricheck.results.killed import Killed
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.observed import series_of
+from fabricheck.results.session import Case, Session, together
+from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
+from fabricheck.site import sets
+
+#: What began last: a session, a session that was killed, or a job over many nodes.
+LATEST = "latest"
+
+#: What is said of documents that no run report names.
+NO_REPORT = (
+    "No run report names these documents, as a killed session leaves them, so nobody says "
+    "which checks passed."
+)
+
+#: Files that hold a document, or what a killed run left of it.
+_DOCUMENTS = (".json", ".partial")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is missing or cannot be read, in one sentence, and the node if it is known."""
+
+    sentence: str
+    node: str | None = None
+    exit_code: int = InvalidInputError.exit_code
+
+
+@dataclass(frozen=True)
+class Source:
+    """One session, what a killed one left, or documents outside of any; documents are read late.
+
+    results: the results folder, or the folder of the documents. name: the session's id, or the
+    folder of a killed one; empty for other documents. asked: the nodes that the session was to
+    measure, where its folder says it; of_job: those of the job over many nodes that it is of.
+    where, on: the partition and the nodes of which alone anything is taken; all of them otherwise.
+    """
+
+    results: Path
+    name: str = ""
+    session: Session | None = None
+    folder: ResultsFolder | None = None
+    killed: Killed | None = None
+    paths: tuple[Path, ...] = ()
+    asked: AskedNodes | None = None
+    of_job: AskedNodes | None = None
+    where: str | None = None
+    on: frozenset[str] = frozenset()
+
+    def read(self) -> list[Entry]:
+        """Read the documents: of each case one, or why there is none, and those of no case."""
+        if self.session is not None and self.folder is not None:
+            cases = [case for case in self.session.cases if self._may_take(case)]
+            found = self.folder.entries(self.session.only(cases))
+        elif self.killed is not None:
+            found = self.killed.entries()
+        else:
+            found = [read_entry(path) for path in self.paths]
+        return [one for one in found if self._takes(one.case, one)]
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The documents, read once."""
+        return tuple(self.read())
+
+    @cached_property
+    def by_case(self) -> Mapping[int, Entry]:
+        """By the identity of a case its document, or why there is none."""
+        return {id(one.case): one for one in self.entries if one.case is not None}
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases of the session; of a killed one those that its folders tell."""
+        if self.session is None:
+            return tuple(one.case for one in self.entries if one.case is not None)
+        if self.where is None and not self.on:
+            return self.session.cases
+        return tuple(
+            case for case in self.session.cases if self._takes(case, self.by_case.get(id(case)))
+        )
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """The rows of its checks, then those of documents of no check."""
+        held = {id(case) for case in self.cases}
+        loose = [entry for entry in self.entries if id(entry.case) not in held]
+        hosts = {one.document["host"]["hostname"] for one in self.entries if one.document}
+        # Where all ran on one machine and no scheduler gave nodes, what left nothing ran there too.
+        alone = len(hosts) == 1 and not any(case.node for case in self.cases)
+        node = hosts.pop() if alone else None
+        return (
+            *(check_row(self.session, one, self.by_case.get(id(one)), node) for one in self.cases),
+            *(check_row(self.session, None, one, node) for one in loose),
+        )
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The rows of the nodes that the session was to measure."""
+        if self.asked is not None:
+            yield from nodes(self.asked, (row.node for row in self.checks), self.session)
+
+    @property
+    def choice(self) -> sets.Choice:
+        """What chose the checks, and the set that they are."""
+        if self.session is not None:
+            return self.session.choice
+        asked = self.of_job or self.asked
+        if asked is None:
+            return sets.Choice((), None)
+        return sets.chosen(shlex.join(("reframe", *asked.chosen)))
+
+    @property
+    def start(self) -> float:
+        """When it began, in s since 1970; 0 where nobody knows."""
+        if self.session is not None:
+            return self.session.start
+        times = (one.document["started"] for one in self.entries if one.document is not None)
+        return min((datetime.fromisoformat(one).timestamp() for one in times), default=0.0)
+
+    def _may_take(self, case: Case) -> bool:
+        """Whether a case can be of what was chosen: its document may yet tell its node."""
+        fits = self.where in (None, case.where)
+        return fits and (not self.on or case.node is None or case.node in self.on)
+
+    def _takes(self, case: Case | None, entry: Entry | None) -> bool:
+        if self.where is not None and (case is None or case.where != self.where):
+            return False
+        node = entry.node if entry is not None else case.node if case is not None else None
+        return not self.on or node in self.on
+
+
+@dataclass(frozen=True)
+class Results:
+    """What names stand for.
+
+    name: that of a folder for what is written about it. title: what it is, for a heading. home: the
+    results folder, that of a job over many nodes, or the folder of the documents. problems: what is
+    missing or cannot be read. notes: what else there is to know; nothing is missing for it.
+    job: the job over many nodes that it is. archive: the archive of `fabricheck first-hour` that it
+    was read from. parts: what it was made of where several are taken together.
+    """
+
+    name: str
+    title: str
+    home: Path
+    sources: tuple[Source, ...]
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    job: Job | None = None
+    archive: Path | None = None
+    parts: tuple[Results, ...] = ()
+
+    @property
+    def sessions(self) -> tuple[Session, ...]:
+        """The sessions with a report: one, those of a job, one a node, or several."""
+        return tuple(one.session for one in self.sources if one.session is not None)
+
+    @property
+    def session(self) -> Session | None:
+        """The session that it is; None of a job, of several, and of what has no report."""
+        return self.sessions[0] if len(self.sources) == len(self.sessions) == 1 else None
+
+    @property
+    def together(self) -> Session | None:
+        """All sessions as one, for what is counted over all; None without any."""
+        if self.session is not None or not self.sessions:
+            return self.session
+        return together(self.sessions, self.name)
+
+    @property
+    def checks(self) -> Iterator[Check]:
+        """The rows of all checks."""
+        return (row for source in self.sources for row in source.checks)
+
+    @property
+    def metrics(self) -> Iterator[Metric]:
+        """The rows of all metrics that were judged."""
+        return (row for check in self.checks for row in metrics(check))
+
+    @property
+    def series(self) -> Iterator[Series]:
+        """The rows of all series, those with wrong data too."""
+        return (row for check in self.checks for row in series_of(check))
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """The rows of the nodes that were to be measured, those that never answered too."""
+        for source in self.sources:
+            yield from source.nodes
+        present = {row.node for row in self.checks}
+        for one in (self, *self.parts):
+            if one.job is not None:
+                yield from nodes(one.job.asked, present)
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """The documents of all sources, or why there is none."""
+        return (entry for source in self.sources for entry in source.entries)
+
+    @cached_property
+    def asked(self) -> Mapping[str, AskedNode]:
+        """The nodes that were to be measured, by the scheduler's name."""
+        return {name: node for one in self.lists for name, node in one.nodes.items()}
+
+    @property
+    def lists(self) -> Iterator[AskedNodes]:
+        """The lists of nodes that were to be measured: of jobs, and of sessions on many nodes."""
+        yield from (one.job.asked for one in (self, *self.parts) if one.job is not None)
+        yield from (one.asked for one in self.sources if one.asked is not None)
+
+    @property
+    def silent(self) -> tuple[str, ...]:
+        """The nodes that were to be measured and left nothing."""
+        there = {case.node for source in self.sources for case in source.cases}
+        there |= {entry.node for entry in self.entries}
+        return tuple(name for name in self.asked if name not in there)
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The partitions of its cases, ``system:partition``."""
+        every = (case.where for source in self.sources for case in source.cases)
+        return tuple(dict.fromkeys(every))
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The scheduler's names of the nodes that left something."""
+        every = [case.node for source in self.sources for case in source.cases]
+        every += [entry.node for entry in self.entries]
+        return tuple(dict.fromkeys(node for node in every if node is not None))
+
+    def only(self, where: str | None = None, on: Sequence[str] = ()) -> Results:
+        """Return what it has of a partition, of some nodes, or both; all where none is named.
+
+        :raises NotFoundError: when it has nothing of the partition or of one of the nodes.
+        """
+        if where is None and not on:
+            return self
+        sources = [replace(one, where=where or one.where, on=frozenset(on)) for one in self.sources]
+        found = replace(self, sources=tuple(one for one in sources if one.cases or one.entries))
+        lacking = sorted(set(on) - set(found.node_names))
+        if lacking or not found.sources:
+            raise NotFoundError(
+                f"There is no result of {folded(lacking) or where} in {self.title}."
+            )
+        return found
+
+
+def read(names: Sequence[str] = (), every: bool = False) -> Results:
+    """Return what names stand for; without any, what began last in the results folder.
+
+    A name is ``latest``, a session's id (``run-3`` or ``3``), a part of its UUID, the folder of a
+    killed session, the number of a job over many nodes, ``unreported`` (all documents that no run
+    report knows), a results folder or an archive of one (what began last there), the folder of a
+    job, a run report, a document, or a folder of documents; with a partition, a node, or both
+    behind ``@``. Several are taken together: one of which there is nothing is a problem then.
+
+    :param every: all sessions of a results folder, of an archive, and of the folders of a job's
+        nodes, not the last one alone.
+    :raises NotFoundError: when there is nothing of that name.
+    :raises InvalidInputError: when nothing of it can be read.
+    :raises UsageError: when ``every`` is asked of what is no folder of results.
+    """
+    if len(names) < 2:
+        return _read(names[0] if names else LATEST, every)
+    parts: list[Results] = []
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            parts.append(_read(name, every))
+        except (NotFoundError, InvalidInputError) as error:
+            problems.append(Problem(str(error), None, error.exit_code))
+    if not parts:
+        raise NotFoundError("\n".join(problem.sentence for problem in problems))
+    return Results(
+        name=parts[-1].name,
+        title=f"{len(parts)} sessions" if len(parts) > 1 else parts[-1].title,
+        home=parts[-1].home,
+        sources=tuple(_each_once(source for part in parts for source in part.sources)),
+        problems=(*problems, *(one for part in parts for one in part.problems)),
+        notes=tuple(note for part in parts for note in part.notes),
+        parts=tuple(parts),
+    )
+
+
+def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
+    seen: set[Path] = set()
+    for one in sources:
+        place = one.session.report.resolve() if one.session is not None else None
+        if place is None or place not in seen:
+            yield one
+        if place is not None:
+            seen.add(place)
+
+
+def _read(name: str, every: bool) -> Results:
+    what, chosen = _without_choice(name)
+    if not what:
+        raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
+    found = _named(what, every)
+    for word in chosen:
+        found = _choose(found, word)
+    return found
+
+
+def _without_choice(name: str) -> tuple[str, list[str]]:
+    """Return a name without what stands behind ``@``, a partition and a node at most."""
+    chosen: list[str] = []
+    while "@" in name and len(chosen) < 2 and not Path(name).exists():
+        name, _, last = name.rpartition("@")
+        chosen.insert(0, last)
+    return name, chosen
+
+
+def _choose(found: Results, word: str) -> Results:
+    if word in found.partitions:
+        return found.only(where=word)
+    if word in found.node_names:
+        return found.only(on=[word])
+    unread = next((one for one in found.problems if one.node == word), None)
+    if unread is not None:
+        raise InvalidInputError(unread.sentence)
+    if not found.partitions:
+        raise UsageError(f"{found.title} has no partitions, so {word!r} cannot be one of them.")
+    kind = "partition or node" if found.node_names else "partition"
+    raise NotFoundError(f"{found.title} has no {kind} {word!r}; it has {_what_it_has(found)}.")
+
+
+def _what_it_has(found: Results) -> str:
+    on: dict[str, list[str | None]] = {}
+    for source in found.sources:
+        for case in source.cases:
+            entry = source.by_case.get(id(case))
+            on.setdefault(case.where, []).append(entry.node if entry is not None else case.node)
+    return ", ".join(
+        f"{where} on {nodes}" if (nodes := folded(names)) else where for where, names in on.items()
+    )
+
+
+def _named(name: str, every: bool) -> Results:
+    path = Path(name)
+    if archive.is_archive(path):
+        return _of_archive(path, every)
+    if jobs.is_job(path):
+        return of_job(jobs.read(path), every)
+    if _is_results(path):
+        return _of_folder(ResultsFolder(path), every)
+    if every and name != LATEST:
+        raise UsageError(f"--all is of results folders, and {name} is none.")
+    if path.is_dir():
+        paths = find_documents(path)
+        if not paths:
+            raise NotFoundError(f"There is no result document under {name}.")
+        return _of_documents(f"documents under {name}", path, paths)
+    if path.parent.name == "reports" and path.suffix == ".json":
+        if not path.is_file():
+            raise NotFoundError(f"There is no report {name}.")
+        folder = ResultsFolder(path.resolve().parent.parent)
+        return of_session(folder, folder.session(path.stem))
+    if path.is_file() or path.suffix in _DOCUMENTS:
+        if not path.is_file():
+            raise NotFoundError(f"There is no result document {name}.")
+        return _of_documents(f"document {name}", path.parent, [path])
+    folder = ResultsFolder.default()
+    if name == UNREPORTED:
+        return _unreported(folder)
+    if name == LATEST:
+        return _of_folder(folder, every)
+    return _by_name(folder, name)
+
+
+def _is_results(path: Path) -> bool:
+    return any((path / name).is_dir() for name in ("reports", nodes_asked.FOLDER, "output"))
+
+
+def _by_name(folder: ResultsFolder, name: str) -> Results:
+    try:
+        return of_session(folder, folder.session(name))
+    except NotFoundError:
+        for one in without_report(folder):
+            if one.name == name:
+                return of_killed(folder, one)
+        job = jobs.named(folder.path, name)
+        if job is None:
+            raise
+        return of_job(job)
+
+
+def _of_folder(folder: ResultsFolder, every: bool) -> Results:
+    if not every:
+        return _began_last(folder)
+    found = [of_session(folder, session) for session in reversed(folder.sessions)]
+    found += [of_killed(folder, one) for one in reversed(without_report(folder))]
+    loose = next((one for one in folder.killed() if one.name == UNREPORTED), None)
+    if loose is not None:
+        found.append(_of_loose(folder, loose))
+    problems = [Problem(str(one)) for one in folder.problems]
+    for path in jobs.under(folder.path):
+        try:
+            found.append(of_job(jobs.read(path), every))
+        except InvalidInputError as problem:
+            problems.append(Problem(str(problem)))
+    if not found:
+        raise folder.problems[0] if folder.problems else folder.no_session()
+    return Results(
+        name=folder.path.resolve().name,
+        title=f"all sessions of {folder.path}",
+        home=folder.path,
+        sources=tuple(source for one in found for source in one.sources),
+        problems=(*problems, *(problem for one in found for problem in one.problems)),
+        # That a session was killed misses nothing of the others.
+        notes=tuple(note for one in found for note in one.notes),
+        parts=tuple(found),
+    )
+
+
+def _began_last(folder: ResultsFolder) -> Results:
+    """Return what began last, also where it has no report.
+
+    Where the newest report cannot be read, what its session left is taken instead.
+    """
+    killed = max(without_report(folder), key=lambda one: named_start(one.name), default=None)
+    try:
+        last = _last_with_report(folder)
+    except NotFoundError:
+        if killed is None:
+            loose = next((one for one in folder.killed() if one.name == UNREPORTED), None)
+            if loose is None:
+                raise
+            return _of_loose(folder, loose)
+        return of_killed(folder, killed)
+    except InvalidInputError as problem:
+        newest = max((one.start for one in folder.sessions), default=0.0)
+        if killed is None or named_start(killed.name) <= newest:
+            raise
+        # A full disk cuts the report, and leaves what was measured before.
+        found = of_killed(folder, killed)
+        return replace(found, problems=(Problem(str(problem)), *found.problems))
+    if killed is not None and named_start(killed.name) > last.start:
+        return of_killed(folder, killed)
+    if isinstance(last, Job):
+        return of_job(last)
+    newer = len(folder.newer_than(last))
+    found = of_session(folder, last)
+    return replace(found, notes=(_newer(newer, last),)) if newer else found
+
+
+def _newer(count: int, session: Session) -> str:
+    return (
+        f"{count} result document(s) are newer than session {session.id} and belong to no "
+        f"session, as a killed one leaves them: `fabricheck results show {UNREPORTED}`."
+    )
+
+
+def _last_with_report(folder: ResultsFolder) -> Session | Job:
+    """Return what began last, a session with a report or a job over many nodes.
+
+    :raises NotFoundError: without any.
+    :raises InvalidInputError: when a report or a ``nodes.json`` that is later cannot be read.
+    """
+    found, unreadable = jobs.all_of(folder.path)
+    last = found[0] if found else None
+    starts = [one.start for one in found] + [one.start for one in folder.sessions]
+    began = max(starts, default=0.0)
+    for written, problem in unreadable:
+        if written > began:
+            raise problem
+    if last is None or any(session.start > last.start for session in folder.sessions):
+        return folder.latest()
+    if folder.unreadable_since(last.start):
+        folder.latest()  # says which, unless a readable one was written after it
+    return last
+
+
+def without_report(folder: ResultsFolder) -> list[Killed]:
+    """Return the sessions that left documents, or the names of their nodes, and no report."""
+    found = {one.name: one for one in folder.killed() if one.name != UNREPORTED}
+    reported = {path.name for session in folder.sessions for path in session.outputs}
+    for asked in folder.path.glob(f"output/*/{nodes_asked.NAME}"):
+        name = asked.parent.name
+        if name not in reported:
+            found.setdefault(name, Killed(name, folder.path, (), folder.node))
+    return sorted(found.values(), key=lambda one: one.name, reverse=True)
+
+
+def named_start(name: str) -> float:
+    """Return when a session began by the name of its folders; 0 of one that is named otherwise."""
+    try:
+        return datetime.strptime(name.partition("-")[0], "%Y%m%dT%H%M%S").timestamp()
+    except ValueError:
+        return 0.0
+
+
+def of_session(folder: ResultsFolder, session: Session) -> Results:
+    """Return one session, with the nodes that it was to measure."""
+    asked = next((one for path in session.outputs if (one := _asked(path)) is not None), None)
+    source = Source(folder.path, session.id, session, folder, asked=asked)
+    problems = tuple(Problem(sentence) for sentence in session.lacking)
+    return Results(session.id, f"session {session.id}", folder.path, (source,), problems)
+
+
+def of_killed(folder: ResultsFolder, one: Killed, of_job: AskedNodes | None = None) -> Results:
+    """Return what a killed session left, and the nodes that it was to measure.
+
+    :param of_job: of the job over many nodes that it is of.
+    """
+    asked = next((found for path in one.outputs if (found := _asked(path)) is not None), None)
+    source = Source(folder.path, one.name, folder=folder, killed=one, asked=asked, of_job=of_job)
+    title = f"session {one.name}, which no readable run report names: it was killed, or still runs"
+    return Results(one.name, title, folder.path, (source,))
+
+
+def of_job(job: Job, every: bool = False) -> Results:
+    """Return the sessions of a job over many nodes: the last one of each node, or all."""
+    found: list[Results] = []
+    problems: list[Problem] = []
+    for share in job.shares:
+        if share.problem is not None:
+            problems.append(Problem(str(share.problem), share.node))
+        if share.folder is None:
+            continue
+        sessions = share.folder.sessions[::-1] if every else [share.session]
+        found += [of_session(share.folder, one) for one in sessions if one is not None]
+        if share.killed is not None:
+            found.append(of_killed(share.folder, share.killed, job.asked))
+    count = len(job.asked.nodes)
+    return Results(
+        name=job.name,
+        title=f"job {job.name} over {count} node{'' if count == 1 else 's'}",
+        home=job.path,
+        sources=tuple(source for one in found for source in one.sources),
+        problems=(*problems, *(problem for one in found for problem in one.problems)),
+        job=job,
+    )
+
+
+def _of_archive(path: Path, every: bool) -> Results:
+    top = archive.unpacked(path)
+    results = top / archive.RESULTS
+    inside = [one for one in find_documents(top) if not one.is_relative_to(results)]
+    if not every:
+        archive.folder(path)  # says it where no session left anything
+    try:
+        found = _of_folder(ResultsFolder(results), every)
+    except NotFoundError:
+        # What began and left no document is in it, as of a first hour that was interrupted.
+        if not every:
+            raise archive.no_session(path) from None
+        found = Results(archive.stem(path), "", results, ())
+    if every and inside:
+        found = replace(found, sources=(*found.sources, Source(top, paths=tuple(inside))))
+    title = f"archive {path}" if every else found.title
+    return replace(found, title=title, archive=path)
+
+
+def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:
+    name = slug(home.resolve().name if len(paths) != 1 else paths[0].resolve().name) or "documents"
+    return Results(name, title, home, (Source(home, paths=tuple(paths)),))
+
+
+def _unreported(folder: ResultsFolder) -> Results:
+    found = folder.killed()
+    if not found:
+        raise NotFoundError(f"There is no document of no session in {folder.path}.")
+    return Results(
+        UNREPORTED,
+        f"documents of no session in {folder.path}",
+        folder.path,
+        tuple(Source(folder.path, one.name, folder=folder, killed=one) for one in found),
+    )
+
+
+def _of_loose(folder: ResultsFolder, loose: Killed) -> Results:
+    title = f"documents of no session in {folder.path}"
+    source = Source(folder.path, UNREPORTED, folder=folder, killed=loose)
+    return Results(UNREPORTED, title, folder.path, (source,))
+
+
+def _asked(folder: Path) -> AskedNodes | None:
+    path = folder / nodes_asked.NAME
+    return nodes_asked.read(path) if path.is_file() else None
+
+
+def slug(text: str) -> str:
+    """Return a text as a part of file names and ids: letters, digits, and single dashes."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()

@@ -1,0 +1,588 @@
+"""The table of results: a row is one check, one metric, one series, or one node.
+
+Rows are plain Python, one class a kind; a field with a meaning is a column of `fabricheck export`
+(docs/table.md has the list, made of these classes). A metric and a series have the row of their
+check, whose columns are theirs, too. Names of columns stay as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from fabricheck.node import NodeModel
+from fabricheck.results.beside import ENGINES
+from fabricheck.results.entry import Entry
+from fabricheck.results.model import Clock, Device, Place, ResultDocument
+from fabricheck.results.model import Series as Measured
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.session import REPETITION, Case, Session
+
+Type = Literal["text", "integer", "number", "boolean", "time"]
+
+#: Two devices: where data of a transfer comes from and where it goes, or the ranks' in order. Of a
+#: kernel's copy within a peer's memory the one that works and its peer.
+Pair = tuple[int, int]
+
+Key = TypeVar("Key", bound=Hashable)
+
+#: The result of a node that was to be measured and has no check in the table, and of one that has.
+LOST = "lost"
+PRESENT = "present"
+
+#: Experiments whose two devices are the ends of a transfer, so that they have a link class.
+_OF_PAIRS = frozenset({"E7", "E8", "E9", "E14"})
+
+#: Experiments whose series by an engine or a kernel of the runtime are copies.
+_COPIES = frozenset({"E2", "E4", "E6", "E7"})
+
+_BETTER = {"GB/s": "higher", "us": "lower"}
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Row:
+    """What rows of every kind have."""
+
+    session: Annotated[str | None, "UUID of ReFrame's session; null outside of one"] = None
+    session_id: Annotated[str | None, "its name within its results folder: run-3"] = None
+    session_start: Annotated[datetime | None, "when it began, in UTC"] = None
+    system: Annotated[str | None, "ReFrame's system"] = None
+    partition: Annotated[str | None, "ReFrame's partition, without the system"] = None
+    node: Annotated[str | None, "the node by the scheduler's name, else by its host name"] = None
+    result: Annotated[str | None, "of the check: pass, fail, ...; of a node: present, lost"] = None
+    reason: Annotated[str | None, "why it failed, was skipped or is lost"] = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Check(_Row):
+    """One check on one node; ``case`` and ``entry`` are what the row is made of."""
+
+    case: Case | None = None
+    entry: Entry | None = None
+
+    environment: Annotated[str | None, "ReFrame's environment"] = None
+    hostname: Annotated[str | None, "the host name where the program ran"] = None
+    check: Annotated[str | None, "the check; outside of a session the document's folder"] = None
+    repetition: Annotated[int | None, "which repetition of the check, from 0 (--repeat)"] = None
+    failed_attempts: Annotated[int | None, "attempts that failed before the one of the row"] = None
+    phase: Annotated[str | None, "ReFrame's stage in which a failed check failed"] = None
+    experiment: Annotated[str | None, "E1 to E15"] = None
+    measured_at: Annotated[
+        datetime | None, "when the run began, in UTC; null without a document"
+    ] = None
+    clock: Annotated[Clock | None, "measured or simulated; null the same"] = None
+    complete: Annotated[bool | None, "whether the run came to its end; null the same"] = None
+    status: Annotated[str | None, "how the run ended: good, wrong-data, time-limit, ..."] = None
+    node_model: Annotated[str | None, "the node model that was simulated"] = None
+    overlay: Annotated[str | None, "what changed the simulated node on purpose"] = None
+    faults_injected: Annotated[str | None, "faults that were injected into the program"] = None
+    program: Annotated[str | None, "the program or tool that measured"] = None
+    program_version: Annotated[str | None, "its version"] = None
+    commit: Annotated[str | None, "the commit it was built from"] = None
+    runtime: Annotated[str | None, "rocm, cuda, host or sim"] = None
+    runtime_version: Annotated[str | None, "version of ROCm or CUDA, by the runtime"] = None
+    driver: Annotated[str | None, "the version of the driver"] = None
+    mpi: Annotated[str | None, "name and version of the MPI library"] = None
+    rccl: Annotated[str | None, "version of RCCL or NCCL"] = None
+
+    @property
+    def title(self) -> str:
+        """ReFrame's name of the check; outside of a session the document's path."""
+        if self.case is not None:
+            return self.case.name
+        return str(self.entry.path) if self.entry is not None else ""
+
+    @property
+    def document(self) -> ResultDocument | None:
+        """The document of the run, where one can be read."""
+        return self.entry.document if self.entry is not None else None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Metric:
+    """One metric of a check, as ReFrame judged it."""
+
+    of: Check
+
+    metric: Annotated[str, "the metric, as in the reference file"]
+    value: Annotated[float | None, "the value; of a series the median of its samples"] = None
+    unit: Annotated[str, "of value and all beside it: GB/s (1e9 B/s), us, count or %"]
+    better: Annotated[str | None, "higher or lower; null for units that do not tell"] = None
+    reference: Annotated[float | None, "the reference it was held against"] = None
+    least: Annotated[float | None, "the least value that passes; null for no limit"] = None
+    most: Annotated[float | None, "the greatest value that passes; null for no limit"] = None
+    judged: Annotated[str | None, "ReFrame's result of the metric: pass, fail, xfail"] = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Series:
+    """One series of a document: an operation at one size in one place.
+
+    ``measured`` is the series itself, with its samples.
+    """
+
+    of: Check
+    document: ResultDocument
+    measured: Measured
+
+    experiment: Annotated[str, "E1 to E15"]
+    value: Annotated[float, "the value; of a series the median of its samples"]
+    unit: Annotated[str, "of value and all beside it: GB/s (1e9 B/s), us, count or %"]
+    better: Annotated[str, "higher or lower; null for units that do not tell"]
+    operation: Annotated[str, "what was done: copy, h2d, engine, allreduce, ..."]
+    role: Annotated[str, "single; of several at once a share or their sum"]
+    direction: Annotated[str, "local, one-way, both-ways or collective"]
+    engine: Annotated[str, "who moves the data: kernel, copy-engine, cpu, mpi, rccl"]
+    engines: Annotated[int | None, "how many copy engines share one copy, where known"] = None
+    stores: Annotated[str | None, "how a kernel writes: plain or streaming"] = None
+    movement: Annotated[str | None, "of E3: zero-copy, page-migration or prefetch"] = None
+    placement: Annotated[str | None, "the placement of ranks (E6)"] = None
+    datatype: Annotated[str | None, "of messages: byte, int32, float or double"] = None
+    in_place: Annotated[bool | None, "of RCCL: whether a rank receives where it sends"] = None
+    link_class: Annotated[str | None, "class of the pair by the node model: quad, dual, ..."] = None
+    devices: Annotated[tuple[int, ...], "the devices at work, in order: [0 1]"]
+    device_count: Annotated[int, "how many these are"]
+    device: Annotated[int | None, "the device that works, where it is one"] = None
+    device_name: Annotated[str | None, "its name"] = None
+    device_arch: Annotated[str | None, "its architecture: gfx90a, sm_90"] = None
+    pci_address: Annotated[str | None, "its PCI address"] = None
+    unique_id: Annotated[str | None, "its unique id"] = None
+    source_memory: Annotated[str, "kind of memory that is read"]
+    source_device: Annotated[int | None, "the device that holds it"] = None
+    source_domain: Annotated[int | None, "NUMA domain of host memory, where known"] = None
+    destination_memory: Annotated[str, "kind of memory that is written"]
+    destination_device: Annotated[int | None, "the device that holds it"] = None
+    destination_domain: Annotated[int | None, "NUMA domain of host memory, where known"] = None
+    ranks: Annotated[tuple[int, ...] | None, "the ranks that take part, in order: [0 1]"] = None
+    rank_count: Annotated[int | None, "how many these are"] = None
+    bytes: Annotated[int, "size of one array or message"]
+    bytes_moved: Annotated[int, "bytes that count as moved by one operation"]
+    bytes_counted: Annotated[str, "how these are counted: once, read+write or bus"]
+    regime: Annotated[str, "memory, or cache for arrays near the size of the caches"]
+    block_size: Annotated[int | None, "threads per block of a kernel"] = None
+    batch: Annotated[int, "operations per sample"]
+    passes: Annotated[int | None, "operations per launch of a kernel"] = None
+    n: Annotated[int, "number of samples of the series"]
+    sample: Annotated[int | None, "which sample, from 0 in the order of measurement"] = None
+    mad: Annotated[float | None, "median absolute deviation, in unit, not scaled"] = None
+    ci_low: Annotated[float | None, "lower end of the median's 95 % interval, in unit"] = None
+    ci_high: Annotated[float | None, "upper end of it"] = None
+    noisy: Annotated[bool, "whether the interval is wider than the run's noise limit"]
+    host_clock_agrees: Annotated[bool | None, "whether the host's clock says the same"] = None
+    bytes_checked: Annotated[int, "bytes that were compared; 0 is not verified"]
+    errors: Annotated[int, "elements that differed; not 0 is wrong data"]
+    verified_by: Annotated[str, "program or tool"]
+
+    @property
+    def check(self) -> str:
+        """ReFrame's name of the check, empty outside of a session."""
+        return self.of.case.name if self.of.case is not None else ""
+
+    @property
+    def clock(self) -> Clock:
+        """``measured`` or ``simulated``."""
+        return self.document["clock"]
+
+    @property
+    def program(self) -> str:
+        """The program that measured: one of this suite's, ``osu`` or ``rccl``."""
+        return self.document["program"]["name"]
+
+    @property
+    def by_engines(self) -> bool:
+        """Whether copy engines may move the data (AMD).
+
+        Of copies the series says so; of all else, and of documents from before that was recorded,
+        HSA_ENABLE_SDMA is not 0.
+        """
+        if self.experiment in _COPIES and "engines" in self.measured:
+            return self.engine == "copy-engine"
+        return self.document["environment"].get(ENGINES) != "0"
+
+    @property
+    def ganged(self) -> bool:
+        """Whether several copy engines share one copy, as far as it is known."""
+        return (self.engines or 1) > 1
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the median; None of too few samples, as of a simulated one."""
+        if self.ci_low is None or self.ci_high is None:
+            return None
+        return self.ci_low, self.ci_high
+
+    @property
+    def pair(self) -> Pair | None:
+        """The two devices of a transfer between devices, else None."""
+        return (self.devices[0], self.devices[1]) if len(self.devices) == 2 else None
+
+    @property
+    def taking_part(self) -> int | None:
+        """The number of ranks, or of devices, of a message or collective, else None."""
+        return len(self.ranks or self.devices) or None
+
+    @property
+    def host(self) -> Place | None:
+        """The end of a transfer that lies on the host, else None."""
+        for place in (self.measured["source"], self.measured["destination"]):
+            if place["memory"].startswith("host") or place["memory"] == "managed":
+                return place
+        return None
+
+    @property
+    def host_memory(self) -> str | None:
+        """The kind of memory at the host's end: host-pinned, host-pageable, managed, or None."""
+        return self.host["memory"] if self.host else None
+
+    @property
+    def host_domain(self) -> int | None:
+        """The NUMA domain at the host's end, where it is known."""
+        return self.host["numa_domain"] if self.host else None
+
+    @property
+    def right(self) -> bool:
+        """Whether the data was right, and no fault was injected."""
+        return not self.errors and not self.document["faults_injected"]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Node(_Row):
+    """One node that was to be measured, and whether it left anything."""
+
+
+Row = Check | Metric | Series | Node
+
+
+def check_row(
+    session: Session | None, case: Case | None, entry: Entry | None, node: str | None = None
+) -> Check:
+    """Return the row of one check, or of one document outside of any session.
+
+    :param node: its node where neither scheduler nor document names one.
+    """
+    document = entry.document if entry is not None else None
+    of: dict[str, Any] = _of_session(session) | _of_run(document)
+    if case is not None:
+        repetition = REPETITION.search(case.name)
+        of |= {
+            "system": case.system,
+            "partition": case.partition,
+            "environment": case.environ,
+            "check": REPETITION.sub("", case.name),
+            "repetition": int(repetition["number"]) if repetition else None,
+            "result": case.result,
+            "failed_attempts": case.failed_attempts,
+            "phase": case.phase,
+            "experiment": " ".join(sorted(case.experiments)),
+            "reason": case.reason or (str(entry.problem) if entry and entry.problem else None),
+        }
+    elif entry is not None and entry.path is not None:
+        of["check"] = entry.path.resolve().parent.name
+    return Check(case=case, entry=entry, node=_node(case, document) or node, **of)
+
+
+def _of_session(session: Session | None) -> dict[str, Any]:
+    if session is None:
+        return {}
+    return {
+        "session": session.uuid,
+        "session_id": session.id,
+        "session_start": moment(session.start),
+    }
+
+
+def _node(case: Case | None, document: ResultDocument | None) -> str | None:
+    """Return the scheduler's name of the node, else the host's own."""
+    if case is not None and case.node is not None:
+        return case.node
+    if document is None:
+        return None
+    host = document["host"]
+    return host.get("scheduler_node") or host["hostname"]
+
+
+def _of_run(document: ResultDocument | None) -> dict[str, Any]:
+    if document is None:
+        return {}
+    program, versions = document["program"], document["versions"]
+    simulated: Mapping[str, Any] = document.get("node") or {}
+    overlay: Mapping[str, Any] = simulated.get("overlay") or {}
+    return {
+        "hostname": document["host"]["hostname"],
+        "measured_at": moment(document["started"]),
+        "clock": document["clock"],
+        "complete": document["complete"],
+        "status": document["outcome"]["status"],
+        "node_model": simulated.get("name"),
+        "overlay": overlay.get("name"),
+        "faults_injected": "; ".join(document["faults_injected"]),
+        "program": program["name"],
+        "program_version": program["version"],
+        "commit": program["commit"],
+        "runtime": program["runtime"],
+        "runtime_version": versions["runtime"],
+        "driver": versions["driver"],
+        "mpi": versions.get("mpi"),
+        "rccl": versions.get("rccl"),
+    }
+
+
+def metrics(row: Check) -> Iterator[Metric]:
+    """Yield the metrics of a check."""
+    case = row.case
+    for name, judged in case.judged.items() if case is not None else ():
+        value, unit = case.values.get(name, (None, "")) if case is not None else (None, "")
+        yield Metric(
+            of=row,
+            metric=name,
+            value=_float(value),
+            unit=unit,
+            better=_BETTER.get(unit),
+            reference=_float(judged.reference),
+            least=_float(judged.least),
+            most=_float(judged.most),
+            judged=judged.result,
+        )
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def series(row: Check, model: NodeModel | None) -> Iterator[Series]:
+    """Yield the series of a check's document.
+
+    :param model: the healthy node model, for link classes.
+    """
+    document = row.document
+    if document is None:
+        return
+    devices = {device["index"]: device for device in document["devices"]}
+    for one in document["series"]:
+        yield _series(row, document, one, model, devices)
+
+
+def _series(
+    row: Check,
+    document: ResultDocument,
+    one: Measured,
+    model: NodeModel | None,
+    devices: Mapping[int, Device],
+) -> Series:
+    verification, ranks, clock = one["verification"], one.get("ranks"), one["host_clock"]
+    own = devices.get(one["device"]) if one["device"] is not None else None
+    interval, source, destination = one["ci95"], one["source"], one["destination"]
+    return Series(
+        of=row,
+        document=document,
+        measured=one,
+        experiment=one["experiment"],
+        value=one["median"],
+        unit=one["unit"],
+        better=one["better"],
+        operation=one["operation"],
+        role=one["role"],
+        direction=one["direction"],
+        engine=one["engine"],
+        engines=one.get("engines"),
+        stores=one.get("stores"),
+        movement=one.get("movement"),
+        placement=one.get("placement"),
+        datatype=one.get("datatype"),
+        in_place=one.get("in_place"),
+        link_class=_link_class(one, model),
+        devices=tuple(one["device_set"]),
+        device_count=len(one["device_set"]),
+        device=one["device"],
+        device_name=own["name"] if own else None,
+        device_arch=own["arch"] if own else None,
+        pci_address=own["pci_address"] if own else None,
+        unique_id=own["unique_id"] if own else None,
+        source_memory=source["memory"],
+        source_device=source["device"],
+        source_domain=source["numa_domain"],
+        destination_memory=destination["memory"],
+        destination_device=destination["device"],
+        destination_domain=destination["numa_domain"],
+        ranks=None if ranks is None else tuple(ranks),
+        rank_count=None if ranks is None else len(ranks),
+        bytes=one["bytes"],
+        bytes_moved=one["bytes_moved"],
+        bytes_counted=one["bytes_counted"],
+        regime=one["regime"],
+        block_size=one["block_size"],
+        batch=one["batch"],
+        passes=one.get("passes"),
+        n=len(one["samples"]),
+        mad=one["mad"],
+        ci_low=interval[0] if interval else None,
+        ci_high=interval[1] if interval else None,
+        noisy=one["noisy"],
+        host_clock_agrees=None if clock is None else clock["agrees"],
+        bytes_checked=verification["bytes_checked"],
+        errors=verification["errors"],
+        verified_by=verification.get("by", "program"),
+    )
+
+
+def _link_class(one: Measured, model: NodeModel | None) -> str | None:
+    pair = one["device_set"]
+    if model is None or len(pair) != 2 or one["experiment"] not in _OF_PAIRS:
+        return None
+    if max(pair) >= len(model.devices) or pair[0] == pair[1]:
+        return None
+    return model.link_class(pair[0], pair[1]).name
+
+
+def nodes(
+    asked: AskedNodes, present: Iterable[str | None], session: Session | None = None
+) -> Iterator[Node]:
+    """Yield a row for each node that was to be measured.
+
+    :param present: the nodes of which there are checks.
+    :param session: that was to measure them; None for a job over many nodes.
+    """
+    there = set(present)
+    system, _, partition = (asked.partition or "").partition(":")
+    common = {"session_start": moment(asked.started.timestamp())} | _of_session(session)
+    for name, node in asked.nodes.items():
+        yield Node(
+            **common,
+            node=name,
+            system=system,
+            partition=partition,
+            result=PRESENT if name in there else LOST,
+            reason=_state(node),
+        )
+
+
+def _state(node: AskedNode) -> str:
+    state = f"{node.state}{f' ({node.because})' if node.because else ''}" if node.state else ""
+    return "; ".join(one for one in (state, node.said or "") if one)
+
+
+def moment(value: str | float) -> datetime | None:
+    """Return a time in UTC, from RFC 3339 or seconds since the epoch; None where it is neither."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(UTC)
+        return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def select(rows: Iterable[Series], **fields: Any) -> list[Series]:
+    """Return the series with these values of their fields and properties.
+
+    :param fields: by name a value, or a set of which it is one (``operation={"read"}``).
+    """
+    return [row for row in rows if all(_is(getattr(row, key), fields[key]) for key in fields)]
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    return value in wanted if isinstance(wanted, (set, frozenset)) else value == wanted
+
+
+def largest(rows: Iterable[Series], key: Callable[[Series], Key]) -> Mapping[Key, Series]:
+    """Return of each key the series of the largest size; the first one where several have it."""
+    found: dict[Key, Series] = {}
+    for row in rows:
+        name = key(row)
+        if name not in found or row.bytes > found[name].bytes:
+            found[name] = row
+    return found
+
+
+def curve(rows: Iterable[Series]) -> list[Series]:
+    """Return the series by size, of each size the first."""
+    by_size: dict[int, Series] = {}
+    for row in rows:
+        by_size.setdefault(row.bytes, row)
+    return [by_size[size] for size in sorted(by_size)]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, type and meaning, and the kinds of rows that have it."""
+
+    name: str
+    type: Type
+    meaning: str
+    kinds: tuple[str, ...]
+
+
+#: The classes of rows by what the column ``kind`` says; a sample is its series with one value.
+KINDS: Mapping[str, type[Any]] = {"check": Check, "metric": Metric, "series": Series, "node": Node}
+
+_TYPES: Sequence[tuple[Any, Type]] = (
+    (bool, "boolean"), (int, "integer"), (float, "number"), (datetime, "time")
+)  # fmt: skip
+
+
+#: Columns of a check that the rows of its metrics and series do not have.
+_OF_THE_CHECK_ALONE = ("reason",)
+
+#: Columns of a series that the rows of its samples do not have.
+_OF_THE_SERIES_ALONE = ("mad", "ci_low", "ci_high")
+
+
+@functools.cache
+def columns() -> tuple[Column, ...]:
+    """Return the columns, in the order in which `fabricheck export` writes them."""
+    kinds: dict[str, list[str]] = {"kind": [*KINDS]}
+    found: dict[str, tuple[Type, str]] = {
+        "kind": ("text", "what the row is: check, metric, series, sample or node")
+    }
+    for kind, row in KINDS.items():
+        own = _own_columns(kind)
+        of_check = _of_check() if row in (Metric, Series) else ()
+        for name in (*of_check, *own):
+            kinds.setdefault(name, []).append(kind)
+        for name, column in own.items():
+            found.setdefault(name, column)
+    for name, of in kinds.items():
+        if name == "sample":
+            of[:] = ["sample"]
+        elif "series" in of and name not in _OF_THE_SERIES_ALONE:
+            of.insert(of.index("series") + 1, "sample")
+    return tuple(
+        Column(name, type_, meaning, tuple(kinds[name])) for name, (type_, meaning) in found.items()
+    )
+
+
+@functools.cache
+def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
+    """Return type and meaning of the columns that a kind of rows has itself."""
+    row = KINDS[kind]
+    hints = typing.get_type_hints(row, include_extras=True)
+    found: dict[str, tuple[Type, str]] = {}
+    for one in dataclasses.fields(row):
+        if typing.get_origin(hints[one.name]) is Annotated:
+            of, meaning = typing.get_args(hints[one.name])
+            found[one.name] = (_type_of(of), meaning)
+    return found
+
+
+def _type_of(hint: Any) -> Type:
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    return next((word for kind, word in _TYPES if kind in kinds), "text")
+
+
+@functools.cache
+def _of_check() -> tuple[str, ...]:
+    return tuple(name for name in _own_columns("check") if name not in _OF_THE_CHECK_ALONE)
+
+
+def values(row: Row) -> dict[str, Any]:
+    """Return the columns of a row and of its check, by name."""
+    kind = next(word for word, one in KINDS.items() if type(row) is one)
+    found: dict[str, Any] = {"kind": kind}
+    if isinstance(row, Metric | Series):
+        found |= {name: getattr(row.of, name) for name in _of_check()}
+    return found | {name: getattr(row, name) for name in _own_columns(kind)}
