@@ -184,7 +184,7 @@ def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
     assert entry["case"] == "stream_local" and entry["where"] == "local:host"
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "no result document in" in run("results", "show", empty, code=NOTHING).stderr
+    assert "There is no result document under" in run("results", "show", empty, code=NOTHING).stderr
     assert "no result document x.json" in run("results", "show", "x.json", code=NOTHING).stderr
     path.write_text("{")
     assert "cut short" in run("results", "show", path, code=INVALID).stderr

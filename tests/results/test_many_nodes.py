@@ -62,7 +62,7 @@ def test_results_of_chosen_nodes(three):
     assert [entry["node"] for entry in shown] == ["node2", "node3"]
     assert "stream_local @cluster:queue on node2 (fail)" in run("results", "show").stdout
     said = run("results", "show", "--node", "node[1,7-8]", code=3).stderr
-    assert "There is no result of node[7-8] in latest." in said
+    assert "There is no result of node[7-8] in session run-0." in said
     assert "is no list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
 
 
@@ -92,7 +92,7 @@ def test_a_job_has_each_node_and_names_the_one_without_results(results_folder):
     distributed_sessions.job(results_folder, THREE | {"node4": None})
     shown = run("results", "show", "17", "--json", code=3)
     assert [entry["node"] for entry in json.loads(shown.stdout)] == [*THREE, None]
-    assert "There is no result of node node4 in" in shown.stderr
+    assert "There is no result of node node4." in shown.stderr
     # The results folder of a node knows whose it is.
     folder = ResultsFolder(results_folder / "every-node" / "17" / "node2")
     assert (folder.node, [case.node for case in folder.latest().cases]) == ("node2", ["node2"])

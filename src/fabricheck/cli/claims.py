@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -10,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import output
-from fabricheck.cli.results import AsJson, OnNodes, choose
+from fabricheck.cli.results import AsJson, OnNodes, choose, entries_of, heading, say_problems
 from fabricheck.core.documents import documents
-from fabricheck.core.errors import NotFoundError
+from fabricheck.core.errors import GOOD, NotFoundError
 from fabricheck.judge.claims import CLAIMS, Claim, Verdict, evaluate
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.results.observed import Observed, observe
@@ -46,25 +45,25 @@ def claims(
     if rules:
         _show_rules(as_json)
         return
-    heading, entries = choose(what, on)
+    results = choose(what, on)
+    entries = entries_of(results)
     found = [
         (observed, list(evaluate(CLAIMS, observed)))
         for observed in observe(None, entries)
         if observed.documents or observed.cases
     ]
-    problems = [entry.problem for entry in entries if entry.problem is not None]
     if as_json:
+        problems = [entry.problem for entry in entries if entry.problem is not None]
         rows = [_json(observed, one) for observed, verdicts in found for one in verdicts]
         output.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
     else:
         console = output.console()
-        console.print(heading)
+        console.print(heading(results))
         for observed, verdicts in found:
             _show(observed, verdicts, show_all)
-    for problem in problems:
-        print(f"fabricheck: {' '.join(str(problem).split())}", file=sys.stderr)
-    if problems:
-        raise typer.Exit(max(problem.exit_code for problem in problems))
+    code = say_problems(results, entries)
+    if code != GOOD:
+        raise typer.Exit(code)
     if not entries:
         raise NotFoundError(f"There is no result document in {what}.")
 

@@ -11,10 +11,9 @@ from fabricheck.cli.results import AsJson
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge import coverage_text, testable
-from fabricheck.results import meant
-from fabricheck.results.folder import Entry, ResultsFolder
-from fabricheck.results.jobs import Job
-from fabricheck.results.session import Session, together
+from fabricheck.results.entry import Entry
+from fabricheck.results.reading import LATEST, read
+from fabricheck.results.session import Session
 from fabricheck.site import partitions
 
 
@@ -56,28 +55,17 @@ def coverage(
 
 def _session(name: str) -> tuple[Session | None, list[Entry]]:
     try:
-        folder = ResultsFolder.default()
-        found = meant.named(folder, name)
+        found = read([name])
     except NotFoundError:
         # Before the first session the table still says what there is and how to get it.
-        if name != "latest":
+        if name != LATEST:
             raise
         return None, []
-    match found:
-        case Session():
-            return found, folder.entries(found)
-        case Job():
-            return _of_job(found)
-    raise NotFoundError(f"Session {name} has no run report: it was killed, or still runs.")
-
-
-def _of_job(job: Job) -> tuple[Session, list[Entry]]:
-    """Return the sessions of all nodes of a job as one."""
-    sessions = [share.session for share in job.shares if share.session is not None]
-    if not sessions:
-        raise NotFoundError(f"There is no session of any node in {job.path}.")
-    entries = [entry for share in job.shares for entry in share.entries()]
-    return together(sessions, job.name), entries
+    if found.together is None:
+        raise NotFoundError(
+            f"There is no run report of {found.title}, so nobody says which checks ran."
+        )
+    return found.together, list(found.entries)
 
 
 def _json(row: rules.Coverage) -> dict[str, Any]:

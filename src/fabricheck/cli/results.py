@@ -15,7 +15,7 @@ from fabricheck.core import amounts
 from fabricheck.core.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.text import printable
-from fabricheck.results import archive, beside, jobs, joined, meant, nodes
+from fabricheck.results import archive, beside, jobs, joined
 from fabricheck.results.folder import (
     UNREPORTED,
     Entry,
@@ -23,7 +23,7 @@ from fabricheck.results.folder import (
     find_documents,
     read_entry,
 )
-from fabricheck.results.killed import Killed
+from fabricheck.results.reading import Results, read
 from fabricheck.results.session import Session
 from fabricheck.site import sets
 from fabricheck.site.software import record
@@ -34,15 +34,15 @@ app = typer.Typer(
     no_args_is_help=False,
 )
 
-#: What is said of a session that was killed.
-NO_REPORT = "which no readable run report names: it was killed, or still runs"
-
 OnNodes = Annotated[
     list[str] | None,
     typer.Option(
         "--node", metavar="NODE", help="Of several nodes these alone: node3, or node[1-3,7]."
     ),
 ]
+
+#: What a heading says of a session without a run report.
+_KILLED = "which no readable run report names: it was killed, or still runs"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
@@ -125,13 +125,9 @@ def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
     }
 
 
-def _warn_of_reports(folder: ResultsFolder) -> None:
+def _warn_about(folder: ResultsFolder, left: int) -> None:
     for problem in folder.problems:
         _warn(str(problem))
-
-
-def _warn_about(folder: ResultsFolder, left: int) -> None:
-    _warn_of_reports(folder)
     if left:
         _warn(
             f"{left} result document(s) belong to no session, as a killed one leaves them: see "
@@ -144,107 +140,75 @@ def _warn(sentence: str) -> None:
     print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
-def choose(name: str, on: Sequence[str] | None = None) -> tuple[str, list[Entry]]:
-    """Return the heading and the entries of a session, a job over many nodes, a document, or a
-    folder of documents.
+def choose(name: str, on: Sequence[str] | None = None) -> Results:
+    """Return what a name stands for, or some nodes of it; of an archive all its sessions.
 
     :param on: the nodes that are meant, all where none are named.
     :raises FabricheckError: when there is none of that name or node, or none that can be read.
     """
-    wanted = unfolded(",".join(on)) if on else []
-    heading, entries = _chosen(name, wanted)
-    return heading, nodes.after_reading(entries, wanted, name)
+    found = read([name], every=archive.is_archive(Path(name)))
+    return found.only(on=unfolded(",".join(on)) if on else [])
 
 
-def _chosen(name: str, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
-    path = Path(name)
-    if archive.is_archive(path):
-        return _of_archive(path)
-    if jobs.is_job(path):
-        return _of_job(jobs.read(path), wanted)
-    if path.is_dir():
-        return f"Documents under {name}", [read_entry(found) for found in find_documents(path)]
-    if path.is_file() or path.suffix in (".json", ".partial"):
-        entry = read_entry(path)
-        if entry.problem is not None:
-            raise entry.problem
-        return f"Document {name}", [entry]
-    folder = ResultsFolder.default()
-    if name == UNREPORTED:
-        return _all_unreported(folder)
-    match meant.named(folder, name):
-        case jobs.Job() as job:
-            return _of_job(job, wanted)
-        case Killed() as one:
-            _warn_of_reports(folder)
-            return f"Session {name}, {NO_REPORT}", nodes.with_silent(one.outputs, one.entries())
-        case session:
-            pass
-    heading = (
+def heading(found: Results) -> str:
+    """Return what results are of: a session with how it ended, or the title of all else."""
+    if found.archive is not None:
+        return f"{_capital(found.title)}: {_in_archive(found)}"
+    if found.session is None:
+        killed = found.job is None and any(one.killed for one in found.sources)
+        alone = killed and found.name != UNREPORTED
+        lines = [_capital(found.title) + (f", {_KILLED}" if alone else "")]
+        if found.name == UNREPORTED:
+            lines += [
+                f"  {len(one.killed.paths)} of {one.name}; alone: "
+                f"`fabricheck results show {one.name}`"
+                for one in found.sources
+                if one.killed is not None and one.name != UNREPORTED
+            ]
+        return "\n".join(lines)
+    session = found.session
+    said = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
     )
     if session.retried:
-        heading += f", {session.retried} retried"
+        said += f", {session.retried} retried"
     if session.skipped:
-        heading += f", {session.skipped} skipped"
-    heading = "\n".join([heading, *record.sentences(session.outputs, session.start, session.end)])
-    if name == "latest":
-        _warn_about_newer(folder, session)
-    found = folder.entries(nodes.before_reading(session, wanted))
-    return heading, nodes.with_silent(session.outputs, found, session.cases)
+        said += f", {session.skipped} skipped"
+    return "\n".join([said, *record.sentences(session.outputs, session.start, session.end)])
 
 
-def _of_archive(path: Path) -> tuple[str, list[Entry]]:
-    """Return all that was measured: the sessions, the first one first, and single commands."""
-    top = archive.unpacked(path)
-    folder = ResultsFolder(top / archive.RESULTS)
-    _warn_of_reports(folder)
-    sessions = sorted(folder.sessions, key=lambda one: one.start)
-    entries = [entry for one in sessions for entry in folder.entries(one)]
-    entries += [entry for one in folder.killed() for entry in one.entries()]
-    inside = [one for one in find_documents(top) if not one.is_relative_to(folder.path)]
-    entries += map(read_entry, inside)
-    said = ", ".join(f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in sessions)
-    alone = f"{len(inside)} document{'' if len(inside) == 1 else 's'}"
-    return f"Archive {path}: {said or 'no session'}, {alone} of no session", entries
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def _of_job(job: jobs.Job, wanted: Sequence[str]) -> tuple[str, list[Entry]]:
-    """Return what all its nodes have; one without any result has an entry that says so."""
-    entries = []
-    for share in job.shares:
-        if wanted and share.node not in wanted:
-            continue
-        found = share.entries()
-        entries += found
-        if share.problem is not None:
-            entries.append(Entry(None, None, None, share.problem))
-        elif not found:
-            problem = NotFoundError(f"There is no result of node {share.node} in {job.path}.")
-            entries.append(Entry(None, None, None, problem))
-    return f"Job {job.name} over {len(job.asked.nodes)} nodes", entries
+def _in_archive(found: Results) -> str:
+    sessions = (
+        f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
+    )
+    count = sum(len(one.paths) for one in found.sources)
+    alone = f"{count} document{'' if count == 1 else 's'}"
+    return f"{', '.join(sessions) or 'no session'}, {alone} of no session"
 
 
-def _all_unreported(folder: ResultsFolder) -> tuple[str, list[Entry]]:
-    _warn_of_reports(folder)
-    sessions = folder.killed()
-    heading = [f"Documents of no session in {folder.path}"]
-    for one in sessions:
-        if one.name != UNREPORTED:
-            heading.append(
-                f"  {len(one.paths)} of {one.name}; alone: `fabricheck results show {one.name}`"
-            )
-    return "\n".join(heading), [entry for one in sessions for entry in one.entries()]
+def entries_of(found: Results) -> list[Entry]:
+    """Return the documents, and an entry for each node that left none, which says so."""
+    unread = {one.node for one in found.problems}
+    silent = (
+        NotFoundError(f"There is no result of node {name}.")
+        for name in found.silent
+        if name not in unread
+    )
+    return [*found.entries, *(Entry(None, None, None, problem) for problem in silent)]
 
 
-def _warn_about_newer(folder: ResultsFolder, session: Session) -> None:
-    newer = folder.newer_than(session)
-    if newer:
-        _warn(
-            f"{len(newer)} result document(s) are newer than session {session.id} and belong to "
-            f"no session, as a killed one leaves them: see `fabricheck results show {UNREPORTED}`."
-        )
+def say_problems(found: Results, entries: Sequence[Entry]) -> int:
+    """Write what is missing or cannot be read to standard error; return the exit code for it."""
+    problems = [entry.problem for entry in entries if entry.problem is not None]
+    for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
+        _warn(sentence)
+    codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
+    return max(codes, default=GOOD)
 
 
 @app.command("show")
@@ -264,26 +228,25 @@ def show_results(
     as_json: AsJson = False,
 ) -> None:
     """Show what was measured."""
-    heading, entries = choose(what, on)
+    found = choose(what, on)
+    entries = entries_of(found)
     if as_json:
         output.write_json([_entry_json(entry) for entry in entries])
     else:
-        show.show(heading, entries, show_all)
-    problems = [entry.problem for entry in entries if entry.problem is not None]
-    for problem in problems:
-        _warn(str(problem))
-    if problems:
-        raise typer.Exit(max(problem.exit_code for problem in problems))
+        show.show(heading(found), entries, show_all)
+    code = say_problems(found, entries)
+    if code != GOOD:
+        raise typer.Exit(code)
     if not entries:
-        raise NotFoundError(_no_documents(what))
+        raise NotFoundError(_no_documents(found))
 
 
-def _no_documents(what: str) -> str:
-    if what == UNREPORTED or Path(what).exists():
-        return f"There is no result document in {what}."
-    session = ResultsFolder.default().session(what)
-    ran = ", ".join(f"{case.name} @{case.place} ({case.outcome})" for case in session.cases)
-    return f"Session {session.id} has no result document: it ran {ran or 'no check'}."
+def _no_documents(found: Results) -> str:
+    if found.session is None:
+        return f"There is no result document in {found.title}."
+    cases = found.session.cases
+    ran = ", ".join(f"{case.name} @{case.place} ({case.outcome})" for case in cases)
+    return f"Session {found.session.id} has no result document: it ran {ran or 'no check'}."
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
@@ -308,12 +271,15 @@ def mpi_beside_osu(
     as_json: AsJson = False,
 ) -> None:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
-    _, entries = choose(what, on)
-    rows = beside.compare(entries)
+    found = choose(what, on)
+    rows = beside.compare(found.entries)
     if as_json:
         output.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
         return
     if not rows:
+        code = say_problems(found, entries_of(found))
+        if code != GOOD:
+            raise typer.Exit(code)
         raise NotFoundError(
             f"There is nothing in {what} that both mpi and OSU measured between the same ranks."
         )
@@ -330,9 +296,12 @@ def mpi_beside_osu(
 
 @app.command("validate")
 def validate(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Documents, or folders of them; without any, the latest session."),
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE|FOLDER|SESSION]...",
+            help="Documents, folders (all documents below them), or as of show; else the latest.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -340,19 +309,10 @@ def validate(
 
     Ends with 4 when one is invalid or incomplete, with 3 when one is missing or there is none.
     """
-    entries: list[Entry] = []
-    for path in paths or []:
-        if path.is_dir():
-            found = find_documents(path)
-            entries += [read_entry(document) for document in found]
-            if not found:
-                problem = NotFoundError(f"There is no result document under {path}.")
-                entries.append(Entry(None, path, None, problem))
-        else:
-            entries.append(read_entry(path))
-    if not paths:
-        folder = ResultsFolder.default()
-        entries = folder.entries(folder.latest())
+    if names:
+        entries = [entry for name in names for entry in _to_validate(name)]
+    else:
+        entries = entries_of(read())
     verdicts = [_verdict(entry) for entry in entries]
     if as_json:
         output.write_json(
@@ -369,6 +329,18 @@ def validate(
     code = max(code for code, _ in verdicts)
     if code != GOOD:
         raise typer.Exit(code)
+
+
+def _to_validate(name: str) -> list[Entry]:
+    path = Path(name)
+    try:
+        if not path.is_dir():
+            return entries_of(choose(name))
+    except FabricheckError as problem:
+        return [Entry(None, path, None, problem)]
+    found = [read_entry(document) for document in find_documents(path)]
+    nothing = NotFoundError(f"There is no result document under {path}.")
+    return found or [Entry(None, path, None, nothing)]
 
 
 def _verdict(entry: Entry) -> tuple[int, str]:

@@ -27,7 +27,7 @@ from fabricheck.results.session import Case, Session, together
 from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
 from fabricheck.site import sets
 
-#: What began last: a session, a session that was killed, or a job over many nodes.
+#: The name of what began last: a session, a session that was killed, or a job over many nodes.
 LATEST = "latest"
 
 #: What is said of documents that no run report names.
@@ -181,7 +181,8 @@ class Results:
     @property
     def session(self) -> Session | None:
         """The session that it is; None of a job, of several, and of what has no report."""
-        return self.sessions[0] if len(self.sources) == len(self.sessions) == 1 else None
+        one = len(self.sources) == len(self.sessions) == 1 and self.job is None
+        return self.sessions[0] if one else None
 
     @property
     def together(self) -> Session | None:
@@ -233,7 +234,9 @@ class Results:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """The nodes that were to be measured and left nothing."""
+        """The nodes that were to be measured and left nothing; none where nodes were chosen."""
+        if any(source.on for source in self.sources):
+            return ()
         there = {case.node for source in self.sources for case in source.cases}
         there |= {entry.node for entry in self.entries}
         return tuple(name for name in self.asked if name not in there)
@@ -379,8 +382,8 @@ def _named(name: str, every: bool) -> Results:
             raise NotFoundError(f"There is no report {name}.")
         folder = ResultsFolder(path.resolve().parent.parent)
         return of_session(folder, folder.session(path.stem))
-    if path.is_file() or path.suffix in _DOCUMENTS:
-        if not path.is_file():
+    if path.exists() or path.suffix in _DOCUMENTS:
+        if not path.exists():
             raise NotFoundError(f"There is no result document {name}.")
         return _of_documents(f"document {name}", path.parent, [path])
     folder = ResultsFolder.default()
@@ -528,8 +531,8 @@ def of_killed(folder: ResultsFolder, one: Killed, of_job: AskedNodes | None = No
     """
     asked = next((found for path in one.outputs if (found := _asked(path)) is not None), None)
     source = Source(folder.path, one.name, folder=folder, killed=one, asked=asked, of_job=of_job)
-    title = f"session {one.name}, which no readable run report names: it was killed, or still runs"
-    return Results(one.name, title, folder.path, (source,))
+    notes = tuple(map(str, folder.problems))
+    return Results(one.name, f"session {one.name}", folder.path, (source,), notes=notes)
 
 
 def of_job(job: Job, every: bool = False) -> Results:
@@ -589,6 +592,7 @@ def _unreported(folder: ResultsFolder) -> Results:
         f"documents of no session in {folder.path}",
         folder.path,
         tuple(Source(folder.path, one.name, folder=folder, killed=one) for one in found),
+        notes=tuple(map(str, folder.problems)),
     )
 
 
