@@ -261,7 +261,10 @@ class Results:
         """
         if where is None and not on:
             return self
-        sources = [replace(one, where=where or one.where, on=frozenset(on)) for one in self.sources]
+        sources = [
+            replace(one, where=where or one.where, on=frozenset(on) or one.on)
+            for one in self.sources
+        ]
         found = replace(self, sources=tuple(one for one in sources if one.cases or one.entries))
         lacking = sorted(set(on) - set(found.node_names))
         if lacking or not found.sources:
@@ -340,7 +343,9 @@ def _without_choice(name: str) -> tuple[str, list[str]]:
 def _choose(found: Results, word: str) -> Results:
     if word in found.partitions:
         return found.only(where=word)
-    if word in found.node_names:
+    # What the scheduler tells is enough for most; a document may tell it where that does not.
+    told = any(case.node == word for session in found.sessions for case in session.cases)
+    if told or word in found.node_names:
         return found.only(on=[word])
     unread = next((one for one in found.problems if one.node == word), None)
     if unread is not None:
