@@ -6,9 +6,8 @@ import pytest
 
 from fabricheck.errors import InvalidInputError
 from fabricheck.fidelity import read_plan
-from fabricheck.fidelity.launch import command
 from fabricheck.fidelity.planfile import ProgramRun, Read
-from fabricheck.fidelity.runs import value_of
+from fabricheck.fidelity.runs import command, value_of
 from fabricheck.fidelity.table import evaluate
 from fabricheck.node import load
 

@@ -17,10 +17,8 @@ import factories
 from fabricheck.errors import FabricheckError, UsageError
 from fabricheck.outputs.text import doubled
 from fabricheck.results.document import load
-from fabricheck.tools import plan as plans
-from fabricheck.tools.mpi_version import mpi_version
-from fabricheck.tools.plan import NCCL_OPERATIONS, Plan
-from fabricheck.tools.recording import record
+from fabricheck.tools.benchmarks import NCCL_TESTS, Plan, read_plan
+from fabricheck.tools.recording import mpi_version, record
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 OSU = OUTPUTS / "osu-7.4-host"
@@ -107,7 +105,7 @@ def test_a_good_run_of_osu(tmp_path):
     assert all(one["exit_code"] == 0 for one in ran)
 
 
-@pytest.mark.parametrize("program", NCCL_OPERATIONS)
+@pytest.mark.parametrize("program", NCCL_TESTS.operations)
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_every_recorded_output_of_nccl_tests(tmp_path, program, count):
     file = NCCL / f"{program}_perf_{count}gpus_1MiB.txt"
@@ -397,18 +395,18 @@ def test_plans_that_are_refused(tmp_path, change, sentence):
     content = json.loads(a_plan(tmp_path=tmp_path).model_dump_json())
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(content))
-    assert plans.read(path).launches[0].name == "osu_bw"
+    assert read_plan(path).launches[0].name == "osu_bw"
     change(content)
     path.write_text(json.dumps(content))
     with pytest.raises(UsageError) as caught:
-        plans.read(path)
+        read_plan(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert sentence in str(caught.value)
 
 
 def test_a_plan_that_is_not_there(tmp_path):
     with pytest.raises(FabricheckError, match=r"There is no file .*plan.json\."):
-        plans.read(tmp_path / "plan.json")
+        read_plan(tmp_path / "plan.json")
 
 
 def test_a_program_without_mpi():

@@ -14,7 +14,7 @@ from fabricheck.rounds import record as rounds
 from fabricheck.rounds import render, table
 from fabricheck.rounds.cases import Tool
 from fabricheck.rounds.manifest import Failure
-from fabricheck.tools import plan as plans
+from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
 
 _HELP = "Run the tools of others, as a check does or beside our programs, and compare."
@@ -33,7 +33,7 @@ def run_command(
     The outputs are kept beside the document. Exit codes are those of the measuring programs:
     3 not supported, 4 a launch failed or can not be believed, 5 wrong data, 6 time limit.
     """
-    found = record(plans.read(plan), output, limit_s, _say)
+    found = record(read_plan(plan), output, limit_s, _say)
     outcome = found["outcome"]
     if outcome["message"] is not None:
         typer.echo(f"fabricheck: {outcome['message']}", err=True)

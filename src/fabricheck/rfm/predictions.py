@@ -16,7 +16,7 @@ from fabricheck.node import NodeModel
 from fabricheck.node.model import Engine
 from fabricheck.node.schema import TimingSection
 from fabricheck.outputs.text import doubled
-from fabricheck.tools.plan import NCCL_OPERATIONS, Launch
+from fabricheck.tools.benchmarks import NCCL_TESTS, Launch
 
 #: The rules of sampling that are no option of a check: samples of a series whose interval is narrow
 #: at once, and seconds until a device is warm (src/bench/harness/sampling.hpp).
@@ -298,7 +298,7 @@ def _mpi(run: _Run) -> float:
                 # The rounds of a tournament, there and back, each as slow as its slowest pair.
                 seconds += 2 * (len(ranks) - 1) * max(each)
     without = {"none", *run.words("without", "")}
-    collectives = {*run.words("collectives", ",".join(NCCL_OPERATIONS.values()))} - without
+    collectives = {*run.words("collectives", ",".join(NCCL_TESTS.operations.values()))} - without
     return seconds + (len(ranks) - 1) * len(collectives) * run.series(0, 0)
 
 
@@ -329,7 +329,7 @@ def _launch(run: _Run, launch: Launch) -> float:
     one_s = _moved_s(sum(launch.sizes), min(every, default=run.link_gbs))
     one_s += SMALL_S * launch.ranks * len(launch.sizes)
     join_s = timing.rank_s.value * launch.ranks
-    if launch.program in NCCL_OPERATIONS:  # out of place, and in place
+    if launch.program in NCCL_TESTS.operations:  # out of place, and in place
         return run.start_s + join_s + 2 * NCCL_WARMED * launch.batch * one_s
     compared_s = _moved_s(sum(launch.sizes), timing.osu_compares_gbs.value)
     seconds = timing.mpi_s.value + join_s + OSU_WARMED * launch.batch * one_s

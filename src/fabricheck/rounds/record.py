@@ -17,7 +17,7 @@ from fabricheck.rounds.cases import TOOLS, Tool
 from fabricheck.rounds.launches import Launch
 from fabricheck.rounds.manifest import Failure, Manifest, Ran
 from fabricheck.rounds.reading import OurOutput, ToolOutput, devices_of
-from fabricheck.tools.starting import Ended, Interrupted, signals, start
+from fabricheck.tools.runner import Ended, Interrupted, signals, start
 
 #: Of several failures the first of these decides the exit code.
 _WEIGHT = (5, 6, 3, 7, 4, 2)
