@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.rounds.record import Asked, record
+from fabricheck.rounds.record import record
 
 TESTS = Path(__file__).parents[1]
 NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test")
@@ -45,5 +45,5 @@ def recorded(programs, tools, tmp_path_factory):
     """Return a folder with two good rounds, for reading only, and what was said meanwhile."""
     folder = tmp_path_factory.mktemp("recorded") / "beside-composed"
     said: list[str] = []
-    record(Asked(programs, tools, 2, 300), folder, said.append)
+    record(folder, programs, tools, 2, 300, said.append)
     return folder, said

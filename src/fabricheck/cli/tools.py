@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from fabricheck import page_block
 from fabricheck.cli.node import fail
 from fabricheck.errors import FabricheckError
 from fabricheck.rounds import record as rounds
 from fabricheck.rounds import render, table
-from fabricheck.rounds.cases import Tool
 from fabricheck.rounds.manifest import Failure
 from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
@@ -69,14 +69,14 @@ def rounds_command(
     decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 7 too noisy, 4 else.
     3 too when the record can not be written, and 128 + n when signal n ended the rounds.
     """
-    given: dict[Tool, Path | None] = {
+    given = {
         "nvbandwidth": nvbandwidth,
         "babelstream": babelstream,
         "p2p-test": p2p_test,
     }
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:
-        found = rounds.record(rounds.Asked(programs, tools, number, limit_s), folder, _say)
+        found = rounds.record(folder, programs, tools, number, limit_s, _say)
     except rounds.NotKept as error:
         _tell(error.failures)
         fail(error)
@@ -107,7 +107,7 @@ def table_command(
     try:
         text = render.section(table.read_all(folders))
         if write is not None:
-            render.write(write, text)
+            page_block.rewrite(write, render.BLOCK, f"\n{text}\n")
             typer.echo(f"wrote {write}", err=True)
             return
     except FabricheckError as error:

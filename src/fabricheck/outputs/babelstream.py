@@ -38,8 +38,21 @@ class BabelStreamRow:
     mean_s: float
 
 
-def parse(text: str, origin: str, runs: int, array_bytes: int) -> dict[str, BabelStreamRow]:
-    """Read the output of one run: each kernel's row, by its name.
+@dataclass(frozen=True)
+class BabelStreamResult:
+    """One run: each kernel's row by its name. It tells neither its version nor the devices."""
+
+    rows: dict[str, BabelStreamRow]
+    version: None = None
+    devices: tuple[str, ...] = ()
+
+    def cell(self, kernel: str) -> float:
+        """Return the best rate of a kernel."""
+        return self.rows[kernel].best
+
+
+def parse(text: str, origin: str, runs: int, array_bytes: int) -> BabelStreamResult:
+    """Read the output of one run.
 
     It prints the table at its end, after it has compared the data, and nothing below it.
 
@@ -56,7 +69,7 @@ def parse(text: str, origin: str, runs: int, array_bytes: int) -> dict[str, Babe
     if list(rows) != list(ARRAYS):
         found = ", ".join(rows) or "nothing"
         raise GarbledOutput(origin, None, f"its kernels are {found}, not {', '.join(ARRAYS)}")
-    return rows
+    return BabelStreamResult(rows)
 
 
 def _rows(

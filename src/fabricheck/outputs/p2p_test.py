@@ -45,11 +45,15 @@ DEVICE_CLOCK, HOST_CLOCK, BANDWIDTH = "GPU", "CPU", "D\\D"
 
 @dataclass(frozen=True)
 class P2pTestResult:
-    """One run: names of the devices, matrices by title and head, and pairs without peer access."""
+    """One run: names of the devices, matrices by title and head, and pairs without peer access.
+
+    It tells no version.
+    """
 
     devices: tuple[str, ...]
     matrices: dict[tuple[str, str], Matrix]
     no_access: frozenset[tuple[int, int]]
+    version: None = None
 
     def cell(self, title: str, head: str, row: int, column: int) -> float | None:
         """Return one value; None where there are not so many devices, or no peer access."""

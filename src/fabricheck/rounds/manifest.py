@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fabricheck.errors import InvalidDocument, NotFoundError
 from fabricheck.results.text import read_text
-from fabricheck.rounds.cases import NAMES, Tool
-from fabricheck.rounds.launches import order
+from fabricheck.rounds.launches import NAMES, TOOLS, order
 from fabricheck.whole_files import write_whole
 
 #: Its name in the folder.
 FILE = "rounds.json"
+
+
+def _known(tool: str) -> str:
+    if tool not in TOOLS:
+        raise ValueError(f"{tool} is none of {', '.join(TOOLS)}")
+    return tool
+
+
+ToolName = Annotated[str, AfterValidator(_known)]
 
 
 class _Strict(BaseModel):
@@ -32,7 +40,7 @@ class Failure(_Strict):
     sentence: str
 
 
-class Ran(_Strict):
+class LaunchRecord(_Strict):
     """One launch, as it was started.
 
     round: from 1.
@@ -43,7 +51,7 @@ class Ran(_Strict):
 
     round: int
     name: str
-    tool: Tool | None
+    tool: ToolName | None
     command: str
     output: str
     exit_code: int | None
@@ -85,7 +93,7 @@ class Manifest(_Strict):
     versions: dict[str, str]
     left_out: dict[str, str]
     planned: tuple[str, ...] = ()
-    launches: tuple[Ran, ...] = ()
+    launches: tuple[LaunchRecord, ...] = ()
     failures: tuple[Failure, ...] = ()
 
     @property

@@ -25,7 +25,7 @@ from fabricheck.results.text import printable
 PATIENCE_S = 5.0
 
 #: Of several failures the first of these exit codes decides how all of them together ended.
-_SEVERITY = (5, 6, 3, 7, 4, 2)
+SEVERITY = (5, 6, 3, 7, 4, 2)
 
 #: Characters of a program's last words that are quoted.
 _LONGEST = 200
@@ -211,7 +211,7 @@ def last_words(*texts: str) -> str:
 
 def worst(codes: Iterable[int]) -> int:
     """Return the exit code of several runs: that of the worst failure, 0 of none."""
-    return min(codes, key=_SEVERITY.index, default=0)
+    return min(codes, key=SEVERITY.index, default=0)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
