@@ -64,9 +64,9 @@ class Comparison:
     """
 
     name: str
-    unit: Literal["GB/s", "us", "ns"]
     ours: Ours
     tools: tuple[Cell, ...]
+    unit: Literal["GB/s", "us", "ns"] = "GB/s"
     target: float | None = 1.00
     note: str = ""
 
@@ -105,7 +105,6 @@ _RENAMED = "nvbandwidth calls it {}; its copies are queued by the destinations, 
 COMPARISONS: tuple[Comparison, ...] = (
     Comparison(
         "copy on the device",
-        "GB/s",
         Ours("stream", "copy"),
         (_nvb("device_local_copy"), *_babelstream("Copy")),
         target=1.02,
@@ -113,96 +112,75 @@ COMPARISONS: tuple[Comparison, ...] = (
         f"of arrays of {' and of '.join(BABELSTREAM_BYTES)}: it waits after each kernel",
     ),
     Comparison(
-        "host to device, engine",
-        "GB/s",
-        Ours("memcpy", "h2d"),
-        (_nvb("host_to_device_memcpy_ce"),),
+        "host to device, engine", Ours("memcpy", "h2d"), (_nvb("host_to_device_memcpy_ce"),)
     ),
     Comparison(
-        "device to host, engine",
-        "GB/s",
-        Ours("memcpy", "d2h"),
-        (_nvb("device_to_host_memcpy_ce"),),
+        "device to host, engine", Ours("memcpy", "d2h"), (_nvb("device_to_host_memcpy_ce"),)
     ),
     Comparison(
         "host to device, engine, beside the other direction",
-        "GB/s",
         Ours("memcpy", "both", _SHARE, to_host=False),
         (_nvb("host_to_device_bidirectional_memcpy_ce"),),
         note=_BESIDE,
     ),
     Comparison(
         "device to host, engine, beside the other direction",
-        "GB/s",
         Ours("memcpy", "both", _SHARE, to_host=True),
         (_nvb("device_to_host_bidirectional_memcpy_ce"),),
         note=_BESIDE,
     ),
     Comparison(
         "host to device, kernel",
-        "GB/s",
         Ours("stream-from-host", "copy"),
         (_nvb("host_to_device_memcpy_sm"),),
     ),
     Comparison(
         "device to host, kernel",
-        "GB/s",
         Ours("stream-to-host", "copy"),
         (_nvb("device_to_host_memcpy_sm"),),
     ),
     Comparison(
         "to a peer, engine",
-        "GB/s",
         Ours("p2p", "engine"),
         (_nvb("device_to_device_memcpy_write_ce", 0, 1), _p2p(p2p_test.WRITES, 0, 1)),
     ),
     Comparison(
         "from a peer, engine",
-        "GB/s",
         Ours("p2p", "engine"),
         (_nvb("device_to_device_memcpy_read_ce", 1, 0), _p2p(p2p_test.READS, 1, 0)),
         note="the tools' copies are queued by the destination, ours by the source",
     ),
     Comparison(
         "both directions between peers, engine, beside writes",
-        "GB/s",
         Ours("p2p", "engine-both", _SUM),
-        (
-            _nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1),
-            _p2p(p2p_test.BOTH, 0, 1),
-        ),
+        (_nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1), _p2p(p2p_test.BOTH, 0, 1)),
         note=_TOTAL,
     ),
     Comparison(
         "both directions between peers, engine, beside reads",
-        "GB/s",
         Ours("p2p", "engine-both", _SUM),
         (_nvb("device_to_device_bidirectional_memcpy_read_ce", 0, 1),),
         note=f"{_TOTAL}; {_QUEUED}",
     ),
     Comparison(
         "read from a peer, kernel",
-        "GB/s",
         Ours("p2p", "read"),
         (_nvb("device_to_device_memcpy_read_sm", 1, 0),),
     ),
     Comparison(
         "write to a peer, kernel",
-        "GB/s",
         Ours("p2p", "write"),
         (_nvb("device_to_device_memcpy_write_sm", 0, 1),),
         target=1.01,
     ),
     Comparison(
         "both directions between peers, kernels that read",
-        "GB/s",
         Ours("p2p", "read-both", _SUM),
         (_nvb("device_to_device_bidirectional_memcpy_read_sm", 0, 1),),
         note=_TOTAL,
     ),
     Comparison(
         "both directions between peers, kernels that write",
-        "GB/s",
         Ours("p2p", "write-both", _SUM),
         (_nvb("device_to_device_bidirectional_memcpy_write_sm", 0, 1),),
         note=_TOTAL,
@@ -212,76 +190,68 @@ COMPARISONS: tuple[Comparison, ...] = (
     # CONTEXT) are then those of the sources.
     Comparison(
         "device 0 to all others, engine, beside writes",
-        "GB/s",
         Ours("p2p-to-all", "engine", _SET),
         (_nvb("one_to_all_write_ce"),),
     ),
     Comparison(
         "device 0 to all others, engine, beside reads",
-        "GB/s",
         Ours("p2p-to-all", "engine", _SET),
         (_nvb("all_to_one_read_ce"),),
         note=_RENAMED.format("all_to_one_read"),
     ),
     Comparison(
         "all others to device 0, engine, beside writes",
-        "GB/s",
         Ours("p2p-to-one", "engine", _SET),
         (_nvb("all_to_one_write_ce"),),
     ),
     Comparison(
         "all others to device 0, engine, beside reads",
-        "GB/s",
         Ours("p2p-to-one", "engine", _SET),
         (_nvb("one_to_all_read_ce"),),
         note=_RENAMED.format("one_to_all_read"),
     ),
     Comparison(
         "device 0 writes to all others, kernels",
-        "GB/s",
         Ours("p2p-to-all", "write", _SET),
         (_nvb("one_to_all_write_sm"),),
     ),
     Comparison(
         "all others read from device 0, kernels",
-        "GB/s",
         Ours("p2p-to-all", "read", _SET),
         (_nvb("all_to_one_read_sm"),),
         note=_SWAPPED.format("all_to_one_read"),
     ),
     Comparison(
         "all others write to device 0, kernels",
-        "GB/s",
         Ours("p2p-to-one", "write", _SET),
         (_nvb("all_to_one_write_sm"),),
     ),
     Comparison(
         "device 0 reads from all others, kernels",
-        "GB/s",
         Ours("p2p-to-one", "read", _SET),
         (_nvb("one_to_all_read_sm"),),
         note=_SWAPPED.format("one_to_all_read"),
     ),
     Comparison(
         "copy of 16 B to a peer, device's clock",
-        "us",
         Ours("p2p", "latency"),
         (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.DEVICE_CLOCK),),
+        unit="us",
     ),
     Comparison(
         "copy of 16 B to a peer, host's clock",
-        "us",
         Ours("p2p", "latency-host"),
         (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.HOST_CLOCK),),
+        unit="us",
         target=None,
         note="not the same: the test times the calls that queue 100 copies and waits for none; "
         "ours waits for each copy",
     ),
     Comparison(
         "load from a peer, pointer chase in 2 MiB",
-        "ns",
         Ours("p2p-chase", "chase", direction="one-way"),
         (_nvb("device_to_device_latency_sm", 1, 0),),
+        unit="ns",
         note="not the same walk: ours is random, 16 kernels a sample; the stride of nvbandwidth is "
         "128 B; both are means over multiprocessors",
     ),
