@@ -9,8 +9,8 @@ from pathlib import Path
 from reframe.core import logging as reframe_logging
 from reframe.core import settings as builtin
 
-from fabricheck import sets
-from fabricheck.rfm import folder, guard, httpjson, launchers, sites, speed
+from fabricheck.rfm import folder, guard, httpjson, launchers, speed
+from fabricheck.site import sets, sites
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = folder.results(default=ROOT / "results")

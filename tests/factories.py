@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.results import statistics
+from fabricheck.core import statistics
 
 #: Start of a built session in seconds since the epoch, shortly before that of a built document.
 SESSION_START = datetime.fromisoformat("2026-01-02T03:04:00+00:00").timestamp()

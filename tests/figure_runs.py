@@ -7,9 +7,9 @@ from typing import Any
 
 import factories
 from fabricheck.node import load
-from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
 from fabricheck.results.folder import Entry
+from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 
 Drawer = Callable[[Observed], Iterator[Figure]]

@@ -4,7 +4,7 @@ Sources: [pages] PDC's support pages, "Building for AMD GPUs" of 2025; [course] 
 2026, github.com/PDC-support. The software is that of the paper (SC24-W, arXiv 2410.00801).
 """
 
-from fabricheck.rfm import clusters
+from fabricheck.site import clusters
 
 site_configuration = {
     "systems": [

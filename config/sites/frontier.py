@@ -4,7 +4,7 @@ Source: the Frontier user guide (github.com/olcf/olcf-user-docs, systems/frontie
 July 2026), section by section as named.
 """
 
-from fabricheck.rfm import clusters
+from fabricheck.site import clusters
 
 site_configuration = {
     "systems": [

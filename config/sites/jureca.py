@@ -5,7 +5,7 @@ mi250); [eb] easybuilders/JSC at github.com, OpenMPI-settings and UCX-settings; 
 scripts for the Slurm partitions dc-mi200 and dc-gpu.
 """
 
-from fabricheck.rfm import clusters, variables
+from fabricheck.site import clusters, variables
 
 # The versions of [page], or the newer pair UCX 1.14 and Open MPI 5: jureca-mi250-ompi5.
 MI250 = variables.one_of("FABRICHECK_JURECA_MI250", ("jureca-mi250", "jureca-mi250-ompi5"))

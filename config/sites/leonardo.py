@@ -4,7 +4,7 @@ Sources: [guide] CINECA's user guide, docs.hpc.cineca.it/hpc/leonardo.html; [job
 scripts and outputs of users.
 """
 
-from fabricheck.rfm import clusters
+from fabricheck.site import clusters
 
 site_configuration = {
     "systems": [

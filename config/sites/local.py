@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from fabricheck.rfm import clusters, host
+from fabricheck.rfm import host
+from fabricheck.site import clusters
 
 ROOT = Path(__file__).resolve().parents[2]
 

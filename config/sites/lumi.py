@@ -5,7 +5,7 @@ LMOD/SitePackage.lua; [checks] lumi-reframe-tests of March 2026, checks/slurm/af
 config/lumi.py; the last two at github.com/Lumi-supercomputer.
 """
 
-from fabricheck.rfm import clusters
+from fabricheck.site import clusters
 
 site_configuration = {
     "systems": [

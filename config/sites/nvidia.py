@@ -1,6 +1,6 @@
 """A plain machine with NVIDIA GPUs, without a batch system: --system=nvidia."""
 
-from fabricheck.rfm import clusters, variables
+from fabricheck.site import clusters, variables
 
 # Which GPUs they are, a name cannot tell: the node model does, h200 unless another is named.
 NODE = variables.node_model("FABRICHECK_NVIDIA_NODE", default="h200", vendor="nvidia")

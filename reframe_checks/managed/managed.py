@@ -6,7 +6,7 @@ from pathlib import Path
 import reframe as rfm
 from reframe.core.builtins import run_before
 
-from fabricheck.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.results.document import load
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import factories
-from fabricheck import nodes_asked
+from fabricheck.results import nodes_asked
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -15,10 +15,10 @@ from test_references_written import REPOSITORY
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.calibration import record
-from fabricheck.calibration.gathering import gather
 from fabricheck.cli import app
-from fabricheck.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge.calibration import record
+from fabricheck.judge.calibration.gathering import gather
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.references.listing import rows

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import factories
-from fabricheck.calibration.gathering import gather
-from fabricheck.calibration.runs import missing
-from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.judge.calibration.gathering import gather
+from fabricheck.judge.calibration.runs import missing
 from repeated_sessions import PARTITION, measured, several
 
 COPY = {"copy_worst": 100.0}

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from fabricheck.calibration import groups, rule
+from fabricheck.judge.calibration import groups, rule
 
 
 @pytest.mark.parametrize(

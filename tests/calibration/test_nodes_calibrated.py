@@ -14,10 +14,10 @@ from test_references_written import REPOSITORY
 
 import distributed_sessions
 import factories
-from fabricheck import nodes_asked
-from fabricheck.calibration import record
-from fabricheck.calibration.gathering import gather, silent
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
+from fabricheck.judge.calibration import record
+from fabricheck.judge.calibration.gathering import gather, silent
+from fabricheck.results import nodes_asked
 
 H200 = "h200:x2"
 CHECK = "p2p_engine"

@@ -13,8 +13,8 @@ from test_references_written import (
     write,
 )
 
-from fabricheck.calibration import changes
-from fabricheck.errors import InvalidInputError, UsageError
+from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.judge.calibration import changes
 from repeated_sessions import PARTITION, measured, several
 
 

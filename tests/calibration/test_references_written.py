@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.calibration import changes, record
-from fabricheck.calibration.files import ReferenceFile, read_folder
-from fabricheck.calibration.gathering import gather
-from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.judge.calibration import changes, record
+from fabricheck.judge.calibration.files import ReferenceFile, read_folder
+from fabricheck.judge.calibration.gathering import gather
 from repeated_sessions import PARTITION, measured, several
 
 REPOSITORY = Path(__file__).resolve().parents[2] / "reference_values"

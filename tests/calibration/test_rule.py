@@ -2,7 +2,7 @@
 
 import pytest
 
-from fabricheck.calibration import rule
+from fabricheck.judge.calibration import rule
 from fabricheck.rfm import references
 
 TWO = (1, 1, 1, 2, 2, 2)

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from fabricheck.calibration import changes, record
-from fabricheck.calibration.gathering import gather
 from fabricheck.cli import calibrate
+from fabricheck.judge.calibration import changes, record
+from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.origin import follow
 from fabricheck.references.stated import OWN_FOLDER, References
 from repeated_sessions import PARTITION, measured, several

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from fabricheck.calibration.files import ReferenceFile
+from fabricheck.judge.calibration.files import ReferenceFile
 
 SHARED = """\
 x-provenance:

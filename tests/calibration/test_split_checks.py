@@ -9,9 +9,9 @@ from nodes_of_sessions import NIGHT, recorded, times, write
 from test_references_written import REPOSITORY
 from typer.testing import CliRunner
 
-from fabricheck.calibration import record
-from fabricheck.calibration.gathering import gather
 from fabricheck.cli import app
+from fabricheck.judge.calibration import record
+from fabricheck.judge.calibration.gathering import gather
 from fabricheck.report import rests_on
 from fabricheck.results import split_checks
 from fabricheck.results.run_report import Judged
@@ -146,10 +146,10 @@ def test_the_report_finds_the_origin_under_the_check_of_today(tmp_path, older):
 
 
 def test_a_check_that_an_older_session_measured_is_not_absent(older, tmp_path):
-    from fabricheck.sets import EVERYTHING
-    from fabricheck.verdict.attempts import Attempt
-    from fabricheck.verdict.checks import Checks
-    from fabricheck.verdict.expected import choice_of
+    from fabricheck.judge.verdict.attempts import Attempt
+    from fabricheck.judge.verdict.checks import Checks
+    from fabricheck.judge.verdict.expected import choice_of
+    from fabricheck.site.sets import EVERYTHING
 
     results = write(tmp_path / "a", *older, 0, 0, "n0")
     (case,) = read_report(results / "reports" / "run-0.json", results).cases

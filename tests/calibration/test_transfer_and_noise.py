@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck import page_block
-from fabricheck.calibration import changes, noise, record, transfer
-from fabricheck.calibration.gathering import gather
-from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core import page_block
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.judge.calibration import changes, noise, record, transfer
+from fabricheck.judge.calibration.gathering import gather
 from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from observations import Cases, of
 
 import factories
-from fabricheck.claims.numa import two_sockets
-from fabricheck.claims.published import value
+from fabricheck.judge.claims.numa import two_sockets
+from fabricheck.judge.claims.published import value
 from fabricheck.node import load
 
 

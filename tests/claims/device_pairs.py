@@ -9,7 +9,7 @@ from typing import Any
 from observations import Series, around, document
 
 import factories
-from fabricheck.claims.published import value as published
+from fabricheck.judge.claims.published import value as published
 from fabricheck.node import load
 
 #: What switches the copy engines off, as the suite's checks do.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import factories
 from fabricheck.node import load
-from fabricheck.observed import Observed
 from fabricheck.results.folder import Entry
+from fabricheck.results.observed import Observed
 
 #: A series, as `factories` builds it.
 Series = dict[str, Any]

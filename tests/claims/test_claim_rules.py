@@ -14,11 +14,11 @@ from observations import around, of, partition, simulated
 from test_claims import CASES
 
 import factories
-from fabricheck.claims import CLAIMS, evaluate, judging
-from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.claims.published import number
-from fabricheck.observed import Point
+from fabricheck.judge.claims import CLAIMS, evaluate, judging
+from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.judge.claims.published import number
 from fabricheck.results.folder import Entry
+from fabricheck.results.observed import Point
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from observations import Cases
 
-from fabricheck.claims import CLAIMS, evaluate
-from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.claims.published import number
-from fabricheck.documents import documents
+from fabricheck.core.documents import documents
+from fabricheck.judge.claims import CLAIMS, evaluate
+from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.judge.claims.published import number
 
 #: Each cases_*.py has CASES, by the claim's id.
 MODULES = [path.stem for path in sorted(Path(__file__).parent.glob("cases_*.py"))]

@@ -13,14 +13,14 @@ import pytest
 from device_pairs import MI250X, OFF, by, changed, collective, every, message, pair, peak, rccl
 from observations import document, of, partition, simulated
 
-from fabricheck.checkout import ROOT
-from fabricheck.claims import CLAIMS, evaluate, links
-from fabricheck.claims.collectives import EVERY, TWO_PASSES
-from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.observed import observe
+from fabricheck.core.checkout import ROOT
+from fabricheck.judge.claims import CLAIMS, evaluate, links
+from fabricheck.judge.claims.collectives import EVERY, TWO_PASSES
+from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.references.published import FILE, published
 from fabricheck.references.stated import OWN_FOLDER
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.observed import observe
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 MODULES = (peers, sent, groups, cases_links)

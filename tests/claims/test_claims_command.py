@@ -11,8 +11,8 @@ from observations import document, simulated
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.claims import CLAIMS
 from fabricheck.cli import app, output
+from fabricheck.judge.claims import CLAIMS
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

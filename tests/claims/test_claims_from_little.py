@@ -13,8 +13,8 @@ from device_pairs import by, collective, every, message, pair, peak
 from observations import of, partition
 
 import factories
-from fabricheck.claims import CLAIMS, evaluate
-from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.judge.claims import CLAIMS, evaluate
+from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 

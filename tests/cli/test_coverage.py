@@ -6,9 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck import amounts, coverage
 from fabricheck.cli import app, output
-from fabricheck.errors import InvalidInputError
+from fabricheck.core import amounts
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge import coverage
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck import testable
 from fabricheck.cli import app
-from fabricheck.coverage import experiments
-from fabricheck.partitions import read_sites
+from fabricheck.judge import testable
+from fabricheck.judge.coverage import experiments
+from fabricheck.site.partitions import read_sites
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
 SKIPPED = ("pingpong_in_order", "pingpong_shared_domain")

@@ -7,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck import coverage, partitions
 from fabricheck.cli import app
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge import coverage
+from fabricheck.site import partitions
 
 SITES = {
     "systems": [

@@ -3,8 +3,8 @@
 import pytest
 
 import factories
-from fabricheck.comparison.sides import find, pair_up
-from fabricheck.errors import InvalidDocument, NotFoundError, UsageError
+from fabricheck.core.errors import InvalidDocument, NotFoundError, UsageError
+from fabricheck.judge.comparison.sides import find, pair_up
 
 START = factories.SESSION_START
 

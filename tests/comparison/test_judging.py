@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.comparison import judging
-from fabricheck.comparison.compare import compare
-from fabricheck.comparison.judging import FLOORS, ONE_IN, chance, judge, value_of
-from fabricheck.comparison.sides import Check, Part, find, pair_up
-from fabricheck.results import statistics
+from fabricheck.core import statistics
+from fabricheck.judge.comparison import judging
+from fabricheck.judge.comparison.compare import compare
+from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, judge, value_of
+from fabricheck.judge.comparison.sides import Check, Part, find, pair_up
 from fabricheck.results.folder import Entry
 from fabricheck.results.session import read_report
 

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.errors import NotFoundError, UsageError
-from fabricheck.every_node import allocation
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.run.every_node import allocation
 
 INSIDE = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-4]"}
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 
 import pytest
 
-from fabricheck import nodes_asked
-from fabricheck.errors import NotFoundError, UsageError
-from fabricheck.every_node import driver, session
-from fabricheck.every_node.allocation import Allocation
-from fabricheck.nodes_asked import AskedNode
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.run.every_node import driver, session
+from fabricheck.run.every_node.allocation import Allocation
 
 #: Finds its node, notes its own options and environment, and is what the node's file says.
 SRUN = """#!/bin/sh

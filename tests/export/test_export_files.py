@@ -12,9 +12,9 @@ import pytest
 from exported import of, rows, run
 
 import factories
-from fabricheck.export import rows as made
-from fabricheck.export import writing
-from fabricheck.export.columns import COLUMNS, NAMES
+from fabricheck.results.export import rows as made
+from fabricheck.results.export import writing
+from fabricheck.results.export.columns import COLUMNS, NAMES
 from full_disk import files_of_at_most
 
 ROOT = Path(__file__).parents[2]

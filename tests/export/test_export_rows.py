@@ -8,9 +8,9 @@ from exported import of, rows, run
 import distributed_sessions
 import factories
 import repeated_sessions
-from fabricheck import nodes_asked
-from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import nodes_asked
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 
 
 def judged(value, reference, result="pass"):

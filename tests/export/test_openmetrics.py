@@ -10,8 +10,8 @@ from exported import run
 import distributed_sessions
 import factories
 import repeated_sessions
-from fabricheck import nodes_asked
-from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

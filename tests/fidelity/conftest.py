@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from fabricheck.fidelity import Fidelity, plan_path, read_plan
-from fabricheck.fidelity.runs import programs_of, run_all
-from fabricheck.fidelity.table import evaluate
+from fabricheck.judge.fidelity import Fidelity, plan_path, read_plan
+from fabricheck.judge.fidelity.runs import programs_of, run_all
+from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import NodeModel, load
 
 ROOT = Path(__file__).resolve().parents[2]

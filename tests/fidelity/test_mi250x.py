@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.fidelity import AIM, render
-from fabricheck.fidelity.plan import MOST_FITTED
+from fabricheck.judge.fidelity import AIM, render
+from fabricheck.judge.fidelity.plan import MOST_FITTED
 from fabricheck.node.schema import Quantity
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fabricheck.errors import InvalidInputError
-from fabricheck.fidelity import read_plan
-from fabricheck.fidelity.planfile import ProgramRun, Read
-from fabricheck.fidelity.runs import command, value_of
-from fabricheck.fidelity.table import evaluate
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge.fidelity import read_plan
+from fabricheck.judge.fidelity.planfile import ProgramRun, Read
+from fabricheck.judge.fidelity.runs import command, value_of
+from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
 
 DEVICES = (0, 2, 4, 6)

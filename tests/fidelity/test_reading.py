@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.fidelity import compare, read_plan
-from fabricheck.fidelity.planfile import Read
-from fabricheck.fidelity.runs import value_of
-from fabricheck.fidelity.table import evaluate
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge.fidelity import compare, read_plan
+from fabricheck.judge.fidelity.planfile import Read
+from fabricheck.judge.fidelity.runs import value_of
+from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
 from fabricheck.tools.runner import ProgramFailed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.fidelity import compare, render
+from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
 
 ROOT = Path(__file__).resolve().parents[2]

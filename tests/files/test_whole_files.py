@@ -4,8 +4,8 @@ import stat
 
 import pytest
 
-from fabricheck.errors import NotFoundError
-from fabricheck.whole_files import write_all, write_whole
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.whole_files import write_all, write_whole
 from full_disk import files_of_at_most
 
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.calibration.gathering import gather
 from fabricheck.cli import app
+from fabricheck.judge.calibration.gathering import gather
 from fabricheck.results import archive
 from repeated_sessions import PARTITION, measured
 

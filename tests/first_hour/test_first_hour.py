@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.errors import NotFoundError
-from fabricheck.first_hour import facts, running, steps
-from fabricheck.site_check import Place, Target
+from fabricheck.core.errors import NotFoundError
+from fabricheck.run.first_hour import facts, running, steps
+from fabricheck.run.site_check import Place, Target
 from fabricheck.tools.runner import start
 from full_disk import files_of_at_most
 
@@ -258,8 +258,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from fabricheck.cli import first_hour
-from fabricheck.first_hour import steps
-from fabricheck.site_check import Target
+from fabricheck.run.first_hour import steps
+from fabricheck.run.site_check import Target
 import typer
 extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
 target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])

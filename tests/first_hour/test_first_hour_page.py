@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.first_hour import steps
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
+from fabricheck.run.first_hour import steps
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "first-hour.md").read_text()

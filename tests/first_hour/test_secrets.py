@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fabricheck.first_hour.secrets import MASK, Masks
+from fabricheck.run.first_hour.secrets import MASK, Masks
 
 
 @pytest.fixture

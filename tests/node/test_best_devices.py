@@ -6,8 +6,8 @@ from itertools import combinations, permutations
 
 import pytest
 
-from fabricheck.best_devices import judge
 from fabricheck.node import load
+from fabricheck.node.best_devices import judge
 from fabricheck.node.subsets import mean_between
 
 NODE = load("mi250x")

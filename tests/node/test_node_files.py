@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.node import (
     InvalidNode,
     cpu_mask,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
 from fabricheck.node.placement import domain_of_core
 from fabricheck.node.schema import Quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.node import InvalidNode, LinkClass, load, node_directory
 
 FOLDER = node_directory() / "overlays"

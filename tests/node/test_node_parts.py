@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
 from fabricheck.node import InvalidNode, load, node_directory
 
 H200 = load("h200")

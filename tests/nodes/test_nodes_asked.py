@@ -2,9 +2,9 @@
 
 import pytest
 
-from fabricheck import nodes_asked
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 
 
 def test_what_was_written_is_read(tmp_path):

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.observed import observe
-from fabricheck.observed.partition import node_of
-from fabricheck.observed.point import chosen, curve, largest
 from fabricheck.results.folder import Entry, ResultsFolder, find_documents, read_entry
+from fabricheck.results.observed import observe
+from fabricheck.results.observed.partition import node_of
+from fabricheck.results.observed.point import chosen, curve, largest
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -10,16 +10,16 @@ import pytest
 from damage import cells, cuts, rearranged, replaced, rows_of
 from nccl_texts import MIB
 
-from fabricheck.errors import (
+from fabricheck.core.errors import (
     FabricheckError,
     GarbledOutput,
     OtherRunError,
     UsageError,
     WrongDataError,
 )
-from fabricheck.outputs import nccl
-from fabricheck.outputs.nccl_rows import Timing
-from fabricheck.outputs.text import doubled
+from fabricheck.core.lines import doubled
+from fabricheck.tools.outputs import nccl
+from fabricheck.tools.outputs.nccl_rows import Timing
 
 OUTPUTS = Path(__file__).parents[1] / "outputs" / "nccl-tests-h200"
 SIZES = doubled(MIB, 4 * MIB)

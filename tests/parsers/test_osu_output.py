@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from damage import cells, cuts, rearranged, replaced, rows_of
 
-from fabricheck.errors import (
+from fabricheck.core.errors import (
     FabricheckError,
     GarbledOutput,
     NoDeviceSupport,
@@ -16,8 +16,8 @@ from fabricheck.errors import (
     UsageError,
     WrongDataError,
 )
-from fabricheck.outputs import osu
-from fabricheck.outputs.text import doubled
+from fabricheck.core.lines import doubled
+from fabricheck.tools.outputs import osu
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 MIB = 1 << 20

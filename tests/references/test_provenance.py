@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck import partitions
-from fabricheck.calibration import changes, record, rule
-from fabricheck.calibration.files import REDUCED
-from fabricheck.calibration.gathering import gather
-from fabricheck.calibration.transfer import independent
-from fabricheck.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge.calibration import changes, record, rule
+from fabricheck.judge.calibration.files import REDUCED
+from fabricheck.judge.calibration.gathering import gather
+from fabricheck.judge.calibration.transfer import independent
 from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.stated import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import References, requires
 from fabricheck.rfm.references import faults
+from fabricheck.site import partitions
 from repeated_sessions import several
 
 #: Whose own measurements the data set has, by set; values of other machines are named as such.

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabricheck import partitions
 from fabricheck.cli import app, output
 from fabricheck.cli import references as command
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import at_hand, dry_run, listing
 from fabricheck.references.stated import OWN_FOLDER, PREFIX_VARIABLE, References
+from fabricheck.site import partitions
 
 GPU = "lumi:gpu"
 STREAM = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fabricheck import coverage
-from fabricheck.documents import documents
+from fabricheck.core.documents import documents
+from fabricheck.judge import coverage
 from fabricheck.report import contents, document_figures, gather
 from fabricheck.report.document_figures import Ours
 

@@ -13,13 +13,13 @@ import pytest
 
 import factories
 from fabricheck.node import load
-from fabricheck.observed import Observed, observe
 from fabricheck.report.figure import WIDTH
 from fabricheck.report.figures import collectives, layout, matrices, node, peers, sections
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
 from fabricheck.report.figures.grouped import grouped_bars
 from fabricheck.report.figures.heat import shown, top
 from fabricheck.results.folder import Entry, ResultsFolder
+from fabricheck.results.observed import Observed, observe
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case, read_report
 

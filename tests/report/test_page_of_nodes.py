@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import distributed_sessions
 import factories
 from fabricheck.cli import app
-from fabricheck.errors import NotFoundError
-from fabricheck.observed import Observed
+from fabricheck.core.errors import NotFoundError
 from fabricheck.report import contents, gather, page, spread
 from fabricheck.report.figures import over_nodes
+from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 
 #: node2 is slow, node3 was lost; node4 is asked for in nodes.json and never answered.

@@ -7,7 +7,7 @@ from html_page import Page, faults
 from report_sessions import judged, write
 
 import factories
-from fabricheck.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
+from fabricheck.judge.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
 from fabricheck.report import contents, environment, gather, judged_claims, page
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.observed import Observed, observe
 from fabricheck.report.figure import WIDTH, Figure
 from fabricheck.report.figures import (
     host,
@@ -18,6 +17,7 @@ from fabricheck.report.figures import (
     stream,
 )
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.observed import Observed, observe
 
 FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -13,8 +13,8 @@ from report_sessions import drawer
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.claims import CLAIMS
 from fabricheck.cli import app
+from fabricheck.judge.claims import CLAIMS
 from fabricheck.report import figures
 from full_disk import files_of_at_most
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.errors import InvalidDocument, NotFoundError
+from fabricheck.core.errors import InvalidDocument, NotFoundError
 from fabricheck.results import document
 
 GOOD = json.dumps(factories.document(), indent=1)

@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge.verdict import judging, sources
 from fabricheck.report import gather
 from fabricheck.results import joined
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.verdict import judging, sources
 
 START = factories.SESSION_START
 

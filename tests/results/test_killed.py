@@ -6,11 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck import nodes_asked
 from fabricheck.cli import app
-from fabricheck.errors import NotFoundError
-from fabricheck.nodes_asked import AskedNode, AskedNodes, now
+from fabricheck.core.errors import NotFoundError
+from fabricheck.results import nodes_asked
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now
 
 FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import factories
-from fabricheck.errors import InvalidDocument
+from fabricheck.core.errors import InvalidDocument
 from fabricheck.results import document
 
 HOST = factories.place("host-pageable", None, 0)

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import distributed_sessions
 import factories
 from fabricheck.cli import app
-from fabricheck.observed import observe
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.observed import observe
 
 THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.nodes_asked import AskedNode, AskedNodes, write
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.results import jobs, meant
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes, write
 
 START = factories.SESSION_START
 

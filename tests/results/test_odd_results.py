@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.errors import InvalidDocument
+from fabricheck.core.errors import InvalidDocument
+from fabricheck.core.text import printable
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.text import printable
 
 
 def test_a_copy_is_read_where_it_lies(one_session, tmp_path):

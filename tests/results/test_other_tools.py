@@ -7,7 +7,7 @@ import json
 import pytest
 
 import factories
-from fabricheck.errors import InvalidDocument
+from fabricheck.core.errors import InvalidDocument
 from fabricheck.node import load as load_node
 from fabricheck.results import document
 from fabricheck.rfm.physics import node_bound

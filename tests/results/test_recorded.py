@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fabricheck.results.document import load
-from fabricheck.rounds import manifest
-from fabricheck.topology import parse_files
+from fabricheck.tools.rounds import manifest
+from fabricheck.tools.topology import parse_files
 
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
 #: Files that are no documents: what rounds and checks asked for, and ReFrame's reports.

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from fabricheck.calibration import record
 from fabricheck.cli import app
+from fabricheck.judge.calibration import record
 from fabricheck.results import split_checks
 from fabricheck.results.document import load
 from fabricheck.results.folder import ResultsFolder

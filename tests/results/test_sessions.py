@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.errors import InvalidDocument, InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidDocument, InvalidInputError, NotFoundError
 from fabricheck.results.folder import ResultsFolder, find_documents
 
 START = factories.SESSION_START

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricheck.results import statistics
+from fabricheck.core import statistics
 
 positive = st.floats(min_value=1e-3, max_value=1e6)
 

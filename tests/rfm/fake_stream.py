@@ -14,7 +14,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fabricheck.results import statistics
+from fabricheck.core import statistics
 
 STARTED = datetime.now(UTC)
 BASE = {"copy": 10.0, "scale": 9.0, "add": 8.0, "triad": 7.0}

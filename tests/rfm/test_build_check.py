@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from stand_ins import script
 
-from fabricheck import checkout
-from fabricheck.rfm import clusters
+from fabricheck.core import checkout
+from fabricheck.site import clusters
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "software"))
 import locks

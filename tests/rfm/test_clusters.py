@@ -7,7 +7,8 @@ import re
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import clusters, sites, this_machine, variables
+from fabricheck.rfm import this_machine
+from fabricheck.site import clusters, sites, variables
 
 INSIDE = {"SLURM_JOB_ID": "7"}
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from reframe.core.exceptions import ConfigError, ReframeError
 
-from fabricheck import nodes_asked
-from fabricheck.nodes_asked import AskedNode
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNode
 from fabricheck.rfm import distributed, guard
 
 #: Two nodes of three are reached, and one of them is idle.

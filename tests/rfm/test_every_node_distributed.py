@@ -29,7 +29,7 @@ from real_slurm import (
     used,
 )
 
-from fabricheck import nodes_asked
+from fabricheck.results import nodes_asked
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from real_slurm import SLURM, make_cluster, slow_platform, started, tell, until, used
 
-from fabricheck import nodes_asked
-from fabricheck.nodes_asked import AskedNodes
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNodes
 
 pytestmark = pytest.mark.slow
 

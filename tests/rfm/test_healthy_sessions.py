@@ -12,7 +12,7 @@ import pytest
 import yaml
 from reframe.frontend import executors
 
-from fabricheck import nodes_asked
+from fabricheck.results import nodes_asked
 from fabricheck.results.document import load
 
 pytestmark = pytest.mark.slow

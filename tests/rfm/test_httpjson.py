@@ -9,7 +9,7 @@ import pytest
 from elasticsearch_stand_in import running
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.export.columns import COLUMNS
+from fabricheck.results.export.columns import COLUMNS
 from fabricheck.rfm import httpjson
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from fabricheck.results.document import load as load_document
 from fabricheck.rfm.best_devices import BestSet
 from fabricheck.rfm.metrics import MetricError, evaluate, where_measured
 from fabricheck.rfm.topology import DIFFERENCES
-from fabricheck.topology.host import describe_host, host_differences
+from fabricheck.tools.topology.host import describe_host, host_differences
 
 SELECTED = ("-r", "-n", "node_topology", "-n", "best_devices")
 PARTITION = "local:sim-mi250x"

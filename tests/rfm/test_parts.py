@@ -11,8 +11,9 @@ from reframe.core.exceptions import ConfigError, ReframeError
 from reframe.frontend import ci, executors
 
 import factories
-from fabricheck.rfm import alone, guard, host, plausible, sites
+from fabricheck.rfm import alone, guard, host, plausible
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
+from fabricheck.site import sites
 
 
 def of_device(index, value, **changes):

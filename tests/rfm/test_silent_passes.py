@@ -7,8 +7,8 @@ import platform
 import pytest
 from text_edit import edit
 
+from fabricheck.judge.verdict import judging, sources
 from fabricheck.rfm import host
-from fabricheck.verdict import judging, sources
 
 pytestmark = pytest.mark.slow
 

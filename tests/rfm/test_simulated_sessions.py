@@ -8,15 +8,15 @@ from xml.etree import ElementTree
 import pytest
 
 import factories
-from fabricheck.claims import CLAIMS, evaluate
+from fabricheck.judge.claims import CLAIMS, evaluate
+from fabricheck.judge.verdict import judging, sources
+from fabricheck.judge.verdict.documents import whole
+from fabricheck.judge.verdict.scheduler import drain_lines
 from fabricheck.node import load, node_directory
-from fabricheck.observed import observe
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.observed import observe
 from fabricheck.rfm.physics import node_bound
-from fabricheck.verdict import judging, sources
-from fabricheck.verdict.documents import whole
-from fabricheck.verdict.scheduler import drain_lines
 
 PARTITION = "local:sim-mi250x"
 NODE = load("mi250x")

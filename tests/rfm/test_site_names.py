@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.rfm import sites
+from fabricheck.site import sites
 
 SITES = Path(__file__).resolve().parents[2] / "config" / "sites"
 

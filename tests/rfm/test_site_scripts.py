@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck import set_times
 from fabricheck.cli import sets as sets_command
+from fabricheck.judge import set_times
 from fabricheck.references.dry_run import Told
 from fabricheck.rfm.recorded import VARIABLE as TOLD
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import clusters, sites
+from fabricheck.site import clusters, sites
 
 PAGES = sorted((clusters.ROOT / "docs" / "sites").glob("*.md"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.rounds.record import record
+from fabricheck.tools.rounds.record import record
 
 TESTS = Path(__file__).parents[1]
 NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test")

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.cli import tools as commands
-from fabricheck.rounds import manifest
-from fabricheck.rounds.record import record
+from fabricheck.tools.rounds import manifest
+from fabricheck.tools.rounds.record import record
 
 FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
 

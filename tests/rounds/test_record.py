@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.results.document import load
-from fabricheck.rounds import launches, manifest, table
-from fabricheck.rounds.record import exit_code, record
+from fabricheck.tools.rounds import launches, manifest, table
+from fabricheck.tools.rounds.record import exit_code, record
 
 OURS = [
     "stream", "stream-from-host", "stream-to-host", "memcpy",

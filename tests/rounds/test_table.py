@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.errors import FabricheckError
-from fabricheck.rounds import manifest, render, table
-from fabricheck.rounds.comparisons import COMPARISONS, Cell, Comparison, Ours
-from fabricheck.rounds.launches import TESTCASES
-from fabricheck.rounds.table import OurOutput, Row, Values
+from fabricheck.core.errors import FabricheckError
+from fabricheck.tools.rounds import manifest, render, table
+from fabricheck.tools.rounds.comparisons import COMPARISONS, Cell, Comparison, Ours
+from fabricheck.tools.rounds.launches import TESTCASES
+from fabricheck.tools.rounds.table import OurOutput, Row, Values
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell("nvbandwidth", ("device_local_copy", 0, 0), "nvbandwidth")

@@ -8,9 +8,9 @@ import re
 import pytest
 
 import factories
-from fabricheck import sets
-from fabricheck.coverage import checks_folders
+from fabricheck.judge.coverage import checks_folders
 from fabricheck.results.session import read_report
+from fabricheck.site import sets
 
 #: Of a check class.
 TAGS = re.compile(r"^    tags = \{(.*)\}$", re.MULTILINE)

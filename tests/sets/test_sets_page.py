@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.coverage import checks_folders
+from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import dry_run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.claims import CLAIMS, evaluate
+from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.node import load
-from fabricheck.observed import Observed
 from fabricheck.results.folder import Entry
+from fabricheck.results.observed import Observed
 from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 
 ENGINE = ("engine-two-levels", "engine-parts-of-peak", "engine-quad-as-dual",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fabricheck.node import NodeModel, format_cores, load
-from fabricheck.site_check import Place, Target
+from fabricheck.run.site_check import Place, Target
 
 sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in ("topology", "software")]
 import topology_texts as texts

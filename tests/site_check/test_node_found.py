@@ -10,9 +10,9 @@ from site_trees import NODE, USABLE, Tree, environment_of, said, target, texts
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
-from fabricheck.site_check import choose, node
+from fabricheck.run.site_check import choose, node
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import json
 import pytest
 from site_trees import Tree, environment_of, said, target
 
-from fabricheck.rfm import clusters
-from fabricheck.site_check import launching, modules, programs, spack
+from fabricheck.run.site_check import launching, modules, programs, spack
+from fabricheck.site import clusters
 
 import locks  # isort: skip
 

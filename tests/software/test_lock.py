@@ -5,8 +5,8 @@ from __future__ import annotations
 import locks
 import pytest
 
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.software import lock
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.site.software import lock
 
 LISTING = """\
 # lock format {format}, made by Spack 0.23.0 (commit b623f58)

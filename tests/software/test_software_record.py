@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.rfm import clusters
-from fabricheck.software import record
+from fabricheck.site import clusters
+from fabricheck.site.software import record
 
 
 @pytest.fixture

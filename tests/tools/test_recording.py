@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.errors import FabricheckError, UsageError
-from fabricheck.outputs.text import doubled
+from fabricheck.core.errors import FabricheckError, UsageError
+from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
 from fabricheck.tools.benchmarks import NCCL_TESTS, Plan, read_plan
 from fabricheck.tools.recording import mpi_version, record

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli.node import register
 from fabricheck.node import load, node_directory
-from fabricheck.topology import DIFFERENT
+from fabricheck.tools.topology import DIFFERENT
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
@@ -206,7 +206,7 @@ def test_detect_without_anything_usable(tools, monkeypatch):
 
 
 def test_a_tool_that_hangs_or_can_not_start(tools, tmp_path, monkeypatch):
-    monkeypatch.setattr("fabricheck.topology.detection._TIME_LIMIT_S", 0.05)
+    monkeypatch.setattr("fabricheck.tools.topology.detection._TIME_LIMIT_S", 0.05)
     path = tmp_path / "bin" / "amd-smi"
     path.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n")
     path.chmod(0o755)

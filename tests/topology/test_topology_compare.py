@@ -8,10 +8,10 @@ import pytest
 import topology_texts as texts
 import yaml
 
-from fabricheck.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import InvalidNode, load, node_directory
 from fabricheck.node.yamlfile import to_fill
-from fabricheck.topology import compare, merge, parse_text, write_draft
+from fabricheck.tools.topology import compare, merge, parse_text, write_draft
 
 MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
 

@@ -10,9 +10,9 @@ import topology_texts as texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.node import load
-from fabricheck.topology import GarbledOutput, parse_files, parse_text
+from fabricheck.tools.topology import GarbledOutput, parse_files, parse_text
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 HF_BANDWIDTH = PUBLISHED / "published-hugging-face-shownodesbw.txt"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fabricheck.cli.node import register
 from fabricheck.node import load
 from fabricheck.results import document
-from fabricheck.topology import Question, record
+from fabricheck.tools.topology import Question, record
 
 app = typer.Typer()
 register(app)

@@ -13,12 +13,12 @@ import typer
 from typer.testing import CliRunner
 
 from fabricheck.cli.node import register
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
-from fabricheck.topology import Question, detection, record, recording
-from fabricheck.topology.host import balancing_setting, describe_host, driver_version
+from fabricheck.tools.topology import Question, detection, record, recording
+from fabricheck.tools.topology.host import balancing_setting, describe_host, driver_version
 
 OVERLAYS = node_directory() / "overlays"
 NODE = load("mi250x")

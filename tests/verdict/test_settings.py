@@ -20,7 +20,7 @@ from fabricheck.cli import app
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document, settings
-from fabricheck.topology import Question, record
+from fabricheck.tools.topology import Question, record
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0", "--noise-limit", "10")

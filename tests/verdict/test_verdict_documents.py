@@ -10,9 +10,9 @@ import pytest
 import verdict_sessions as made
 
 import factories
-from fabricheck import nodelists
-from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.verdict import documents, model, rules, scheduler
+from fabricheck.core import nodelists
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.judge.verdict import documents, model, rules, scheduler
 from full_disk import files_of_at_most
 
 

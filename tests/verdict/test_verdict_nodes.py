@@ -8,9 +8,9 @@ import pytest
 import verdict_sessions as made
 
 import factories
-from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.nodes_asked import AskedNode, AskedNodes, now, write
-from fabricheck.verdict import documents, judging, sources
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.judge.verdict import documents, judging, sources
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 SIM = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}

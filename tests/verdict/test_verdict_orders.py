@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
+from fabricheck.judge.verdict.attempts import Attempt, together
+from fabricheck.judge.verdict.rules import RULES, WORDS, worst
 from fabricheck.results.entry import Entry
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
-from fabricheck.verdict.attempts import Attempt, together
-from fabricheck.verdict.rules import RULES, WORDS, worst
 
 SLOW = {"m": Judged(10.0, -0.1, None, "fail")}
 

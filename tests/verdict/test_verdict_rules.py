@@ -4,12 +4,12 @@ import pytest
 import verdict_sessions as made
 
 import factories
-from fabricheck import partitions
-from fabricheck.errors import InvalidInputError
-from fabricheck.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge.verdict import attempts, expected
+from fabricheck.judge.verdict.rules import RULES
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
 from fabricheck.rfm import failing
-from fabricheck.verdict import attempts, expected
-from fabricheck.verdict.rules import RULES
+from fabricheck.site import partitions
 
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
 WRONG = factories.series(verification=factories.mismatched())

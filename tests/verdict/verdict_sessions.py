@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import factories
-from fabricheck.verdict import judging, sources
+from fabricheck.judge.verdict import judging, sources
 
 #: The partition of the cases; no site of the repository has it, so nothing is expected there.
 WHERE = "cluster:gpu"

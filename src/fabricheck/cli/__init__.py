@@ -12,9 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck.errors import FabricheckError, UsageError
+from fabricheck.core.errors import FabricheckError, UsageError
+from fabricheck.core.text import printable
 from fabricheck.results.archive import naming_archives
-from fabricheck.results.text import printable
 
 EXIT_CODES = (
     "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "

@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
-from fabricheck import page_block, partitions
-from fabricheck.calibration import changes, expected, noise, record, rule, transfer
-from fabricheck.calibration.gathering import PAUSE_MINUTES, gather, silent
-from fabricheck.calibration.runs import Run, missing
 from fabricheck.cli.output import console, table
-from fabricheck.errors import InvalidInputError, UsageError
+from fabricheck.core import page_block
+from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.judge.calibration import changes, expected, noise, record, rule, transfer
+from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, gather, silent
+from fabricheck.judge.calibration.runs import Run, missing
+from fabricheck.site import partitions
 
 #: More nodes than these are not shown side by side.
 MOST_BESIDE = 8

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.claims import CLAIMS, Claim, Verdict, evaluate
-from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson, OnNodes, choose
-from fabricheck.documents import documents
-from fabricheck.errors import NotFoundError
-from fabricheck.observed import Observed, observe
+from fabricheck.core.documents import documents
+from fabricheck.core.errors import NotFoundError
+from fabricheck.judge.claims import CLAIMS, Claim, Verdict, evaluate
+from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.results.observed import Observed, observe
 
 #: The sentence has what is left of a line.
 COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11, None)

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import compare_lists, compare_text, output
-from fabricheck.comparison import sides
-from fabricheck.comparison.compare import Comparison
-from fabricheck.comparison.compare import compare as compare_parts
-from fabricheck.errors import GOOD, InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import GOOD, InvalidInputError, NotFoundError, UsageError
+from fabricheck.judge.comparison import sides
+from fabricheck.judge.comparison.compare import Comparison
+from fabricheck.judge.comparison.compare import compare as compare_parts
 
 #: Something of B is worse; nothing is, but values of A are missing in B.
 WORSE = 10

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fabricheck import amounts
-from fabricheck.comparison.compare import Compared, Comparison, What
-from fabricheck.comparison.grouping import Group, group
-from fabricheck.comparison.sides import Side
-from fabricheck.comparison.subjects import Subject
-from fabricheck.nodelists import folded
+from fabricheck.core import amounts
+from fabricheck.core.nodelists import folded
+from fabricheck.judge.comparison.compare import Compared, Comparison, What
+from fabricheck.judge.comparison.grouping import Group, group
+from fabricheck.judge.comparison.sides import Side
+from fabricheck.judge.comparison.subjects import Subject
 
 #: Nodes of which each is shown, whatever came out.
 MOST_NODES = 4

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from fabricheck import amounts
 from fabricheck.cli import output
 from fabricheck.cli.compare_lists import (
     counts,
@@ -21,9 +20,10 @@ from fabricheck.cli.compare_lists import (
     where,
     words,
 )
-from fabricheck.comparison.compare import Compared, Comparison, What
-from fabricheck.comparison.grouping import Group, group
-from fabricheck.comparison.sides import Side
+from fabricheck.core import amounts
+from fabricheck.judge.comparison.compare import Compared, Comparison, What
+from fabricheck.judge.comparison.grouping import Group, group
+from fabricheck.judge.comparison.sides import Side
 
 Item = TypeVar("Item")
 

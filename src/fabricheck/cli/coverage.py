@@ -6,15 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck import coverage as rules
-from fabricheck import coverage_text, partitions, testable
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
+from fabricheck.judge import coverage as rules
+from fabricheck.judge import coverage_text, testable
 from fabricheck.results import meant
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.jobs import Job
 from fabricheck.results.session import Session, together
+from fabricheck.site import partitions
 
 
 def coverage(

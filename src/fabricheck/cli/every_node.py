@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import verdict
-from fabricheck.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 
 #: What is measured where nothing is said.
 CHOSEN = ("-t", "smoke")
@@ -59,8 +59,8 @@ def every_node(
     # Reads ReFrame, which other commands do without.
     from reframe.core.exceptions import ConfigError
 
-    from fabricheck.every_node import allocation, driver
     from fabricheck.rfm import folder
+    from fabricheck.run.every_node import allocation, driver
 
     found = allocation.around(nodes)
     reframe = shutil.which("reframe")

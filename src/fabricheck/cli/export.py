@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.errors import InvalidInputError
-from fabricheck.export import openmetrics, sources, table, writing
-from fabricheck.export.rows import Row
-from fabricheck.whole_files import write_whole
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.whole_files import write_whole
+from fabricheck.results.export import openmetrics, sources, table, writing
+from fabricheck.results.export.rows import Row
 
 
 def export(

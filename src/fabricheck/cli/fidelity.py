@@ -9,10 +9,10 @@ import typer
 
 from fabricheck.cli.node import fail
 from fabricheck.cli.output import write_json
-from fabricheck.errors import FabricheckError
-from fabricheck.fidelity import compare, render
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.whole_files import write_whole
+from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
-from fabricheck.whole_files import write_whole
 
 
 def fidelity(

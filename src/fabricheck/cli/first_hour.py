@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
 
@@ -46,7 +46,7 @@ def first_hour(
     and its number when a signal ended it.
     """
     # Read ReFrame, which other commands do without.
-    from fabricheck.first_hour import running, steps
+    from fabricheck.run.first_hour import running, steps
 
     place = steps.place(system)
     if dry_run:
@@ -88,7 +88,7 @@ def _require_node() -> None:
     :raises UsageError: on a login node, with the command to type.
     """
     from fabricheck.rfm import steps
-    from fabricheck.site_check import Place
+    from fabricheck.run.site_check import Place
 
     if not Place().is_compute:
         raise NotFoundError(
@@ -104,7 +104,7 @@ def _require_node() -> None:
 
 
 def _name() -> str:
-    from fabricheck.topology.host import scheduler_node
+    from fabricheck.tools.topology.host import scheduler_node
 
     node = re.sub(r"[^\w.-]", "-", scheduler_node() or platform.node())
     return f"first-hour-{node}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"

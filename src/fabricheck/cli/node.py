@@ -9,10 +9,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from fabricheck.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
-from fabricheck.topology import (
+from fabricheck.tools.topology import (
     DIFFERENT,
     Question,
     Reported,
@@ -23,7 +23,7 @@ from fabricheck.topology import (
     record,
     write_draft,
 )
-from fabricheck.topology.render import model_json, model_text, reframe_devices, report_text
+from fabricheck.tools.topology.render import model_json, model_text, reframe_devices, report_text
 
 #: Where the context keeps what follows "--".
 _COMMAND = "fabricheck.command"

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fabricheck.results.text import printable
+from fabricheck.core.text import printable
 
 #: Columns of a table when the output is no terminal.
 PIPED_WIDTH = 100

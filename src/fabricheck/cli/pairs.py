@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from fabricheck import amounts
 from fabricheck.cli import output
+from fabricheck.core import amounts
 from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import Series
 

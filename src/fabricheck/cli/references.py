@@ -9,13 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck import partitions
-from fabricheck.calibration.changes import said
-from fabricheck.calibration.files import REDUCED
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
-from fabricheck.coverage import checks_folders
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
+from fabricheck.judge.calibration.changes import said
+from fabricheck.judge.calibration.files import REDUCED
+from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import at_hand, dry_run
 from fabricheck.references.listing import (
     ELSEWHERE,
@@ -27,6 +26,7 @@ from fabricheck.references.listing import (
     rows,
 )
 from fabricheck.references.stated import References, folder
+from fabricheck.site import partitions
 
 #: The exit code where a check has no reference of a metric, or told nothing of itself.
 INCOMPLETE = 9

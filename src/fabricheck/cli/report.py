@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.results import OnNodes
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.nodelists import unfolded
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.nodelists import unfolded
 
 
 def report(

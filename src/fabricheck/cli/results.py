@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck import amounts, sets
 from fabricheck.cli import output, show
-from fabricheck.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.nodelists import folded, unfolded
+from fabricheck.core import amounts
+from fabricheck.core.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.nodelists import folded, unfolded
+from fabricheck.core.text import printable
 from fabricheck.results import archive, beside, jobs, joined, meant, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
@@ -24,8 +25,8 @@ from fabricheck.results.folder import (
 )
 from fabricheck.results.killed import Killed
 from fabricheck.results.session import Session
-from fabricheck.results.text import printable
-from fabricheck.software import record
+from fabricheck.site import sets
+from fabricheck.site.software import record
 
 app = typer.Typer(
     help="List sessions, and show or validate what they measured.",

@@ -10,16 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck import page_block, partitions, set_times
-from fabricheck import sets as rules
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
-from fabricheck.coverage import checks_folders
-from fabricheck.errors import NotFoundError, UsageError
+from fabricheck.core import page_block
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.judge import set_times
+from fabricheck.judge.coverage import checks_folders
+from fabricheck.judge.set_times import Listed, Took
 from fabricheck.references import dry_run
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
-from fabricheck.set_times import Listed, Took
+from fabricheck.site import partitions
+from fabricheck.site import sets as rules
 
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from fabricheck import amounts
 from fabricheck.cli import output, pairs
+from fabricheck.core import amounts
+from fabricheck.core.text import printable
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import rank_lines
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.results.text import printable
 
 #: Up to so many series that differ only in size and block are shown without being asked for.
 SHORT_SCAN = 3

@@ -11,7 +11,7 @@ import typer
 
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
 
 Where = Annotated[
     bool | None,
@@ -36,7 +36,7 @@ def check(
 
     Ends with 3 when something is missing.
     """
-    from fabricheck import site_check  # reads ReFrame, which other commands do without
+    from fabricheck.run import site_check  # reads ReFrame, which other commands do without
 
     place = site_check.Place(stated=compute)
     found = {one.name: list(site_check.check(one, place)) for one in site_check.choose(site)}

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from fabricheck import page_block
 from fabricheck.cli.node import fail
-from fabricheck.errors import FabricheckError
-from fabricheck.rounds import record as rounds
-from fabricheck.rounds import render, table
-from fabricheck.rounds.manifest import Failure
+from fabricheck.core import page_block
+from fabricheck.core.errors import FabricheckError
 from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
+from fabricheck.tools.rounds import record as rounds
+from fabricheck.tools.rounds import render, table
+from fabricheck.tools.rounds.manifest import Failure
 
 _HELP = "Run the tools of others, as a check does or beside our programs, and compare."
 

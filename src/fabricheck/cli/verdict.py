@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from fabricheck import nodelists, sets
 from fabricheck.cli import output
-from fabricheck.errors import GOOD
-from fabricheck.results.text import printable
-from fabricheck.verdict import documents, judging, scheduler, sources
-from fabricheck.verdict.model import Reason, Row, Verdict
-from fabricheck.verdict.rules import WORDS
+from fabricheck.core import nodelists
+from fabricheck.core.errors import GOOD
+from fabricheck.core.text import printable
+from fabricheck.judge.verdict import documents, judging, scheduler, sources
+from fabricheck.judge.verdict.model import Reason, Row, Verdict
+from fabricheck.judge.verdict.rules import WORDS
+from fabricheck.site import sets
 
 #: Up to so many nodes that passed have a row of their own.
 MOST_ROWS = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fabricheck.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError
 
 
 class InvalidNode(InvalidInputError):

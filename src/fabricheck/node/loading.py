@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.node.cores import parse_cores
 from fabricheck.node.errors import InvalidNode
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, NodeModel, Switch

@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
 from fabricheck.node import parts, paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source, TimingSection

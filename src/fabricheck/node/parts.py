@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
 
 if TYPE_CHECKING:
     from fabricheck.node.model import Domain, NodeModel

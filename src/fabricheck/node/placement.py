@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
 from fabricheck.node.cores import cpu_mask
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, permutations
 from types import MappingProxyType
 
-from fabricheck.errors import UsageError
+from fabricheck.core.errors import UsageError
 
 FloatMatrix = Sequence[Sequence[float]]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.node.errors import InvalidNode
 
 M = TypeVar("M", bound=BaseModel)

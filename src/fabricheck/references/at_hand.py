@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricheck.errors import NotFoundError
-from fabricheck.software import lock
+from fabricheck.core.errors import NotFoundError
+from fabricheck.site.software import lock
 
 #: The environments of Spack, and where their working copies are.
 FOLDERS = tuple(Path(__file__).resolve().parents[3] / name for name in ("build/spack", "spack-env"))

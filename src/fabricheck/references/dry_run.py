@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.rfm.folder import VARIABLE as RESULTS_VARIABLE
 from fabricheck.rfm.recorded import VARIABLE
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabricheck.calibration import record as calibrations
-from fabricheck.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge.calibration import record as calibrations
 from fabricheck.references.dry_run import Told
 from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 
 FILE = "published_values.yaml"
 

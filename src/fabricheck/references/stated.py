@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricheck.calibration.files import BOUNDS, OTHERS, PROVENANCE, REDUCED
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge.calibration.files import BOUNDS, OTHERS, PROVENANCE, REDUCED
 from fabricheck.references import origin
 from fabricheck.references.origin import Origin
 from fabricheck.references.published import FILE, Published, published, read_yaml

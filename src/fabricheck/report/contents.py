@@ -9,12 +9,14 @@ from functools import cached_property
 from altair.utils import schemapi
 from markupsafe import Markup
 
-from fabricheck import coverage as rules
-from fabricheck import nodelists, partitions, testable
-from fabricheck.amounts import number
-from fabricheck.coverage import Coverage
-from fabricheck.errors import NotFoundError
-from fabricheck.observed import Observed
+from fabricheck.core import nodelists
+from fabricheck.core.amounts import number
+from fabricheck.core.errors import NotFoundError
+from fabricheck.judge import coverage as rules
+from fabricheck.judge import testable
+from fabricheck.judge.coverage import Coverage
+from fabricheck.judge.verdict.rules import Word
+from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
     document_figures,
     environment,
@@ -33,8 +35,8 @@ from fabricheck.report.figures.rows import own
 from fabricheck.report.gather import Gathered, slug
 from fabricheck.report.nodes import Nodes
 from fabricheck.results.entry import Entry
-from fabricheck.verdict.rules import Word
-from fabricheck.verdict.rules import worst as worst_of
+from fabricheck.results.observed import Observed
+from fabricheck.site import partitions
 
 #: Of several nodes so many partitions have sections of their own, where none are chosen.
 MOST_IN_FULL = 4

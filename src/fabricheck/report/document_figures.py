@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from fabricheck import coverage_text
-from fabricheck.coverage import COMPARING, Coverage
+from fabricheck.judge import coverage_text
+from fabricheck.judge.coverage import COMPARING, Coverage
 
 
 @dataclass(frozen=True)

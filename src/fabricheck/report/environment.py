@@ -9,17 +9,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fabricheck.amounts import size
-from fabricheck.errors import FabricheckError
-from fabricheck.nodelists import folded
-from fabricheck.observed import Observed
+from fabricheck.core.amounts import size
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.nodelists import folded
+from fabricheck.core.text import read_text
 from fabricheck.report.gather import Gathered
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import cores_text
 from fabricheck.results.model import Device, ResultDocument
+from fabricheck.results.observed import Observed
 from fabricheck.results.session import Session
-from fabricheck.results.text import read_text
-from fabricheck.software import record
+from fabricheck.site.software import record
 
 #: How a document's runtime calls what it is made for.
 RUNTIMES = {"rocm": "ROCm", "cuda": "CUDA", "sim": "SimGrid", "host": "host runtime"}

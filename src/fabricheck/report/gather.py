@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.observed import Observed, observe
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge.verdict import sources
+from fabricheck.judge.verdict.reservations import count
 from fabricheck.results import jobs, meant
 from fabricheck.results.folder import (
     UNREPORTED,
@@ -21,9 +22,8 @@ from fabricheck.results.folder import (
     read_entry,
 )
 from fabricheck.results.killed import Killed
+from fabricheck.results.observed import Observed, observe
 from fabricheck.results.session import Session, together
-from fabricheck.verdict import sources
-from fabricheck.verdict.reservations import count
 
 #: Where pages are written in a results folder: a folder for each session.
 PAGES = "reports-html"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from fabricheck.claims import CLAIMS, Verdict, evaluate
-from fabricheck.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.observed import Observed
+from fabricheck.judge.claims import CLAIMS, Verdict, evaluate
+from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.results.observed import Observed
 
 
 @dataclass(frozen=True)

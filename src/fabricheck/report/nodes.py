@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fabricheck.nodelists import folded, natural
-from fabricheck.observed import Observed
+from fabricheck.core.nodelists import folded, natural
+from fabricheck.judge.verdict.judging import judge
+from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.judge.verdict.reservations import count
+from fabricheck.judge.verdict.rules import WORDS, Word, worst
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
 from fabricheck.report.gather import Gathered
 from fabricheck.report.spread import Far, Spread
 from fabricheck.report.worst import Metric, metrics
-from fabricheck.verdict.judging import judge
-from fabricheck.verdict.model import NodeVerdict
-from fabricheck.verdict.reservations import count
-from fabricheck.verdict.rules import WORDS, Word, worst
+from fabricheck.results.observed import Observed
 
 #: Up to so many nodes that passed stand in the open.
 MOST_PASSED = 20

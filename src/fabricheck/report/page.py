@@ -10,13 +10,13 @@ import jinja2
 from markupsafe import Markup
 
 import fabricheck
-from fabricheck import coverage_text
-from fabricheck.amounts import number, size
-from fabricheck.documents import documents
+from fabricheck.core.amounts import number, size
+from fabricheck.core.documents import documents
+from fabricheck.core.text import printable
+from fabricheck.judge import coverage_text
 from fabricheck.report import environment, rests_on
 from fabricheck.report.contents import Contents
 from fabricheck.report.writing import FIGURES, PAGE, SUMMARY
-from fabricheck.results.text import printable
 
 #: What is told apart wherever a number stands: by a shape, a word and a colour. What a mark means
 #: the page says at its end.

@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.references.published import FILE, UNITS, published
 from fabricheck.references.stated import folder

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.errors import FabricheckError
-from fabricheck.observed import Observed
-from fabricheck.partitions import extras
+from fabricheck.core.errors import FabricheckError
 from fabricheck.references.dry_run import Told
 from fabricheck.references.listing import Row, Source, rows
 from fabricheck.references.stated import References, folder
 from fabricheck.report.worst import nearest_limit
 from fabricheck.results import split_checks
+from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
+from fabricheck.site.partitions import extras
 
 #: What is said of a reference that the reference files have no longer, or have otherwise.
 CHANGED = "changed since"

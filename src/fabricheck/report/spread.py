@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fabricheck.calibration.groups import NORMAL
-from fabricheck.comparison.sides import REPETITION
-from fabricheck.observed import Observed
+from fabricheck.core.statistics import mad
+from fabricheck.judge.calibration.groups import NORMAL
+from fabricheck.judge.comparison.sides import REPETITION
 from fabricheck.report.worst import BEHIND_PERCENT, FEWEST
-from fabricheck.results.statistics import mad
+from fabricheck.results.observed import Observed
 from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 #: Robust standard deviations from the median of the nodes beyond which one stands out, as Iglewicz

@@ -1,4 +1,4 @@
-"""Whether a partition passed, in a word and in numbers, by the rules of `fabricheck.verdict`."""
+"""Whether a partition passed, in a word and in numbers, by the rules of `fabricheck.judge.verdict`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.observed import Observed
+from fabricheck.judge.verdict import checks, expected, grouping, reservations
+from fabricheck.judge.verdict.reservations import count
+from fabricheck.judge.verdict.rules import Word, worst
 from fabricheck.report.gather import problems
 from fabricheck.results import killed
+from fabricheck.results.observed import Observed
 from fabricheck.results.session import Session
-from fabricheck.sets import EVERYTHING, Choice
-from fabricheck.verdict import checks, expected, grouping, reservations
-from fabricheck.verdict.reservations import count
-from fabricheck.verdict.rules import Word, worst
+from fabricheck.site.sets import EVERYTHING, Choice
 
 #: Rules whose findings are told as what is missing, with the file that it should be.
 _TOLD_AS_MISSING = frozenset({"no-document", "not-judged"})

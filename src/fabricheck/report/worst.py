@@ -6,12 +6,12 @@ import statistics
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from fabricheck.amounts import size
-from fabricheck.calibration.files import REDUCED
-from fabricheck.observed import Observed, Point
+from fabricheck.core.amounts import size
+from fabricheck.judge.calibration.files import REDUCED
+from fabricheck.judge.verdict.reservations import missed
+from fabricheck.results.observed import Observed, Point
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
-from fabricheck.verdict.reservations import missed
 
 #: How many rows a table has: who wants all of them finds them with the references and figures.
 MOST = 10

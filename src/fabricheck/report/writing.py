@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from fabricheck.errors import NotFoundError
-from fabricheck.whole_files import write_all
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.whole_files import write_all
 
 #: The page, the summary, and the folder of the figures.
 PAGE, SUMMARY, FIGURES = "index.html", "summary.md", "figures"

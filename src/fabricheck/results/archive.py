@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 
 #: How the file of an archive is called.
 SUFFIXES = (".tar.gz", ".tgz")

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from fabricheck.results import host_copies, launches, other_tools, statistics
+from fabricheck.core import statistics
+from fabricheck.results import host_copies, launches, other_tools
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.results.other_tools import TOOLS
 

@@ -15,10 +15,10 @@ import jsonschema_rs
 from jsonschema.exceptions import ValidationError as SchemaError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fabricheck.errors import FabricheckError, InvalidDocument, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidDocument, NotFoundError
+from fabricheck.core.text import read_text, refuse_lone_surrogates
 from fabricheck.results.consistency import Contradiction, check_consistency
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.text import read_text, refuse_lone_surrogates
 
 SCHEMA_NAME = "fabricheck-result"
 SCHEMA_VERSION = 1

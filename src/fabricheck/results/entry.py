@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.errors import FabricheckError, InvalidInputError
+from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case

@@ -8,9 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from fabricheck import nodes_asked
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.results import killed
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.results import killed, nodes_asked
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.killed import UNREPORTED, Killed

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fabricheck import nodes_asked
-from fabricheck.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.results import nodes_asked
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.killed import Killed
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.session import Session
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.text import read_text
+from fabricheck.core.whole_files import write_whole
 from fabricheck.results import run_report
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
-from fabricheck.results.text import read_text
-from fabricheck.software import record
-from fabricheck.whole_files import write_whole
+from fabricheck.site.software import record
 
 #: What of a case names a folder, and the part of the results folder that it lies in.
 _FOLDERS = {"outputdir": "output", "stagedir": "stage"}

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck import nodes_asked
-from fabricheck.errors import NotFoundError
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.text import printable
+from fabricheck.results import nodes_asked
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.session import Case
-from fabricheck.results.text import printable
 
 #: Name by which the documents that no report knows are shown, as of a killed session.
 UNREPORTED = "unreported"

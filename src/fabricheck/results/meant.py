@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from fabricheck import nodes_asked
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.results import jobs
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.results import jobs, nodes_asked
 from fabricheck.results.folder import UNREPORTED, ResultsFolder
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed

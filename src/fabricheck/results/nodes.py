@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fabricheck.errors import NotFoundError
-from fabricheck.nodelists import folded
-from fabricheck.nodes_asked import NAME, read
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.nodelists import folded
 from fabricheck.results.entry import Entry
+from fabricheck.results.nodes_asked import NAME, read
 from fabricheck.results.session import Case, Session
 
 

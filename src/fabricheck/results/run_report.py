@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
-from fabricheck.errors import InvalidInputError, NotFoundError
-from fabricheck.results.text import read_text
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.text import read_text
 
 #: Latest time that every calendar can write, in seconds since the epoch: 31 December 9998.
 _LATEST = 253370764799

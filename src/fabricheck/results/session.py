@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from fabricheck import sets
+from fabricheck.core.text import printable
 from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
-from fabricheck.results.text import printable
+from fabricheck.site import sets
 
 #: File that a program writes, and the name that it has until the program ends.
 DOCUMENT_NAME = "result.json"

@@ -21,7 +21,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
-from fabricheck.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find

@@ -18,8 +18,8 @@ from typing import Any
 from reframe.core.backends import getlauncher
 from reframe.core.exceptions import PipelineError
 
-from fabricheck import amounts
-from fabricheck.outputs.text import doubled
+from fabricheck.core import amounts
+from fabricheck.core.lines import doubled
 from fabricheck.rfm import launchers, predictions, slurm
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric, Reduction, Unit

@@ -8,8 +8,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
-from fabricheck.best_devices import Verdict, judge
 from fabricheck.node import NodeModel
+from fabricheck.node.best_devices import Verdict, judge
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.base import RESULT, MeasuringCheck

@@ -21,8 +21,8 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import BuildError, PipelineError, SanityError
 
 import fabricheck
-from fabricheck import checkout
-from fabricheck.errors import FabricheckError
+from fabricheck.core import checkout
+from fabricheck.core.errors import FabricheckError
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
@@ -30,7 +30,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import asked, launchers, plausible
 from fabricheck.rfm.base import MOST_SENTENCES, PLATFORM
 from fabricheck.rfm.binding import Wanted, misplaced
-from fabricheck.software import record
+from fabricheck.site.software import record
 
 #: The programs, as the features of an environment name them; the last three have several ranks.
 RANK_PROGRAMS = ("affinity", "pingpong", "mpi")

@@ -17,9 +17,9 @@ from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 from reframe.frontend.executors import policies
 
-from fabricheck import nodes_asked
-from fabricheck.errors import FabricheckError
-from fabricheck.nodes_asked import AskedNode, AskedNodes
+from fabricheck.core.errors import FabricheckError
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.rfm import slurm
 from fabricheck.rfm.host import whole_number
 

@@ -23,9 +23,9 @@ from reframe.core.schedulers import slurm as slurm_schedulers
 from reframe.frontend import ci, cli, executors, filters, loader, reporting
 from reframe.frontend.executors import policies
 
-from fabricheck.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.rfm import alone, distributed, gitlab, slurm, steps, turns
-from fabricheck.software import record
+from fabricheck.site.software import record
 
 #: The options that choose test cases, with their values when not given.
 SELECTING: dict[str, tuple[Any, ...]] = {

@@ -28,10 +28,10 @@ from reframe.core.exceptions import ConfigError
 from reframe.core.logging import getlogger
 from reframe.frontend import executors
 
-from fabricheck.export import rows
-from fabricheck.export.rows import Row
 from fabricheck.results import session
 from fabricheck.results.entry import read_entry
+from fabricheck.results.export import rows
+from fabricheck.results.export.rows import Row
 from fabricheck.results.run_report import SessionInfo, TestCase
 
 #: The address to send to, ending with ``/_bulk``; without it nothing is sent.

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, permutations
 
-from fabricheck.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.lines import doubled
 from fabricheck.node import NodeModel
 from fabricheck.node.model import Engine
 from fabricheck.node.schema import TimingSection
-from fabricheck.outputs.text import doubled
 from fabricheck.tools.benchmarks import NCCL_TESTS, Launch
 
 #: The rules of sampling that are no option of a check: samples of a series whose interval is narrow

@@ -17,7 +17,7 @@ from typing import Any
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 from reframe.core.schedulers.slurm import slurm_state_pending
 
-from fabricheck.nodes_asked import AskedNode
+from fabricheck.results.nodes_asked import AskedNode
 
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"

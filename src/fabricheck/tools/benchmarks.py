@@ -2,7 +2,7 @@
 
 A check writes a plan: the launches of one node, as a file beside the result. The launcher is part
 of each command line, so the file says all that ran, and can be run by hand. The parser of the tool
-(`fabricheck.outputs`) reads what a launch prints; a row of it becomes a series of one sample: the
+(`fabricheck.tools.outputs`) reads what a launch prints; a row of it becomes a series of one sample: the
 mean that the tool reports, of `batch` operations.
 
 A new tool is a parser with recorded outputs, and an entry in :data:`BENCHMARKS` with what makes
@@ -18,12 +18,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fabricheck.errors import GarbledOutput, OtherRunError, UsageError
-from fabricheck.outputs import nccl, osu
-from fabricheck.outputs.nccl import NcclDevice, NcclResult
-from fabricheck.outputs.nccl_rows import Timing
+from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError
+from fabricheck.core.text import read_text
 from fabricheck.results.model import Place, ResultDocument, Series, Verification
-from fabricheck.results.text import read_text
+from fabricheck.tools.outputs import nccl, osu
+from fabricheck.tools.outputs.nccl import NcclDevice, NcclResult
+from fabricheck.tools.outputs.nccl_rows import Timing
 
 #: The file in the folder of the launches that tells what the node is: a document of a program.
 FACTS = "facts.json"
@@ -208,7 +208,7 @@ def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: s
 
     :param facts: a document of the same node: its devices and caches.
     :param origin: the file, for errors.
-    :raises FabricheckError: as the parsers of `fabricheck.outputs` do, and when a run was of other
+    :raises FabricheckError: as the parsers of `fabricheck.tools.outputs` do, and when a run was of other
         devices, or of another version than asked for.
     """
     return plan.benchmark.read(plan, launch, text, facts, origin)

@@ -12,7 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from fabricheck.errors import FabricheckError, InvalidInputError, NoDeviceSupport, WrongDataError
+from fabricheck.core.errors import (
+    FabricheckError,
+    InvalidInputError,
+    NoDeviceSupport,
+    WrongDataError,
+)
 from fabricheck.results import document
 from fabricheck.results.model import STATUS_OF_EXIT, ResultDocument, Series
 from fabricheck.tools import benchmarks
@@ -29,7 +34,7 @@ from fabricheck.tools.runner import (
     text_of,
     worst,
 )
-from fabricheck.topology.host import UNKNOWN, describe_host
+from fabricheck.tools.topology.host import UNKNOWN, describe_host
 
 #: Libraries that hold an MPI: MPICH and those made of it, Open MPI, and SimGrid's SMPI.
 _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", re.MULTILINE)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from fabricheck import ending_signals
-from fabricheck.errors import InvalidInputError
-from fabricheck.results.text import printable
+from fabricheck.core import ending_signals
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import printable
 
 #: Seconds between asking a launcher to end and ending it: it ends the ranks that it started.
 PATIENCE_S = 5.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import (
     collectives,
@@ -20,6 +19,7 @@ from fabricheck.report.figures import (
     stream,
 )
 from fabricheck.report.figures.expected import fitted
+from fabricheck.results.observed import Observed
 
 #: By section of the page what draws its figures, in order; each yields those that it has data for.
 SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {

@@ -8,14 +8,14 @@ from typing import Any
 
 import altair as alt
 
-from fabricheck.amounts import about
-from fabricheck.observed import Observed, Point
+from fabricheck.core.amounts import about
 from fabricheck.report.figure import PALETTE, Figure, drawn
 from fabricheck.report.figures import words
 from fabricheck.report.figures.grouped import GREYS, grouped_bars
 from fabricheck.report.figures.heat import shown
 from fabricheck.report.figures.rows import Row, of_point, of_value, own
 from fabricheck.report.published import beside
+from fabricheck.results.observed import Observed, Point
 
 #: The collectives in the paper's order, and the record that bounds each from below there.
 COLLECTIVES = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.claims import CLAIMS
-from fabricheck.claims.model import Claim
+from fabricheck.judge.claims import CLAIMS
+from fabricheck.judge.claims.model import Claim
 from fabricheck.node import NodeModel
-from fabricheck.observed import Observed, Point
 from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
+from fabricheck.results.observed import Observed, Point
 
 #: Of so many claims a figure gives the names.
 _MOST_CLAIMS = 4

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fabricheck.amounts import about
-from fabricheck.observed import Observed, Point
+from fabricheck.core.amounts import about
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.bars import bars
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, of_point, of_value, own, scan
 from fabricheck.report.published import beside
+from fabricheck.results.observed import Observed, Point
 
 #: The directions, and what they are called.
 WAYS = {"h2d": "from host to device", "d2h": "from device to host"}

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fabricheck.observed import Observed, Pair, Point
 from fabricheck.report.figures import expected
 from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.rows import of_point
+from fabricheck.results.observed import Observed, Pair, Point
 
 #: Within or outside of the limits of its reference; only beside the peak; without a value.
 State = Literal["within", "outside", "peak", "missing"]

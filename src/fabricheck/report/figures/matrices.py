@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from fabricheck.amounts import about
-from fabricheck.observed import Observed, Pair, Point
+from fabricheck.core.amounts import about
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
 from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.heat import Axes, heat_map, top
 from fabricheck.report.figures.rows import of_point, of_value
 from fabricheck.report.published import Value, beside
+from fabricheck.results.observed import Observed, Pair, Point
 
 #: The two devices at the end of a record's name.
 _PAIR = re.compile(r"-(\d)(\d)$")

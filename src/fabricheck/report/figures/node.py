@@ -8,11 +8,11 @@ from itertools import combinations
 
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
-from fabricheck.observed import Observed, Pair
 from fabricheck.report.figure import PALETTE, WIDTH, Figure
 from fabricheck.report.figures import layout, links, words
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Spot, Style
 from fabricheck.report.figures.links import Health, State
+from fabricheck.results.observed import Observed, Pair
 
 STYLES: Mapping[State, Style] = {
     "within": Style(PALETTE[0], "", "within the limits of its reference"),

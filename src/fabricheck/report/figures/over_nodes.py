@@ -7,12 +7,12 @@ from typing import Any
 
 import altair as alt
 
-from fabricheck.amounts import number
-from fabricheck.calibration.files import REDUCED
+from fabricheck.core.amounts import number
+from fabricheck.judge.calibration.files import REDUCED
+from fabricheck.judge.verdict.reservations import count
 from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.spread import Spread
 from fabricheck.report.worst import FEWEST
-from fabricheck.verdict.reservations import count
 
 #: Metrics that are drawn: those first of which a node stands out, then the widest.
 MOST = 30

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fabricheck.node import NodeModel
-from fabricheck.observed import Observed, Pair, Point
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, derived, of_point, of_value, scan
 from fabricheck.report.published import beside
+from fabricheck.results.observed import Observed, Pair, Point
 
 #: Names of direct link classes in order, so that each keeps its colour; others come behind.
 _KNOWN = ("single link", "dual link", "quad link")

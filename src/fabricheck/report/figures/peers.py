@@ -6,11 +6,10 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fabricheck.amounts import about
-from fabricheck.errors import FabricheckError
+from fabricheck.core.amounts import about
+from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
-from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
 from fabricheck.report.figures.grouped import GREYS, grouped_bars
@@ -18,6 +17,7 @@ from fabricheck.report.figures.heat import shown
 from fabricheck.report.figures.matrices import of_one_size
 from fabricheck.report.figures.rows import Row, of_point, of_value, own
 from fabricheck.report.published import Value, beside
+from fabricheck.results.observed import Observed
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
 ENGINE, NO_ENGINE, DIRECT = "MPI with engines", "MPI, engines off", "kernel, no MPI"

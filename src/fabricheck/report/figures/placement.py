@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fabricheck.amounts import about
-from fabricheck.observed import Observed, Point
-from fabricheck.observed.point import largest
+from fabricheck.core.amounts import about
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.bars import NEAR, REMOTE, UNKNOWN, grouped
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, median_of, odd, of_point, of_value, own
 from fabricheck.report.published import beside
+from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed.point import largest
 
 #: The placements of a node model in the order of the drawing, with the records of their ranks.
 #: These are of pageable memory, of a copy there and one back over the time of both, as ``both``.

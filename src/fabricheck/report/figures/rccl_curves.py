@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricheck.observed import Observed
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.lines import curves
 from fabricheck.report.figures.rows import Row, of_point, scan
+from fabricheck.results.observed import Observed
 
 _COLLECTIVES = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fabricheck.observed import Point
-from fabricheck.observed.point import curve
 from fabricheck.report.published import Value
+from fabricheck.results.observed import Point
+from fabricheck.results.observed.point import curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from fabricheck.node import NodeModel
-from fabricheck.observed import Observed, Point
-from fabricheck.observed.point import largest
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
 from fabricheck.report.figures.bars import bars
 from fabricheck.report.figures.rows import Row, derived, of_point, of_value, own
 from fabricheck.report.published import beside
+from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed.point import largest
 
 #: The sets of E5 by their name in a node model: what a bar is called, and the published ratio.
 #: Ratios are of the bandwidth of one device, that of all devices is of four.

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from fabricheck.amounts import about
-from fabricheck.observed import Observed, Point
-from fabricheck.observed.point import largest
+from fabricheck.core.amounts import about
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import axes, words
 from fabricheck.report.figures.charts import chart, finished
@@ -24,6 +22,8 @@ from fabricheck.report.figures.rows import (
     scan,
 )
 from fabricheck.report.published import beside
+from fabricheck.results.observed import Observed, Point
+from fabricheck.results.observed.point import largest
 
 #: The kernels in STREAM's order, with the records of each: GB/s of read and written bytes.
 _KERNELS: Mapping[str, tuple[str, ...]] = {

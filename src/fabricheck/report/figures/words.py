@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from fabricheck.amounts import about
+from fabricheck.core.amounts import about
 from fabricheck.report.figures.rows import Row, own
 
 #: The part of its greatest value at which a curve counts as saturated.

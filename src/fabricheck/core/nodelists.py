@@ -1,0 +1,47 @@
+"""Names of nodes: folded into host lists, unfolded, and in the order of people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
+
+from fabricheck.core.errors import UsageError
+
+#: What a node is called in Slurm's own files.
+SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def unfolded(text: str) -> list[str]:
+    """Return the nodes that a host list names: ``node[1-3],login``.
+
+    :raises UsageError: when it is no host list, or names none.
+    """
+    try:
+        found = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
+    except NodeSetException as error:
+        raise UsageError(f"{text!r} is no list of nodes: {error}.") from None
+    if not found:
+        raise UsageError(f"{text!r} names no node.")
+    return found
+
+
+def folded(names: Iterable[str | None]) -> str:
+    """Return nodes as a host list; names that are none of Slurm's as they are, None left out."""
+    each = [name for name in dict.fromkeys(names) if name is not None]
+    plain = [name for name in each if SLURM_NAME.fullmatch(name)]
+    odd = [name for name in each if name not in plain]
+    try:
+        lists = [str(NodeSet.fromlist(plain, resolver=RESOLVER_NOGROUP))] if plain else []
+    except NodeSetException:
+        lists = plain
+    return ",".join([*lists, *odd])
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts node2 before node10."""
+    return [
+        (0, int(part), "") if part.isdecimal() else (1, 0, part)
+        for part in re.findall(r"[0-9]+|[^0-9]+", name)
+    ]

@@ -1,0 +1,53 @@
+"""Text of files that others wrote, before its meaning is looked at."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from fabricheck.core.errors import InvalidDocument, NotFoundError
+
+#: Characters that control a terminal or reorder text, and that HTML and SVG can not hold: all
+#: control characters but tab and line feed, marks of direction, and what is no character.
+_CONTROL = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
+    "\\ud800-\\udfff\\ufffe\\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return a text that can be shown: control characters are written as escapes, as ``\\x1b``."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a regular file: a pipe would wait for a writer for ever.
+
+    :raises NotFoundError: when there is no such file.
+    :raises InvalidDocument: when it is no regular file, can not be read, or is not UTF-8.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise InvalidDocument(path, "can not be read (it is no regular file)")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {path}.") from None
+    except UnicodeDecodeError as error:
+        raise InvalidDocument(path, f"byte {error.start} is not UTF-8 text") from None
+    except OSError as error:
+        raise InvalidDocument(path, f"can not be read ({error.strerror})") from None
+
+
+def refuse_lone_surrogates(value: Any) -> None:
+    """Refuse text that no terminal can show and no file can hold: half of a surrogate pair.
+
+    :param value: what JSON was parsed to; only JSON's escapes can bring such text in.
+    :raises ValueError: when there is one.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = ord(error.object[error.start])
+        raise ValueError(f"holds \\u{half:04x}, which is half of a character") from None

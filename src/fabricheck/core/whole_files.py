@@ -1,0 +1,73 @@
+"""Files that are replaced whole: a reader, and an error, find the old or the new one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from fabricheck.core.errors import NotFoundError
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write one file; see `write_all`."""
+    write_all({path: text})
+
+
+def write_all(texts: Mapping[Path, str]) -> None:
+    """Write every file beside itself, and replace them when all are whole.
+
+    A link stays one: what it leads to is replaced.
+
+    :param texts: by file what it is to hold, in UTF-8.
+    :raises NotFoundError: when one can not be written; then none is changed.
+    """
+    partials: dict[Path, tuple[Path, Path]] = {}
+    try:
+        for path, text in texts.items():
+            partial, target = partials[path] = _beside(path)
+            partial.write_text(text, encoding="utf-8")
+            if target.exists():
+                shutil.copymode(target, partial)
+        for path, (partial, target) in partials.items():  # noqa: B007
+            partial.replace(target)
+    except OSError as error:
+        raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+    finally:
+        for partial, _ in partials.values():
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Give a file to write to, which replaces another one when the block ends well.
+
+    For what is too long to be held as one text.
+
+    :raises NotFoundError: when it can not be written; then nothing is changed.
+    """
+    partial: Path | None = None
+    try:
+        partial, target = _beside(path)
+        yield partial
+        if target.exists():
+            shutil.copymode(target, partial)
+        partial.replace(target)
+    except OSError as error:
+        raise NotFoundError(f"{path} can not be written ({error.strerror or error}).") from None
+    finally:
+        if partial is not None:
+            partial.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    """Return where a file is written first, and what it replaces.
+
+    :raises OSError: when that is no file.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(None, "it is no regular file")
+    return target.with_name(f"{target.name}.partial"), target

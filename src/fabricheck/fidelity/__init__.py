@@ -1,6 +1,0 @@
-"""How far a simulated node agrees with what was published about real ones."""
-
-from fabricheck.fidelity.plan import plan_path, read_plan
-from fabricheck.fidelity.table import AIM, Fidelity, compare
-
-__all__ = ["AIM", "Fidelity", "compare", "plan_path", "read_plan"]

@@ -1,0 +1,1 @@
+"""Questions to results: verdicts, claims, comparisons, calibrations, coverage."""

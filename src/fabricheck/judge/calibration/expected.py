@@ -1,0 +1,70 @@
+"""What documents say that a metric should be, by the node model of a partition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fabricheck.judge.calibration import record
+from fabricheck.judge.calibration.record import Expected, PublishedRecord
+from fabricheck.references.origin import Origin, follow, load
+from fabricheck.references.stated import References, requires
+from fabricheck.site import partitions
+
+
+def of(folder: Path, partition: str) -> Expected:
+    """Return what looks published values up in the reference files.
+
+    Values count that are of the node model that the partition's site names, whatever partition or
+    set has them; what stands under the partition itself or its set comes first. Of a partition
+    without a node model nothing is known. What a calibration replaced in the files is in the record
+    that it wrote, and counts from there.
+
+    :param folder: of the reference files.
+    :raises NotFoundError: when there is no such folder.
+    :raises InvalidInputError: when a file, a record, or what is said of an origin can not be read.
+    """
+    extras = partitions.extras(partition)
+    found = References(folder)
+    model = extras.get("node")
+    first = [key for key in (partition, extras.get("references")) if key]
+    users = _users(str(model))
+    present = record.file_of(folder, partition)
+    before = record.read_of(folder, partition).checks if present.exists() else {}
+
+    def look_up(check: str, metric: str, unit: str) -> PublishedRecord | None:
+        keys = dict.fromkeys([*first, *found.table(check)])
+        for key in keys if model is not None else ():
+            entry = found.entries(check, key).get(metric)
+            if not isinstance(entry, list) or len(entry) != 4 or not requires(entry):
+                continue
+            origin = found.origin(check, key, metric)
+            if origin is None or not _counts(origin, str(model), key in users):
+                continue
+            value, stated = follow(origin, found.data)
+            if stated == unit:
+                value = float(f"{value:.5g}")
+                return PublishedRecord.model_validate(
+                    {"value": value, "key": key, "kind": origin.kind}
+                )
+        replaced = before.get(check, {}).get(metric)
+        return replaced.published if replaced is not None and replaced.unit == unit else None
+
+    return look_up
+
+
+def _counts(origin: Origin, model: str, used: bool) -> bool:
+    """Whether a value is of a node model: it says so, its machine has it, or who uses it has."""
+    if origin.kind not in ("published", "derived") or origin.by_definition:
+        return False
+    return used or origin.map == model or origin.system in load(model).systems
+
+
+def _users(model: str) -> set[str]:
+    """Return the partitions of a node model, and the sets that they name."""
+    found: set[str] = set()
+    for system in (partitions.known_sites() or {}).get("systems", []):
+        for one in system["partitions"]:
+            if one["extras"].get("node") == model:
+                name = f"{system['name']}:{one['name']}"
+                found.add(one["extras"].get("references", name))
+    return found

@@ -1,0 +1,94 @@
+"""Whether values are one group or two: modes of a metric, and nodes that are slower than others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+from fabricheck.core import statistics
+from fabricheck.rfm.references import SMALLER_IS_BETTER
+
+#: By unit the least tolerance, a part of the value: what few sessions do not show.
+FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}
+
+#: A median absolute deviation times this is the standard deviation of a normal distribution.
+NORMAL = 1.4826
+SPREADS = 5
+#: Two groups are two modes when the gap between them is above so many of their own deviations.
+GAPS = 5
+#: Each has so many sessions, and this part of all.
+LEAST_IN_A_MODE = 2
+LEAST_PART_OF_A_MODE = 0.1
+#: Where each has so many values their ends may meet: their medians are compared instead.
+MANY_IN_A_MODE = 5
+
+#: From so many nodes on a node counts once: of two none is in the middle.
+LEAST_NODES = 3
+#: At most this part of the nodes is set aside as slow; of more nobody can say which are right.
+MOST_ASIDE = 0.25
+
+
+def slow_nodes(
+    by_node: Mapping[str, Sequence[float]], unit: str
+) -> tuple[tuple[str, ...], tuple[dict[str, float], dict[str, float]] | None]:
+    """Return which nodes are slow, and two groups where the slower one is no minority.
+
+    Groups have the medians of their nodes, the lower values first. A single fast node is a group:
+    it shows what all could reach.
+    """
+    kept = {node: statistics.median(own) for node, own in by_node.items()}
+    aside: list[str] = []
+    while len(kept) >= LEAST_NODES:
+        found = split(list(kept.values()), unit, 1)
+        if found is None:
+            break
+        lower = {node: value for node, value in kept.items() if value <= max(found[0])}
+        upper = {node: value for node, value in kept.items() if node not in lower}
+        slow = upper if unit in SMALLER_IS_BETTER else lower
+        if len(aside) + len(slow) > MOST_ASIDE * len(by_node):
+            return (), (lower, upper)
+        aside += slow
+        kept = {node: value for node, value in kept.items() if node not in slow}
+    return tuple(sorted(aside)), None
+
+
+def modes(values: Sequence[float], unit: str) -> tuple[list[float], list[float]] | None:
+    """Return the two modes of sessions' values, or None where they are one; see `split`."""
+    return split(values, unit, max(LEAST_IN_A_MODE, math.ceil(LEAST_PART_OF_A_MODE * len(values))))
+
+
+def split(values: Sequence[float], unit: str, least: int) -> tuple[list[float], list[float]] | None:
+    """Return the two groups that values fall into, or None where they are one.
+
+    :param values: finite and above zero.
+    :param least: how many each group has at least.
+    """
+    ordered = sorted(values)
+    splits = range(least, len(ordered) - least + 1)
+    if not splits:
+        return None
+    floor = FLOORS[unit] * statistics.median(ordered)
+    at = max(splits, key=lambda index: ordered[index] - ordered[index - 1])
+    low, high = ordered[:at], ordered[at:]
+    gap = high[0] - low[-1]
+    if gap > GAPS * max(statistics.mad(low), statistics.mad(high)) and gap > floor:
+        return low, high
+    # The ends of two groups of many meet, so that no gap shows; their middles stay apart.
+    splits = range(max(least, MANY_IN_A_MODE), len(ordered) - max(least, MANY_IN_A_MODE) + 1)
+    if not splits:
+        return None
+    sums = list(itertools.accumulate(ordered, initial=0.0))
+    # Where the means of both sides are farthest apart for their sizes (Otsu's threshold).
+    at = max(splits, key=lambda index: _between(sums, index))
+    low, high = ordered[:at], ordered[at:]
+    apart = statistics.median(high) - statistics.median(low)
+    within = max(statistics.mad(low), statistics.mad(high))
+    return (low, high) if apart > SPREADS * NORMAL * within and apart > floor else None
+
+
+def _between(sums: Sequence[float], index: int) -> float:
+    """Return the variance between the first values and the rest, times their number squared."""
+    count = len(sums) - 1
+    apart = sums[index] / index - (sums[-1] - sums[index]) / (count - index)
+    return index * (count - index) * apart**2

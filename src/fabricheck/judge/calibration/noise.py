@@ -1,0 +1,62 @@
+"""How noisy a partition is: within a run, between sessions, and between occasions, in Markdown."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+
+from fabricheck.judge.calibration.groups import NORMAL
+from fabricheck.judge.calibration.record import MetricRecord, Record
+
+#: The fewest sessions of one occasion that have a spread.
+LEAST_IN_AN_OCCASION = 3
+
+#: Kinds of memory that one check measures and that have noise of their own.
+KINDS = ("pinned", "pageable")
+
+HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between occasions")
+
+
+def table(record: Record) -> str:
+    """Return the table of a record: a row for each check, and kind of memory where it has some."""
+    rows: dict[tuple[str, str], list[MetricRecord]] = {}
+    for check, metrics in record.checks.items():
+        for name, one in metrics.items():
+            kinds = [kind for kind in KINDS if kind in name.split("_")]
+            if one.unit != "count":
+                rows.setdefault((", ".join([check, *kinds]), one.unit), []).append(one)
+    lines = [_row(HEAD), _row(["---"] * 2 + ["---:"] * 4)]
+    for (who, unit), found in sorted(rows.items()):
+        within = _percent(statistics.median, (one.within_run for one in found))
+        sessions = _percent(statistics.median, (between_sessions(one) for one in found))
+        occasions = _percent(max, (one.between_occasions for one in found))
+        lines.append(_row([who, unit, str(len(found)), within, sessions, occasions]))
+    number = len({one.occasion for one in record.sessions})
+    last = (
+        f"{record.partition}: {len(record.sessions)} sessions on {number} occasions. Within a run: "
+        "half of the 95 % interval over the median; between sessions of one occasion: "
+        f"{NORMAL} MAD over the median; both the median over the metrics. Between occasions: the "
+        "largest difference of medians over the median of all sessions, the most of any metric."
+    )
+    return "\n".join([*lines, "", last, ""])
+
+
+def between_sessions(metric: MetricRecord) -> float | None:
+    """Return the relative robust spread of the sessions of one occasion, the median over these."""
+    spreads = [
+        NORMAL * group.mad / group.median
+        for group in metric.occasions.values()
+        if group.n >= LEAST_IN_AN_OCCASION and 0 < group.median < math.inf
+    ]
+    return statistics.median(spreads) if spreads else None
+
+
+def _percent(reduce: object, values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    assert callable(reduce)
+    return f"{100 * reduce(known):.2f} %" if known else "-"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,229 @@
+"""The rule that makes a reference of what several sessions measured; docs/calibration.md has it.
+
+A reference that can not be trusted is never made: the metric becomes report only, with a reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabricheck.core import statistics
+from fabricheck.judge.calibration.groups import (
+    FLOORS,
+    GAPS,
+    LEAST_IN_A_MODE,
+    LEAST_NODES,
+    LEAST_PART_OF_A_MODE,
+    MANY_IN_A_MODE,
+    MOST_ASIDE,
+    NORMAL,
+    SPREADS,
+    modes,
+    slow_nodes,
+)
+from fabricheck.rfm.references import SMALLER_IS_BETTER
+
+#: The fewest sessions, and the fewest occasions that they come from.
+LEAST_SESSIONS = 5
+LEAST_OCCASIONS = 2
+
+#: By unit the tolerance above which a metric is too noisy to accept or refuse anything by.
+CEILINGS = {"GB/s": 0.15, "%": 0.15, "us": 0.50}
+
+WORST_TIMES = 1.5
+#: Tolerances are multiples of this.
+STEP = 0.005
+#: Of the nodes at least this part has two sessions or more, which show how much a node varies.
+LEAST_REPEATED = 0.5
+#: Letters of nodes in one sentence.
+MOST_LETTERS = 8
+#: Significant digits of a value.
+DIGITS = 5
+
+#: A requirement that follows from what is counted (faults), and is never measured.
+COUNT_ENTRY = (0, 0, 0, "count")
+
+TEXT = (
+    "value: the median over the sessions, to five significant digits; tolerance (lower for GB/s "
+    f"and %, upper for us): the largest of a floor ({FLOORS['GB/s']:.0%} for GB/s and %, "
+    f"{FLOORS['us']:.0%} for us), {SPREADS} robust standard deviations ({NORMAL} MAD) relative to "
+    f"the median, and {WORST_TIMES} times the largest relative deviation of a session in the worse "
+    f"direction, rounded up to the next half percent; from {LEAST_NODES} nodes on the median is "
+    "that of the nodes' medians, and the robust variance is that between nodes plus the median of "
+    f"those within a node; up to {MOST_ASIDE:.0%} of the nodes are set aside where a gap splits "
+    "them off as slow; report only with fewer than "
+    f"{LEAST_SESSIONS} sessions or {LEAST_OCCASIONS} occasions, with two sessions on less than "
+    f"{LEAST_REPEATED:.0%} of the nodes, with two groups of nodes of which no such minority is the "
+    f"slower one, with a tolerance above {CEILINGS['GB/s']:.0%} ({CEILINGS['us']:.0%} for us), and "
+    f"with two modes: each has {LEAST_IN_A_MODE} values and {LEAST_PART_OF_A_MODE:.0%} of all, and "
+    f"the largest gap between such is above {GAPS} times the MAD of either side and above the "
+    f"floor, or each has {MANY_IN_A_MODE} values and their medians differ by more than {SPREADS} "
+    "robust standard deviations of either, and more than the floor"
+)
+
+Entry = tuple[float, float | None, float | None, str]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The three candidates of a tolerance, as parts of the value, and the one that was taken."""
+
+    floor: float
+    spread: float
+    worst: float
+
+    @property
+    def taken(self) -> float:
+        """The largest, rounded up to the next half percent."""
+        largest = max(self.floor, self.spread, self.worst)
+        # What is a multiple but for its last bits stays one.
+        return math.ceil(round(largest / STEP, 6)) * STEP
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The entry of a metric, the tolerance where one could be computed, and why it is so.
+
+    reason: ``rule`` for an entry that requires something, else why it does not. aside: the nodes
+    that are slow, and of which nothing is in the entry.
+    """
+
+    entry: Entry
+    tolerance: Tolerance | None
+    reason: str
+    aside: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether the entry requires something of the metric."""
+        return self.entry[1] is not None or self.entry[2] is not None
+
+
+def report_only(unit: str) -> Entry:
+    """Return the entry that requires nothing."""
+    return (0, None, None, unit)
+
+
+def judge(
+    values: Sequence[float], occasions: Sequence[int], unit: str, nodes: Sequence[str] = ()
+) -> Verdict:
+    """Return the entry of a metric.
+
+    :param values: one per session and node, in `unit`, finite and above zero.
+    :param occasions: of each value the number of its occasion.
+    :param unit: GB/s, %, us, or count, whose requirement does not depend on the values.
+    :param nodes: of each value the letter of its node; none where all are of one.
+    """
+    if unit == "count":
+        return Verdict(COUNT_ENTRY, None, "count: none is required, whatever was measured")
+    of = nodes or ["A"] * len(values)
+    by_node: dict[str, list[float]] = {}
+    for node, value in zip(of, values, strict=True):
+        by_node.setdefault(node, []).append(value)
+    tolerance = tolerance_of(by_node, unit)
+    said = few(of, occasions)
+    if said is not None:
+        return _refused(unit, said, tolerance)
+    aside, groups = slow_nodes(by_node, unit)
+    if groups is not None:
+        low, high = (
+            f"{len(one)} ({listed(list(one))}) about {statistics.median(list(one.values())):.5g}"
+            for one in groups
+        )
+        return _refused(
+            unit,
+            f"two groups of nodes: {low} and {high} {unit}, and the slower one is no minority of "
+            f"at most {MOST_ASIDE:.0%}",
+            tolerance,
+        )
+    kept = {node: own for node, own in by_node.items() if node not in aside}
+    tolerance = tolerance_of(kept, unit)
+    counted = [value for own in kept.values() for value in own]
+    two = modes(counted, unit)
+    if two is not None:
+        low, high = (
+            f"{len(one)} sessions about {statistics.median(one):.5g}{_on(one, kept)}" for one in two
+        )
+        return _refused(unit, f"two modes: {low} and {high} {unit}", tolerance, aside)
+    if tolerance.taken > CEILINGS[unit]:
+        said = (
+            f"noisy: {min(counted):.5g} to {max(counted):.5g} {unit} would take a tolerance of "
+            f"{tolerance.taken:.1%}, and {CEILINGS[unit]:.0%} is the most"
+        )
+        return _refused(unit, said, tolerance, aside)
+    value = float(f"{middle_of(kept):.{DIGITS}g}")
+    part = round(tolerance.taken, 6)
+    bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
+    return Verdict((value, *bounds, unit), tolerance, "rule", aside)
+
+
+def _refused(
+    unit: str, reason: str, tolerance: Tolerance | None, aside: tuple[str, ...] = ()
+) -> Verdict:
+    return Verdict(report_only(unit), tolerance, reason, aside)
+
+
+def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
+    """Name the nodes of one mode where it has all of their values, and others have none in it."""
+    own = {node for node, theirs in by_node.items() if set(theirs) & set(values)}
+    apart = own != by_node.keys() and all(set(by_node[node]) <= set(values) for node in own)
+    return f" ({listed(sorted(own))})" if apart else ""
+
+
+def listed(nodes: Sequence[str]) -> str:
+    """Name nodes by their letters."""
+    more = len(nodes) - MOST_LETTERS
+    named = ", ".join(nodes[:MOST_LETTERS]) + (f" and {more} more" if more > 0 else "")
+    return f"{'node' if len(nodes) == 1 else 'nodes'} {named}"
+
+
+def few(nodes: Sequence[str], occasions: Sequence[int]) -> str | None:
+    """Return why values of these nodes and occasions are too few, or None where they are not."""
+    if len(nodes) < LEAST_SESSIONS:
+        return f"{len(nodes)} of at least {LEAST_SESSIONS} sessions"
+    if len(set(occasions)) < LEAST_OCCASIONS:
+        return f"{len(set(occasions))} of at least {LEAST_OCCASIONS} occasions"
+    times = Counter(nodes)
+    repeated = sum(count > 1 for count in times.values())
+    if repeated < LEAST_REPEATED * len(times):
+        return (
+            f"{repeated} of {len(times)} nodes have two sessions or more, and {LEAST_REPEATED:.0%} "
+            "must: how much a node varies by itself is not known"
+        )
+    return None
+
+
+def middle_of(by_node: Mapping[str, Sequence[float]]) -> float:
+    """Return the median over the nodes' medians, of fewer than three nodes that of all values."""
+    if len(by_node) >= LEAST_NODES:
+        return statistics.median([statistics.median(own) for own in by_node.values()])
+    return statistics.median([value for own in by_node.values() for value in own])
+
+
+def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str) -> Tolerance:
+    """Return the candidates of the tolerance of values that are finite and above zero."""
+    middle = middle_of(by_node)
+    values = [value for own in by_node.values() for value in own]
+    if len(by_node) >= LEAST_NODES:
+        between = statistics.mad([statistics.median(own) for own in by_node.values()])
+        several = [statistics.mad(own) for own in by_node.values() if len(own) > 1]
+        spread = math.hypot(between, statistics.median(several) if several else 0.0)
+    else:
+        spread = statistics.mad(values)
+    worse = max(values) - middle if unit in SMALLER_IS_BETTER else middle - min(values)
+    return Tolerance(FLOORS[unit], SPREADS * NORMAL * spread / middle, WORST_TIMES * worse / middle)
+
+
+def entry_of(raw: Any) -> Entry | None:
+    """Return a reference as it stands in a file, or None where it is no plain one ($xfail)."""
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 4:
+        return None
+    value, lower, upper, unit = raw
+    numbers = (value, *(bound for bound in (lower, upper) if bound is not None))
+    if any(isinstance(one, bool) or not isinstance(one, (int, float)) for one in numbers):
+        return None
+    return (value, lower, upper, str(unit))

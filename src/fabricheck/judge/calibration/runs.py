@@ -1,0 +1,201 @@
+"""What sessions measured by node: their values, the nodes by letter, and occasions.
+
+An occasion is a stretch of sessions on one node without a longer pause. Documents do not tell when
+a machine was started, so a restart is seen as its pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.judge.calibration import physics
+from fabricheck.results.model import Clock, Device, ResultDocument
+from fabricheck.results.session import Session
+from fabricheck.rfm.plausible import Bound
+
+#: Sentences in one refusal.
+MOST_SENTENCES = 8
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one session says of a metric on one node.
+
+    half_width: half of the 95 % interval over the median, of the series whose median the value is;
+        None where it is of no single series.
+    link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
+        not told by the document. bound: what no true value of the metric passes; None if unknown.
+    check: under whose name it was measured, which may be another one's part today.
+    """
+
+    value: float
+    unit: str
+    half_width: float | None
+    link_class: str | None = None
+    engine: str | None = None
+    bound: Bound | None = None
+    check: str = ""
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A case that gives no values; `sentence` may name files and nodes, `reason` does not."""
+
+    check: str
+    reason: str
+    sentence: str
+
+
+class Head(TypedDict):
+    """What is kept of a document: with its samples those of some hundred nodes fill a machine."""
+
+    clock: Clock
+    program: dict[str, Any]
+    versions: dict[str, Any]
+    devices: list[Device]
+
+
+def head_of(document: ResultDocument) -> Head:
+    """Return what a record has of a document beside its values."""
+    return {
+        "clock": document["clock"],
+        "program": dict(document["program"]),
+        "versions": dict(document["versions"]),
+        "devices": document["devices"],
+    }
+
+
+@dataclass
+class Run:
+    """One session's part on one node of one partition.
+
+    node: the scheduler's name of it, else the hostname; no record has it. overlay: what changed a
+    simulated node. group: the letter that the record has for the node. number: from 1, in the order
+    of time. devices: the unique ids. values: by check and metric.
+    """
+
+    session: Session
+    node: str
+    overlay: str | None = None
+    number: int = 0
+    occasion: int = 0
+    group: str = ""
+    devices: frozenset[str] = frozenset()
+    values: dict[str, dict[str, Value]] = field(default_factory=dict)
+    unused: list[Unused] = field(default_factory=list)
+    documents: list[Head] = field(default_factory=list)
+
+    @property
+    def clock(self) -> Clock:
+        """``measured`` or ``simulated``; all documents of a partition have the same."""
+        return self.documents[0]["clock"] if self.documents else "measured"
+
+    @property
+    def named(self) -> str:
+        """The node for a sentence."""
+        return f"{self.node} with overlay {self.overlay}" if self.overlay else self.node
+
+
+def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
+    """Take the values of nodes away; a record says that they were left out.
+
+    :raises UsageError: for a node that no session has.
+    """
+    unknown = sorted(without - {run.node for run in runs})
+    if unknown:
+        known = sorted({run.node for run in runs})
+        raise UsageError(f"No session has {', '.join(unknown)}; the nodes are {', '.join(known)}.")
+    for run in runs:
+        if run.node in without and run.values:
+            said = f"{run.session.id}: node {run.node} was left out."
+            run.unused += [Unused(check, "left out", said) for check in run.values]
+            run.values = {}
+
+
+def refuse_impossible(runs: Sequence[Run]) -> None:
+    """Refuse values outside physics.
+
+    Nothing else of these sessions is used either: what was wrong with a clock or a count is in the
+    other values as well, where nobody sees it.
+
+    :raises InvalidInputError: with a sentence for each.
+    """
+    sentences = []
+    for run in runs:
+        for check, metrics in run.values.items():
+            for metric, one in metrics.items():
+                why = physics.impossible(one.value, one.unit, one.bound)
+                if why is not None:
+                    sentences.append(
+                        f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on "
+                        f"{run.named} has {one.value:g} {one.unit}, {why}."
+                    )
+    if sentences:
+        more = len(sentences) - MOST_SENTENCES
+        raise InvalidInputError(
+            f"{len(sentences)} value(s) can not be true, so how they were measured is wrong, and "
+            "nothing is made of these sessions until that node (--without) or session (by naming "
+            f"the reports of the others) is left out. {' '.join(sentences[:MOST_SENTENCES])}"
+            + (f" And {more} more." if more > 0 else "")
+        )
+
+
+def name_nodes(runs: Sequence[Run]) -> None:
+    """Name nodes A, B ... in the order of time: by devices, else by name and overlay.
+
+    A session that used a part of the devices of a node is of that node.
+    """
+    sets: list[tuple[frozenset[str], set[str]]] = []
+    for run in runs:
+        for index, (devices, names) in enumerate(sets):
+            told = devices and run.devices
+            if same_devices(devices, run.devices) if told else run.named in names:
+                sets[index] = (devices | run.devices, names | {run.named})
+                run.group = letters(index)
+                break
+        else:
+            run.group = letters(len(sets))
+            sets.append((run.devices, {run.named}))
+
+
+def letters(index: int) -> str:
+    """Return A to Z, then AA, AB and so on."""
+    head, last = divmod(index, 26)
+    return (letters(head - 1) if head else "") + chr(ord("A") + last)
+
+
+def number_occasions(runs: Sequence[Run], pause: float) -> None:
+    """Number sessions and occasions: another occasion on another node, or after a pause."""
+    before: dict[str, Run] = {}
+    occasions = 0
+    for index, run in enumerate(runs, start=1):
+        run.number = index
+        last = before.get(run.group)
+        if last is None or run.session.start - last.session.end > 60 * pause:
+            occasions += 1
+            run.occasion = occasions
+        else:
+            run.occasion = last.occasion
+        before[run.group] = run
+
+
+def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether two sessions had the same devices; one may have used some of them only."""
+    return one <= other or other <= one
+
+
+def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
+    """Return by check and metric the numbers of the sessions that lack it, where some do."""
+    runs = [run for run in runs if not any(one.reason == "left out" for one in run.unused)]
+    every = {
+        (check, metric) for run in runs for check in run.values for metric in run.values[check]
+    }
+    lacking = {
+        (check, metric): [run.number for run in runs if metric not in run.values.get(check, {})]
+        for check, metric in sorted(every)
+    }
+    return {key: numbers for key, numbers in lacking.items() if numbers}

@@ -1,0 +1,167 @@
+"""What the rules on transfers between devices read: series by pair, by link class, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+
+from fabricheck.judge.claims import needs
+from fabricheck.judge.claims.judging import high, low, middle
+from fabricheck.judge.claims.model import NotTestable, Number, computed, number
+from fabricheck.node import LinkClass, NodeModel
+from fabricheck.results.observed import Observed, Pair, Point
+from fabricheck.results.observed.point import largest
+
+#: Set to 0, kernels copy between devices instead of engines, as HSA_ENABLE_SDMA (ROCm).
+_PEER_ENGINES = "HSA_ENABLE_PEER_SDMA"
+
+#: The direct links of a node with three tiers, by the number of links.
+SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)
+
+Points = Mapping[Pair, Point]
+
+
+def by_engine(point: Point) -> bool:
+    """Whether copy engines may move data between devices in this run."""
+    told = point.engine == "copy-engine" and "engines" in point.series
+    return point.engines and (told or point.document["environment"].get(_PEER_ENGINES) != "0")
+
+
+def by_one_engine(points: Iterable[Point]) -> list[Point]:
+    """Return the copies that are each by one engine, of every pair that has copies by engine.
+
+    :raises NotTestable: for a pair whose copies are shared by several engines, or by a number that
+        is not known: the documents measured one engine.
+    """
+    found = [point for point in points if by_engine(point)]
+    one = [point for point in found if not point.ganged and not _is_unknown(point)]
+    pairs = {point.pair for point in one}
+    for point in found:
+        if point.pair not in pairs:
+            count = point.series.get("engines")
+            engines = f"{count} copy engines share" if count else "an unknown number of engines has"
+            raise NotTestable(
+                f"{engines} a copy from device {point.devices[0]} to {point.devices[-1]}, and it "
+                "is of one engine: set HSA_ENABLE_SDMA_GANG=0"
+            )
+    return one
+
+
+def _is_unknown(point: Point) -> bool:
+    rocm = point.document["program"]["runtime"] == "rocm"
+    return rocm and point.series.get("engines", 1) is None
+
+
+def by_pair(points: Iterable[Point]) -> dict[Pair, Point]:
+    """Return of each ordered pair the point of the largest size."""
+    pairs = [(point, point.pair) for point in points if point.pair is not None]
+    found = largest((point for point, _ in pairs), lambda point: point.pair)
+    return {pair: point for pair, point in found.items() if pair is not None}
+
+
+def copies(observed: Observed, engine: bool = True) -> dict[Pair, Point]:
+    """Return the copies of each ordered pair, with the copy engines or, asked so, without.
+
+    :raises NotTestable: when there are none.
+    """
+    found = observed.select(experiment="E7", operation="engine", role="single")
+    chosen = by_one_engine(found) if engine else [one for one in found if not by_engine(one)]
+    what = "copies by engine" if engine else "copies with the engines off"
+    return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
+
+
+def latencies(observed: Observed) -> dict[Pair, Point]:
+    """Return the latencies of copies by engine of each ordered pair.
+
+    :raises NotTestable: when there are none.
+    """
+    found = observed.select(experiment="E7", operation="latency", role="single")
+    chosen = by_one_engine(found)
+    return by_pair(needs.some(chosen, "latencies of copies by engine", "E7"))
+
+
+def accesses(observed: Observed, operation: str) -> dict[Pair, Point]:
+    """Return what kernels of one device do in the memory of another: read, write or copy.
+
+    :raises NotTestable: when there is none of it.
+    """
+    found = observed.select(experiment="E8", operation=operation, role="single")
+    return by_pair(needs.large(found, f"{operation} of a peer's memory by kernel", "E8"))
+
+
+def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> Points:
+    """Ask for all ordered pairs.
+
+    :raises NotTestable: when some are missing.
+    """
+    wanted = list(permutations(range(len(node.devices)), 2))
+    there = [pair for pair in wanted if pair in points]
+    if len(there) < len(wanted):
+        missing = next(pair for pair in wanted if pair not in points)
+        raise NotTestable(
+            f"the session has {what} of {len(there)} of {len(wanted)} ordered pairs "
+            f"({experiment}), {missing[0]}-{missing[1]} is not among them"
+        )
+    return {pair: points[pair] for pair in wanted}
+
+
+def by_class(node: NodeModel, points: Points) -> dict[LinkClass, list[Point]]:
+    """Return the points of each link class, which is that of the pair's widest path."""
+    found: dict[LinkClass, list[Point]] = {}
+    for pair, point in points.items():
+        found.setdefault(node.link_class(*pair), []).append(point)
+    return found
+
+
+def of_classes(
+    node: NodeModel,
+    points: Points,
+    classes: Sequence[LinkClass],
+    what: str,
+    experiment: str,
+) -> list[list[Point]]:
+    """Return the points of some link classes, in their order.
+
+    :raises NotTestable: when there are none of one.
+    """
+    found = by_class(node, points)
+    for wanted in classes:
+        if wanted not in found:
+            raise NotTestable(
+                f"the session has {what} of no pair with a {wanted.name} link ({experiment})"
+            )
+    return [found[wanted] for wanted in classes]
+
+
+def middle_number(what: str, points: Sequence[Point]) -> Number:
+    """Return the median of some series; of a single one with its interval."""
+    if len(points) == 1:
+        return number(what, points[0])
+    return computed(what, middle(points), points[0].unit, *points)
+
+
+def within(point: Point, least: float, most: float) -> bool:
+    """Whether a median may lie in a range: its interval touches it."""
+    return low(point) <= most and high(point) >= least
+
+
+def named(points: Iterable[Point], most: int = 3) -> str:
+    """Return some series by their devices with their medians, as "0-3 41.0, 0-4 40.9 and 5 more".
+
+    All are in one unit, which is at the end.
+    """
+    listed = list(points)
+    texts = [f"{'-'.join(map(str, one.devices))} {one.median:.1f}" for one in listed[:most]]
+    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return f"{', '.join(texts)}{rest} {listed[0].unit}" if listed else "none"
+
+
+def span(points: Sequence[Point]) -> str:
+    """Return the least and the greatest median, with their unit."""
+    medians = [point.median for point in points]
+    return f"{min(medians):.1f} to {max(medians):.1f} {points[0].unit}"
+
+
+def count(points: Sequence[Point]) -> str:
+    """Return how many ordered pairs some series are of, as "1 ordered pair"."""
+    return f"{len(points)} ordered pair{'' if len(points) == 1 else 's'}"

@@ -1,0 +1,264 @@
+"""Claims on collectives of MPI (E10) and of RCCL or NCCL (E11)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+
+from fabricheck.core.amounts import about
+from fabricheck.judge.claims import needs
+from fabricheck.judge.claims.between import latencies
+from fabricheck.judge.claims.judging import above, high, low
+from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.judge.claims.published import value
+from fabricheck.results.observed import Observed, Point
+
+#: Collectives of one pass, and of two: one that gathers, one that spreads.
+ONE_PASS, TWO_PASSES = ("reduce", "bcast"), ("allreduce", "reduce_scatter", "allgather")
+EVERY = (*ONE_PASS, *TWO_PASSES)
+#: The document gives no number for "close to the bound"; within a fifth is taken for it.
+CLOSE = 0.20
+#: What is left of a size that was rounded down for the ranks, at least.
+ROUNDED = 0.99
+
+#: An operation and the number of devices.
+Key = tuple[str, int]
+
+
+def _rccl(observed: Observed) -> dict[Key, Point]:
+    """Return RCCL's times of one size, out of place where both are there."""
+    found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
+    needs.some(found, f"collectives of RCCL of {about(_size())}", "E11")
+    return _by_key(sorted(found, key=lambda one: bool(one.series.get("in_place"))))
+
+
+def _mpi(observed: Observed) -> dict[Key, Point]:
+    """Return MPI's times of one size, by the program mpi, where it has none by OSU."""
+    found = [
+        one
+        for one in _of_size(observed.select(experiment="E10", unit="us", role="single"))
+        if one.series["source"]["memory"] == "device"
+    ]
+    needs.some(found, f"collectives of MPI of {about(_size())} on memory of devices", "E10")
+    return _by_key(sorted(found, key=lambda one: one.program != "mpi"))
+
+
+def _of_size(points: Iterable[Point]) -> list[Point]:
+    """Return those of the paper's size; RCCL's tests round it down to a multiple of the ranks."""
+    size = _size()
+    return [one for one in points if ROUNDED * size <= one.bytes <= size]
+
+
+def _by_key(points: Iterable[Point]) -> dict[Key, Point]:
+    found: dict[Key, Point] = {}
+    for one in points:
+        found.setdefault((one.operation, one.ranks or 0), one)
+    return found
+
+
+def _size() -> int:
+    return int(value("paper-coll-size"))
+
+
+def _rccl_faster(observed: Observed) -> Finding:
+    needs.devices(observed)
+    rccl, mpi = _rccl(observed), _mpi(observed)
+    both = [key for key in rccl if key in mpi]
+    lacking = [name for name in EVERY if name not in {operation for operation, _ in both}]
+    if lacking:
+        raise NotTestable(
+            f"the session has no times of both MPI (E10) and RCCL (E11) of {', '.join(lacking)} "
+            f"with the same number of devices"
+        )
+    ratios = {
+        name: statistics.median(
+            mpi[key].median / rccl[key].median for key in both if key[0] == name
+        )
+        for name in EVERY
+    }
+    counts = sorted({count for _, count in both})
+    faster = [name for name in EVERY if ratios[name] > 1]
+    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
+    programs = " and ".join(sorted({mpi[key].program for key in both}))
+    like = rccl[both[0]]
+    return verdict(
+        faster == [name for name in EVERY if name != "bcast"],
+        f"MPI's time ({programs}) over that of {like.program} is {listed}, the median over "
+        f"{', '.join(map(str, counts))} devices; published is that RCCL is faster in all but "
+        "bcast.",
+        *(
+            computed(f"{name}, MPI over RCCL", ratios[name], "ratio", *_of(name, both, rccl, mpi))
+            for name in EVERY
+        ),
+    )
+
+
+def _of(name: str, keys: Iterable[Key], *times: Mapping[Key, Point]) -> list[Point]:
+    return [some[key] for key in keys if key[0] == name for some in times]
+
+
+def _falls_at_eight(observed: Observed) -> Finding:
+    needs.tiers(observed)
+    rccl = _rccl(observed)
+    names = (*ONE_PASS, "allreduce")
+    lacking = [name for name in names for n in (7, 8) if (name, n) not in rccl]
+    if lacking:
+        raise NotTestable(
+            f"the session has no RCCL with seven and with eight devices of "
+            f"{', '.join(dict.fromkeys(lacking))} (E11)"
+        )
+    falls = [name for name in names if above(rccl[name, 7], rccl[name, 8])]
+    texts = [f"{name} {rccl[name, 7].median:.1f} to {rccl[name, 8].median:.1f}" for name in names]
+    return verdict(
+        len(falls) == len(names),
+        f"From seven to eight devices RCCL's times go from {', '.join(texts)} us.",
+        *(number(f"{name}, {n} devices", rccl[name, n]) for name in names for n in (7, 8)),
+    )
+
+
+def _grows_beyond_two(observed: Observed) -> Finding:
+    needs.tiers(observed)
+    rccl = _rccl(observed)
+    more = [key for key in rccl if key[0] in TWO_PASSES and key[1] > 2 and (key[0], 2) in rccl]
+    lacking = [name for name in TWO_PASSES if name not in {operation for operation, _ in more}]
+    if lacking:
+        raise NotTestable(
+            f"the session has no RCCL with two and with more devices of {', '.join(lacking)} (E11)"
+        )
+    not_slower = [key for key in more if not above(rccl[key], rccl[key[0], 2])]
+    texts = [
+        f"{name} {rccl[name, 2].median:.1f} with two and at least "
+        f"{min(rccl[key].median for key in more if key[0] == name):.1f} with more"
+        for name in TWO_PASSES
+    ]
+    return verdict(
+        not not_slower,
+        f"RCCL's times in us: {', '.join(texts)}.",
+        *(number(f"{name}, two devices", rccl[name, 2]) for name in TWO_PASSES),
+        *(number(f"{name}, {count} devices", rccl[name, count]) for name, count in sorted(more)),
+    )
+
+
+def _not_below_bound(observed: Observed) -> Finding:
+    needs.devices(observed)
+    known = latencies(observed)
+    least = min(known.values(), key=lambda one: one.median)
+    points: list[Point] = []
+    for read in (_mpi, _rccl):
+        try:
+            points += read(observed).values()
+        except NotTestable:
+            continue
+    needs.some(points, f"collectives of {about(_size())} on memory of devices", "E10, E11")
+    over = [one.median / (_passes(one.operation) * least.median) for one in points]
+    fast = [one for one in points if high(one) < _passes(one.operation) * low(least)]
+    if not fast and {_passes(one.operation) for one in points} != {1, 2}:
+        raise NotTestable(
+            f"the session has collectives of {about(_size())} of one pass or of two only, "
+            f"{', '.join(sorted({one.operation for one in points}))} (E10, E11)"
+        )
+    count = max(one.ranks or 0 for one in points)
+    if fast and len(known) < count * (count - 1):
+        raise NotTestable(
+            f"the session has latencies of {len(known)} of {count * (count - 1)} ordered pairs "
+            f"(E7), of which none has to be the least"
+        )
+    nearest = points[over.index(min(over))]
+    told = ", ".join(f"{one.operation} {one.median:.1f} us ({one.program})" for one in fast[:3])
+    return verdict(
+        not fast,
+        f"The least latency of a copy is {least.median:.2f} us, so collectives of one pass take "
+        f"that and others {2 * least.median:.2f}; of {len(points)} times {len(fast)} are below "
+        f"their bound{': ' + told if told else ''}; nearest to it is {nearest.operation} by "
+        f"{nearest.program} with {nearest.median:.1f} us.",
+        number("bound of one pass", least),
+        computed("bound of two passes", 2 * least.median, "us", least),
+        number(f"nearest to its bound, {nearest.operation}, {nearest.ranks} devices", nearest),
+    )
+
+
+def _close_to_bound(observed: Observed) -> Finding:
+    needs.tiers(observed)
+    least = min(latencies(observed).values(), key=lambda one: one.median)
+    rccl = _rccl(observed)
+    two = [rccl[name, 2] for name in TWO_PASSES if (name, 2) in rccl]
+    needs.some(two, "RCCL's collectives of two passes with two devices", "E11")
+    bound, lowest = 2 * least.median, min(two, key=lambda one: one.median)
+    return verdict(
+        abs(lowest.median / bound - 1) <= CLOSE,
+        f"With two devices RCCL's {lowest.operation} takes {lowest.median:.1f} us, the least of "
+        f"{len(two)}; twice the least latency of a copy is {bound:.1f}.",
+        number(f"{lowest.operation}, two devices", lowest),
+        computed("twice the least latency", bound, "us", least),
+    )
+
+
+def _passes(operation: str) -> int:
+    return 1 if operation in ONE_PASS else 2
+
+
+_SIZE = "of 1 MiB, as each benchmark calls its size"
+
+CLAIMS = (
+    Claim(
+        id="rccl-beats-mpi",
+        statement="RCCL (NCCL on NVIDIA devices) is faster than MPI in all collectives but "
+        "broadcast.",
+        document="paper",
+        where="VI and figure 11",
+        rule=f"of each collective the median over the numbers of devices of MPI's time over RCCL's "
+        f"is above 1, of broadcast it is not; {_SIZE}; which is faster, so no tolerance",
+        judge=_rccl_faster,
+        experiments=("E10", "E11"),
+        records=("paper-coll-rccl-vs-mpi", "paper-coll-size"),
+    ),
+    Claim(
+        id="rccl-falls-at-eight",
+        statement="RCCL's reduce, broadcast and allreduce take less time with eight devices than "
+        "with seven.",
+        document="paper",
+        where="VI and figure 12",
+        rule=f"each of the three takes less, intervals apart where there are any; {_SIZE}; the "
+        "document does not state the size of this figure",
+        judge=_falls_at_eight,
+        experiments=("E11",),
+        records=("paper-coll-size",),
+    ),
+    Claim(
+        id="rccl-grows-beyond-two",
+        statement="RCCL's collectives of two passes take longer with more than two devices.",
+        document="paper",
+        where="VI and figure 12",
+        rule=f"allreduce, reduce_scatter and allgather take longer with every greater number of "
+        f"devices than with two; {_SIZE}; the document does not state the size of this figure",
+        judge=_grows_beyond_two,
+        experiments=("E11",),
+        records=("paper-coll-size",),
+    ),
+    Claim(
+        id="collectives-bound",
+        statement="A collective of one pass takes at least the least latency of a copy between two "
+        "devices, one of two passes twice as long: 8.7 and 17.4 us.",
+        document="paper",
+        where="VI",
+        rule=f"no time, by MPI or RCCL, is below the bound that this node's own least latency "
+        f"gives, and there are times of both kinds; {_SIZE}; a bound, so no tolerance beside the "
+        "intervals",
+        judge=_not_below_bound,
+        experiments=("E7", "E10", "E11"),
+        records=("paper-coll-bound-1", "paper-coll-bound-2", "paper-coll-size"),
+        rests_on=("simulation.copy_start_us",),
+    ),
+    Claim(
+        id="rccl-two-close-to-bound",
+        statement="With two devices RCCL's collectives of two passes come close to the bound of "
+        "17.4 us.",
+        document="paper",
+        where="VI and figure 12",
+        rule=f"the least of their times is within a fifth of twice the node's own least latency; "
+        f"the document has no number for close; {_SIZE}; it does not state that of this figure",
+        judge=_close_to_bound,
+        experiments=("E7", "E11"),
+        records=("paper-rccl-2thr", "paper-coll-size"),
+    ),
+)

@@ -1,0 +1,129 @@
+"""Claims on devices that use host memory at the same time (E5)."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from fabricheck.judge.claims import needs
+from fabricheck.judge.claims.judging import ratio_near
+from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.judge.claims.published import value
+from fabricheck.node import NodeModel
+from fabricheck.results.observed import Observed, Point
+
+#: The paper says "double", "no improvement" and "proportionally", and prints no number.
+TOLERANCE = 0.10
+
+WORDS = f"{100 * TOLERANCE:.0f} % either way, noise counting for it"
+REASON = "the document's words, without a printed number, leave about a tenth"
+
+
+def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Point]:
+    """Return by size STREAM copy between host arrays by a set of devices at once, all their bytes.
+
+    :param name: of the set, as the node model has it.
+    :raises NotTestable: when the session has none of it.
+    """
+    members = node.device_sets().get(name)
+    if members is None:
+        raise NotTestable(f"{node.name} has no set of devices for it")
+    found = observed.select(
+        experiment="E5",
+        operation="copy",
+        devices=members,
+        role="single" if len(members) == 1 else "sum",
+    )
+    listed = ", ".join(map(str, members))
+    what = f"STREAM copy of host memory by the device(s) {listed} at once"
+    return {point.bytes: point for point in needs.large(found, what, "E5")}
+
+
+def _scales(observed: Observed, steps: dict[str, tuple[str, str]]) -> Finding:
+    """Judge ratios of sets: by record the set and the one that it is compared with."""
+    node = needs.own_domains(observed)
+    by_size = {name: totals(observed, node, name) for name in dict.fromkeys(chain(*steps.values()))}
+    sizes = set.intersection(*(set(found) for found in by_size.values()))
+    if not sizes:
+        raise NotTestable("the session has no size in common of these sets of devices (E5)")
+    points = {name: found[max(sizes)] for name, found in by_size.items()}
+    said, holds, ratios = [], True, []
+    for record, (large, small) in steps.items():
+        one, other = points[large], points[small]
+        ratio = one.median / other.median
+        holds &= ratio_near(one, other, value(record), TOLERANCE)
+        many, few = len(one.devices), len(other.devices)
+        said.append(f"{many} devices give {ratio:.2f} times as much as {few}")
+        ratios.append(computed(f"{many} devices over {few}", ratio, "ratio", one))
+    return verdict(
+        holds,
+        f"{'; '.join(said)}; published are {', '.join(f'{value(one):g}' for one in steps)}.",
+        *ratios,
+        *(
+            number(f"devices {', '.join(map(str, point.devices))} at once", point)
+            for point in points.values()
+        ),
+    )
+
+
+def _same_package(observed: Observed) -> Finding:
+    return _scales(observed, {"paper-cpugpu-stream-same-2": ("two_one_package", "one")})
+
+
+def _spread(observed: Observed) -> Finding:
+    return _scales(observed, {"paper-cpugpu-stream-spread-2": ("two_spread", "one")})
+
+
+def _proportional(observed: Observed) -> Finding:
+    steps = {
+        "paper-cpugpu-stream-spread-2": ("two_spread", "one"),
+        "paper-cpugpu-stream-4": ("four_spread", "one"),
+    }
+    return _scales(observed, steps)
+
+
+def _eight_as_four(observed: Observed) -> Finding:
+    return _scales(observed, {"paper-cpugpu-stream-8v4": ("all", "four_spread")})
+
+
+CLAIMS = (
+    Claim(
+        id="one-package-no-gain",
+        statement="Two devices of one package give no more host bandwidth than one.",
+        document="paper",
+        where="IV.C, figure 4",
+        rule=f"the ratio is 1, {WORDS}: {REASON}",
+        judge=_same_package,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-same-2",),
+    ),
+    Claim(
+        id="spread-doubles",
+        statement="Two devices of different packages give twice the host bandwidth of one.",
+        document="paper",
+        where="IV.C, figure 4",
+        rule=f"the ratio is 2, {WORDS}: {REASON}",
+        judge=_spread,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-spread-2",),
+    ),
+    Claim(
+        id="scaling-1-2-4",
+        statement="Host bandwidth is proportional to one, two and four devices, spread.",
+        document="paper",
+        where="IV.C, figure 5",
+        rule=f"the ratios to one device are 2 and 4, {WORDS}: {REASON}",
+        judge=_proportional,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-spread-2", "paper-cpugpu-stream-4"),
+    ),
+    Claim(
+        id="eight-as-four",
+        statement="Eight devices give no more host bandwidth than four of different packages.",
+        document="paper",
+        where="IV.C, figure 5",
+        rule=f"the ratio is 1, {WORDS}: {REASON}",
+        judge=_eight_as_four,
+        experiments=("E5",),
+        records=("paper-cpugpu-stream-8v4",),
+    ),
+)

@@ -1,0 +1,245 @@
+"""Claims of JSC on messages of MPI between devices (E9): MI250's tiers, A100's uniform links."""
+
+from __future__ import annotations
+
+import statistics
+
+from fabricheck.core.amounts import about
+from fabricheck.judge.claims import needs
+from fabricheck.judge.claims.between import (
+    DUAL,
+    QUAD,
+    SINGLE,
+    Points,
+    by_pair,
+    every_pair,
+    middle_number,
+    named,
+    of_classes,
+)
+from fabricheck.judge.claims.judging import high, low, middle
+from fabricheck.judge.claims.messages import candidates, device_messages, measured_by, messages
+from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.judge.claims.published import value
+from fabricheck.node import NodeModel
+from fabricheck.results.observed import Observed, Point
+
+#: JSC states 155 and 150 GiB/s of the same links, and 90 % of what its own values give as 83 %.
+AROUND = 0.10
+PARTS_POINTS = 10.0
+#: "Somewhat similar, albeit 20 points lower": half either way.
+SMALLER = 0.5
+#: 87 GiB/s is a rounded number: 1.2 % between the least and the most that it can be; and half more.
+UNIFORM = 0.02
+A100_POINTS = 3.0
+
+LARGE, SMALL = 64 << 20, 4 << 20
+
+
+def _large_enough(points: Points, below: bool, text: str) -> None:
+    """Ask for the document's size where messages reach less than it has: smaller ones do.
+
+    :param below: whether they reach too little, and nowhere too much.
+    :param text: what they reach, to go on with.
+    """
+    size = min(point.bytes for point in points.values())
+    if below and size < LARGE:
+        raise NotTestable(
+            f"it is of messages of {about(LARGE)}, and the session's of {about(size)} can be "
+            f"slower, as the document says itself{text} (E9)"
+        )
+
+
+def _tiers(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    classes, records = (QUAD, DUAL, SINGLE), ("jsc-samegpu", "jsc-dual", "jsc-single")
+    points = messages(observed, False, LARGE)
+    found = of_classes(node, points, classes, "messages of MPI", "E9")
+    off, texts, numbers = [], [], []
+    for kind, tier, record in zip(classes, found, records, strict=True):
+        wanted = value(record)
+        apart = middle(tier) / wanted - 1
+        if abs(apart) > AROUND:
+            off.append(apart)
+        texts.append(f"{middle(tier):.1f} GB/s over {kind.name} links ({wanted:.1f} published)")
+        numbers += [
+            middle_number(f"{kind.name} links, median", tier),
+        ]
+    by = measured_by(list(points.values()))
+    _large_enough(points, bool(off) and max(off) < 0, f"; they have {', '.join(texts)}")
+    return verdict(
+        not off, f"Messages have {', '.join(texts)} ({by}; published of 64 MiB).", *numbers
+    )
+
+
+def _parts(node: NodeModel, points: Points) -> tuple[list[float], list[float]]:
+    """Return what direct and what other pairs reach of the peak of their path, in percent."""
+    direct: list[float] = []
+    indirect: list[float] = []
+    for pair, point in points.items():
+        part = 100 * point.median / node.peer_peak_gbs(*pair)
+        (direct if node.link_class(*pair).direct else indirect).append(part)
+    if not direct or not indirect:
+        raise NotTestable("the session has no messages of neighbours and of others (E9)")
+    return direct, indirect
+
+
+def _parts_of_peak(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    points = messages(observed, False, LARGE)
+    direct, indirect = (statistics.median(some) for some in _parts(node, points))
+    first, second = value("jsc-util-direct"), value("jsc-util-indirect")
+    holds = (
+        abs(direct - first) <= PARTS_POINTS
+        and abs(indirect - second) <= PARTS_POINTS
+        and indirect < direct
+    )
+    least = min(direct - first, indirect - second)
+    reach = f"; they reach {direct:.1f} % of the peak between neighbours, {indirect:.1f} % else"
+    _large_enough(points, least < -PARTS_POINTS, reach)
+    return verdict(
+        holds,
+        f"Neighbours reach {direct:.1f} % of the peak and others {indirect:.1f} % "
+        f"({measured_by(list(points.values()))}); published are about {first:g} and {second:g} %.",
+        computed("neighbours, of the peak", direct, "percent", *points.values()),
+        computed("others, of the peak", indirect, "percent", *points.values()),
+    )
+
+
+def _smaller_messages(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    for found in device_messages(observed, engine=False):
+        of_size = [by_pair(one for one in found if one.bytes == size) for size in (LARGE, SMALL)]
+        pairs = [pair for pair in of_size[0] if pair in of_size[1]]
+        if pairs:
+            break
+    else:
+        raise NotTestable("the session has no messages of both 4 and 64 MiB of a pair (E9)")
+    large, small = ([*_parts(node, {pair: some[pair] for pair in pairs})] for some in of_size)
+    used = [some[pair] for some in of_size for pair in pairs]
+    holds, texts, numbers = True, [], []
+    names = (("neighbours", "jsc-util-small-direct"), ("others", "jsc-util-small-indirect"))
+    for (name, record), many, few in zip(names, large, small, strict=True):
+        change, wanted = statistics.median(few) - statistics.median(many), value(record)
+        holds &= abs(change - wanted) <= SMALLER * abs(wanted)
+        texts.append(f"{change:+.1f} points between {name} ({wanted:+g} published)")
+        numbers += [
+            computed(f"{name}, change of part of peak", change, "percentage points", *used),
+        ]
+    return verdict(
+        holds,
+        f"From 64 to 4 MiB the part of the peak changes by {' and '.join(texts)} "
+        f"({used[0].program}).",
+        *numbers,
+    )
+
+
+def _alike(observed: Observed) -> tuple[NodeModel, list[Point], str]:
+    """Ask for devices that are all linked alike, and return the messages of all ordered pairs."""
+    node = needs.node(observed)
+    classes = list(node.link_classes)
+    if len(classes) != 1 or not classes[0].direct:
+        raise NotTestable(
+            f"it is of devices that are all linked alike, and {node.name} has "
+            + (f"pairs of {len(classes)} kinds" if classes else "one device")
+        )
+    most = max(candidates(observed, None, LARGE), key=len)
+    points = every_pair(node, most, "messages of MPI", "E9")
+    pairs = len(node.link_classes[classes[0]])
+    few = " There is one pair only, so its two directions are all that is compared."
+    return node, list(points.values()), few if pairs == 1 else ""
+
+
+def _uniform(observed: Observed) -> Finding:
+    node, points, few = _alike(observed)
+    first, last = (choose(points, key=lambda one: one.median) for choose in (min, max))
+    apart = low(last) / high(first) - 1
+    return verdict(
+        apart <= UNIFORM,
+        f"Messages of {len(points)} ordered pairs of {node.name} have {named([first])} to "
+        f"{named([last])} ({measured_by(points)}).{few}",
+        number(f"least, {named([first])}", first),
+        number(f"most, {named([last])}", last),
+        computed("most over least", last.median / first.median, "ratio", first, last),
+    )
+
+
+def _a100_part_of_peak(observed: Observed) -> Finding:
+    node, points, few = _alike(observed)
+    part = 100 * middle(points) / node.peer_peak_gbs(0, 1)
+    wanted = value("jsc-a100-util")
+    return verdict(
+        abs(part - wanted) <= A100_POINTS,
+        f"Messages reach {middle(points):.1f} GB/s, {part:.1f} % of the "
+        f"{node.peer_peak_gbs(0, 1):g} of a pair, the median of {len(points)} ordered pairs "
+        f"({measured_by(points)}); published are {wanted:g} % of A100.{few}",
+        computed("of the links' peak", part, "percent", *points),
+        middle_number("messages, median", points),
+    )
+
+
+CLAIMS = (
+    Claim(
+        id="jsc-mi250-tiers",
+        statement="Messages of MPI have three tiers on MI250: 155, 80 and 40 GiB/s over quad, dual "
+        "and single links.",
+        document="jsc",
+        where="OSU Bandwidth Micro-Benchmark",
+        rule="the median of each class of direct pairs is that, 10 % either way: the document has "
+        "155 and 150 of the same links; without the engine, which such rates exclude; of 64 MiB "
+        "where the session has it, and slower ones that are smaller do not refute",
+        judge=_tiers,
+        experiments=("E9",),
+        records=("jsc-samegpu", "jsc-dual", "jsc-single"),
+    ),
+    Claim(
+        id="jsc-neighbours-90-percent",
+        statement="Messages of MPI reach about 90 % of the peak between neighbours and 80 % "
+        "between others.",
+        document="jsc",
+        where="OSU Bandwidth Micro-Benchmark",
+        rule="the medians are these, 10 points either way, as the document's own rates give 83 to "
+        "86 % where it says 90, and others are below neighbours; without the engine; of 64 MiB "
+        "where the session has it, and slower ones that are smaller do not refute",
+        judge=_parts_of_peak,
+        experiments=("E9",),
+        records=("jsc-util-direct", "jsc-util-indirect"),
+    ),
+    Claim(
+        id="jsc-smaller-messages",
+        statement="Messages of 4 MiB reach 20 points less of the peak than those of 64 MiB between "
+        "neighbours, and 10 points less between others.",
+        document="jsc",
+        where="OSU Bandwidth Micro-Benchmark",
+        rule="the medians change so, half of it either way for what the document calls somewhat "
+        "similar; without the engine",
+        judge=_smaller_messages,
+        experiments=("E9",),
+        records=("jsc-util-small-direct", "jsc-util-small-indirect"),
+    ),
+    Claim(
+        id="uniform-links",
+        statement="Between devices that are all linked alike all pairs have the same bandwidth "
+        "(A100).",
+        document="jsc",
+        where="A100 Comparison",
+        rule="the most of all ordered pairs is 2 % above the least at most: the 87 GiB/s of all "
+        "pairs are rounded, by up to 1.2 %",
+        judge=_uniform,
+        experiments=("E9",),
+        records=("jsc-a100-p2p",),
+        built_in="links of one kind are alike",
+    ),
+    Claim(
+        id="uniform-links-93-percent",
+        statement="Between devices that are all linked alike messages of MPI reach 93 % of the "
+        "peak (A100).",
+        document="jsc",
+        where="A100 Comparison",
+        rule="the median of all ordered pairs is 93 % of the peak, 3 points either way: the "
+        "rounded 87 GiB/s are 92.9 to 94.0 %, and other devices than A100 are allowed for",
+        judge=_a100_part_of_peak,
+        experiments=("E9",),
+        records=("jsc-a100-util", "jsc-a100-p2p"),
+    ),
+)

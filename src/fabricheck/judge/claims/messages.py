@@ -1,0 +1,339 @@
+"""Claims of the paper and of AMD's lab notes on messages of MPI between two devices (E9)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from fabricheck.core.amounts import about
+from fabricheck.judge.claims import needs
+from fabricheck.judge.claims.between import (
+    DUAL,
+    QUAD,
+    accesses,
+    by_class,
+    by_engine,
+    by_pair,
+    middle_number,
+    named,
+    span,
+)
+from fabricheck.judge.claims.judging import above, low, middle
+from fabricheck.judge.claims.model import (
+    Claim,
+    Finding,
+    NotTestable,
+    Number,
+    computed,
+    number,
+    verdict,
+)
+from fabricheck.judge.claims.published import value
+from fabricheck.node import NodeModel
+from fabricheck.results.observed import Observed, Pair, Point
+
+#: The paper's own copies of one level of the engine reach 50.4 GB/s of 50.
+CEILING = 0.01
+#: Like values of the paper differ by 1.6 %, so a difference of two may be 2 points off.
+DEFICIT_POINTS = 2.0
+#: The paper tells 10 % as a difference, and LUMI accepts its nodes within 5 %.
+NO_DIFFERENCE = 0.05
+#: The lab notes call 5.3 to 10.2 % "slightly lower": half of the least, half more than the most.
+SLIGHTLY_LEAST, SLIGHTLY_MOST = 0.025, 0.15
+#: "Around 70 %" is said of 71.1 %.
+AROUND_POINTS = 5.0
+
+_PROGRAMS = ("mpi", "osu")
+#: The sizes of the paper's messages, and of those of AMD's lab notes.
+_PAPER, _LAB = 1 << 30, 16 << 20
+
+
+def device_messages(observed: Observed, engine: bool | None) -> list[list[Point]]:
+    """Return the bandwidths of messages between two devices, by the program mpi before OSU's.
+
+    :param engine: with the copy engines or without; None for either, as on NVIDIA.
+    :raises NotTestable: when there are none.
+    """
+    found = [
+        point
+        for point in observed.select(experiment="E9", operation="bandwidth", role="single")
+        if point.pair is not None
+        and engine in (None, by_engine(point))
+        and {point.series[end]["memory"] for end in ("source", "destination")} == {"device"}
+    ]
+    words = {None: "", True: " with the copy engines", False: " without the copy engines"}
+    needs.some(found, f"messages of MPI between devices{words[engine]}", "E9")
+    by_program = [[one for one in found if one.program == name] for name in _PROGRAMS]
+    return [points for points in by_program if points]
+
+
+def candidates(observed: Observed, engine: bool | None, size: int) -> list[dict[Pair, Point]]:
+    """Return of each ordered pair the messages of one program, those nearest to a document first.
+
+    First are messages of the document's size, then the largest of a program that has larger ones,
+    then the largest of the others; mpi goes before OSU's.
+
+    :param engine: as of `device_messages`, whose error is the same.
+    :param size: of the document's messages, in bytes.
+    :raises NotTestable: when there are none of at least `needs.LARGE`.
+    """
+    found = device_messages(observed, engine)
+    needs.large([one for points in found for one in points], "messages of MPI", "E9")
+    found = [[one for one in points if one.bytes >= needs.LARGE] for points in found]
+    exact = [[one for one in points if one.bytes == size] for points in found]
+    above = [points for points in found if any(one.bytes > size for one in points)]
+    return [by_pair(points) for points in (*exact, *above, *found) if points]
+
+
+def messages(observed: Observed, engine: bool | None, size: int) -> dict[Pair, Point]:
+    """Return of each ordered pair the messages that come first among the `candidates`."""
+    return candidates(observed, engine, size)[0]
+
+
+def measured_by(points: Sequence[Point]) -> str:
+    """Return what measured messages, and of which size, as "mpi, 16 MiB"."""
+    sizes = sorted(point.bytes for point in points)
+    texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
+    return f"{points[0].program}, {' to '.join(texts)}"
+
+
+def _wide(node: NodeModel, pairs: Sequence[Pair]) -> list[Pair]:
+    wide = [pair for pair in pairs if node.link_class(*pair).links > 1]
+    if not wide:
+        raise NotTestable("the session has no such messages of pairs with several links (E9)")
+    return wide
+
+
+def _engine_ceiling(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    points = messages(observed, True, _PAPER)
+    wide = [points[pair] for pair in _wide(node, list(points))]
+    most = value("paper-mpi-sdma-ceiling")
+    above = [one for one in points.values() if low(one) > most * (1 + CEILING)]
+    top = max(points.values(), key=lambda one: one.median)
+    return verdict(
+        not above,
+        f"With the engine messages reach {named([top])} at most, over several links {span(wide)} "
+        f"({measured_by(wide)}); published is less than {most:g}.",
+        number(f"the most, {named([top])}", top),
+        middle_number("over several links, median", wide),
+        *_parts(node, points),
+    )
+
+
+def _parts(node: NodeModel, points: dict[Pair, Point]) -> Iterator[Number]:
+    """Yield what part of the peak messages over dual and quad links reach, where there are any."""
+    found = by_class(node, points)
+    for kind in (DUAL, QUAD):
+        tier = found.get(kind)
+        if tier:
+            part = 100 * middle(tier) / node.peer_peak_gbs(*(tier[0].pair or (0, 0)))
+            yield computed(f"{kind.name} links, of the peak", part, "percent", *tier)
+
+
+def _below_direct_access(observed: Observed) -> Finding:
+    needs.tiers(observed)
+    sent = messages(observed, False, _PAPER)
+    read = accesses(observed, "read")
+    pairs = [pair for pair in sent if pair in read]
+    if not pairs:
+        raise NotTestable("the session has no pair with messages (E9) and reads by kernel (E8)")
+    lacks = sorted(100 * (1 - sent[pair].median / read[pair].median) for pair in pairs)
+    used = [some[pair] for some in (sent, read) for pair in pairs]
+    lack = statistics.median(lacks)
+    least, most = value("paper-mpi-vs-direct-low"), value("paper-mpi-vs-direct-high")
+    size = min(sent[pair].bytes for pair in pairs)
+    if size < _PAPER and lack >= least - DEFICIT_POINTS:
+        raise NotTestable(
+            f"messages without the engine are {lack:.1f} % below reads by kernel, but those of "
+            f"{about(size)}, the largest here, lack more than those of 1 GiB, of which it is (E9)"
+        )
+    return verdict(
+        least - DEFICIT_POINTS <= lack <= most + DEFICIT_POINTS,
+        f"Without the engine messages are {lack:.1f} % below reads by kernel, the median of "
+        f"{len(pairs)} ordered pairs with {lacks[0]:.1f} to {lacks[-1]:.1f} % "
+        f"({measured_by([sent[pair] for pair in pairs])}); published are {least:g} to {most:g} % "
+        f"of messages of 1 GiB.",
+        computed("below reads by kernel, median", lack, "percent", *used),
+        computed("below reads by kernel, least", lacks[0], "percent", *used),
+        computed("below reads by kernel, most", lacks[-1], "percent", *used),
+    )
+
+
+def _faster_without(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    on, off = messages(observed, True, _PAPER), messages(observed, False, _PAPER)
+    alike = [pair for pair in on if pair in off and on[pair].program == off[pair].program]
+    pairs = _wide(node, [pair for pair in alike if on[pair].bytes == off[pair].bytes])
+    slower = [off[pair] for pair in pairs if not above(off[pair], on[pair])]
+    with_engine, without = [on[pair] for pair in pairs], [off[pair] for pair in pairs]
+    return verdict(
+        not slower,
+        f"Over several links messages of {len(pairs)} ordered pairs have {span(with_engine)} with "
+        f"the engine ({measured_by(with_engine)}) and {span(without)} without "
+        f"({measured_by(without)}); not faster without it: {named(slower)}.",
+        middle_number("with the engine, median", with_engine),
+        middle_number("without the engine, median", without),
+    )
+
+
+def _detours(
+    node: NodeModel, points: dict[Pair, Point], words: str, hops: int | None = None
+) -> Iterator[tuple[float, str, Number]]:
+    """Yield of each width how much indirect pairs lack of direct ones, in words and as a number.
+
+    :param hops: of indirect pairs; None for any.
+    """
+    found = by_class(node, points)
+    for direct in (kind for kind in found if kind.direct):
+        indirect = [
+            one
+            for kind, some in found.items()
+            if kind.links == direct.links and not kind.direct and hops in (None, kind.hops)
+            for one in some
+        ]
+        if indirect:
+            lack = 1 - middle(indirect) / middle(found[direct])
+            text = (
+                f"{middle(indirect):.1f} GB/s beside {middle(found[direct]):.1f} of {direct.name} "
+                f"links{words} ({round(-100 * lack, 1) + 0.0:+.1f} %)"
+            )
+            what = f"less than direct {direct.name} links{words}"
+            yield lack, text, computed(what, 100 * lack, "percent", *indirect, *found[direct])
+
+
+def _non_neighbours(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    found = []
+    for engine, words in ((True, " with the engine"), (False, " without it")):
+        try:
+            points = messages(observed, engine, _PAPER)
+        except NotTestable:
+            continue
+        found += list(_detours(node, points, words))
+    if not found:
+        raise NotTestable("the session has no messages of neighbours and of others (E9)")
+    return verdict(
+        all(abs(lack) <= NO_DIFFERENCE for lack, _, _ in found),
+        f"Pairs without a link of their own have {'; '.join(text for _, text, _ in found)}.",
+        *(one for _, _, one in found),
+    )
+
+
+def _two_hops_slower(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    found = list(_detours(node, messages(observed, False, _LAB), "", hops=2))
+    if not found:
+        raise NotTestable("the session has no messages of neighbours and over two hops (E9)")
+    return verdict(
+        all(SLIGHTLY_LEAST <= lack <= SLIGHTLY_MOST for lack, _, _ in found),
+        f"Over two hops without the engine pairs have {'; '.join(text for _, text, _ in found)}.",
+        *(one for _, _, one in found),
+    )
+
+
+def _seventy_percent(observed: Observed) -> Finding:
+    node = needs.tiers(observed)
+    points = messages(observed, False, _LAB)
+    inside = by_class(node, points).get(QUAD)
+    if not inside:
+        raise NotTestable("the session has no messages within a package (E9)")
+    part = 100 * middle(inside) / node.peer_peak_gbs(*(inside[0].pair or (0, 0)))
+    wanted = value("lab-eff")
+    return verdict(
+        abs(part - wanted) <= AROUND_POINTS,
+        f"Within a package messages without the engine reach {middle(inside):.1f} GB/s, {part:.1f} "
+        f"% of the links' peak ({measured_by(inside)}); published are about {wanted:g} %.",
+        computed("of the links' peak", part, "percent", *inside),
+        middle_number("within a package, median", inside),
+    )
+
+
+CLAIMS = (
+    Claim(
+        id="mpi-engine-below-50",
+        statement="Messages of MPI that go by engine stay below 50 GB/s, over any link.",
+        document="paper",
+        where="V.C and figure 10",
+        rule="no pair is above 50 GB/s, 1 % allowed, by which the paper's own copies of that level "
+        "are above it; pairs of several links are among them",
+        judge=_engine_ceiling,
+        experiments=("E9",),
+        records=(
+            "paper-mpi-sdma-ceiling",
+            "paper-mpi-sdma-dual-util",
+            "paper-mpi-sdma-quad-util",
+            "lab-sdma-max",
+        ),
+        built_in="a message takes one engine, of the 50 GB/s that AMD's lab notes state",
+    ),
+    Claim(
+        id="mpi-below-direct-access",
+        statement="Messages of MPI without the engine are 10 to 15 % below direct access by "
+        "kernel.",
+        document="paper",
+        where="V.C and figure 10",
+        rule="the median over ordered pairs of what a message lacks of a read by kernel of the "
+        "same pair is in that range, 2 points either way as the paper's own like values differ; "
+        "of 1 GiB, the document's size, where the session has it; smaller ones lack more, which "
+        "then decides nothing",
+        judge=_below_direct_access,
+        experiments=("E8", "E9"),
+        records=("paper-mpi-vs-direct-low", "paper-mpi-vs-direct-high"),
+    ),
+    Claim(
+        id="mpi-faster-without-engine",
+        statement="Over dual and quad links MPI is faster without the engine.",
+        document="paper",
+        where="V.C and figure 10",
+        rule="each ordered pair whose widest path has several links is faster without it, the "
+        "intervals apart, by one program and of one size",
+        judge=_faster_without,
+        experiments=("E9",),
+        records=("lab-osubw-sdma0-01", "lab-osubw-sdma1-01"),
+        built_in="kernels are limited by the links alone, engines by their peak too",
+    ),
+    Claim(
+        id="mpi-non-neighbours",
+        statement="Devices that are no neighbours cost MPI nothing.",
+        document="paper",
+        where="V.C and figure 10",
+        rule="of each width the medians of pairs with and without a direct link differ by 5 % at "
+        "most, with the engine and without: the paper gives no number, and tells 10 % as a "
+        "difference",
+        judge=_non_neighbours,
+        experiments=("E9",),
+        built_in="a path of several hops is as fast as its narrowest hop",
+    ),
+    Claim(
+        id="mpi-two-hops-slower",
+        statement="Over two hops messages without the engine are slightly slower than over one.",
+        document="lab-notes",
+        where="GPU-to-GPU communication options",
+        rule="of each width the median of pairs over two hops is 2.5 to 15 % below that of direct "
+        "ones; the document's own are 5.3 to 10.2 %; of 16 MiB, its size, where the session has it",
+        judge=_two_hops_slower,
+        experiments=("E9",),
+        records=(
+            "lab-osubw-sdma0-02",
+            "lab-osubw-sdma0-03",
+            "lab-osubw-sdma0-06",
+            "lab-osubw-sdma0-07",
+        ),
+        built_in="a path of several hops is as fast as its narrowest hop",
+    ),
+    Claim(
+        id="mpi-70-percent",
+        statement="Messages without the engine reach about 70 % of the links' peak within a "
+        "package.",
+        document="lab-notes",
+        where="GPU-to-GPU communication options",
+        rule="the median within packages is 70 % of the peak, 5 points either way for about; the "
+        "document's own is 71.1 %, its values of other links are 76 to 78 %; of 16 MiB, its size, "
+        "where the session has it",
+        judge=_seventy_percent,
+        experiments=("E9",),
+        records=("lab-eff", "lab-osubw-sdma0-01"),
+        rests_on=("simulation.message_us",),
+    ),
+)

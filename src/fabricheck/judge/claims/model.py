@@ -1,0 +1,130 @@
+"""What a claim is: a finding of a document as a rule, and what a partition's results say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fabricheck.results.observed import Observed, Point
+
+Outcome = Literal["reproduced", "not reproduced", "not testable here"]
+REPRODUCED: Outcome = "reproduced"
+REFUTED: Outcome = "not reproduced"
+NOT_TESTABLE: Outcome = "not testable here"
+
+#: What a number is. A computed one is a ratio, a mean or the like of measured or simulated ones.
+Kind = Literal["measured", "simulated", "published", "derived"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a claim was judged by.
+
+    what: what it is, as a table's row. unit: GB/s (1e9 bytes per second), us, B, percent, or ratio;
+    of a published one also its record's. interval: the 95 % interval of a median, where there is
+    one. computed: of several values. noisy: whether its series was. record, place: of a published
+    one, its id in the data set, and the document and the place in it.
+    """
+
+    what: str
+    value: float
+    unit: str
+    kind: Kind
+    interval: tuple[float, float] | None = None
+    computed: bool = False
+    noisy: bool = False
+    record: str | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found: its outcome, why in one sentence with the numbers, and the numbers."""
+
+    outcome: Outcome
+    because: str
+    numbers: tuple[Number, ...] = ()
+
+
+class NotTestable(Exception):
+    """Raised by a rule that lacks something; the message is the sentence that says what."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A finding of a document, and the rule that judges it.
+
+    id: its name on the command line. statement: the finding, in our words. document: key of
+    documents.yaml. where: the place in it. rule: when it counts as reproduced, with the tolerance
+    and its reason. judge: the rule; it raises NotTestable. records: of the published data set that
+    state it; `evaluate` adds them to the numbers. rests_on: the keys of a node model that decide it
+    on a simulated node (``simulation.link_efficiency``); where one of them was fitted it agrees by
+    construction, so keys that were fitted to something else are left out. built_in: what the
+    simulated node assumes, so that its result is no evidence; None where it follows from the rest.
+    """
+
+    id: str
+    statement: str
+    document: str
+    where: str
+    rule: str
+    judge: Callable[[Observed], Finding] = field(repr=False)
+    experiments: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    built_in: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a partition's results say of a claim.
+
+    kind: measured or simulated. fitted: what it rests on that was fitted to published values, on a
+    simulated node: it then agrees by construction. noisy: whether a series of it was noisy.
+    """
+
+    claim: Claim
+    partition: str
+    kind: str
+    finding: Finding
+    fitted: tuple[str, ...] = ()
+    published: tuple[Number, ...] = ()
+
+    @property
+    def noisy(self) -> bool:
+        """Whether a series that it was judged by was too noisy for its check."""
+        return any(number.noisy for number in self.finding.numbers)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Reproduced, not reproduced, or not testable here."""
+        return self.finding.outcome
+
+    @property
+    def independent(self) -> bool:
+        """Whether a reproduced claim is evidence: measured, or neither fitted nor built in."""
+        return self.kind == "measured" or not (self.fitted or self.claim.built_in)
+
+    @property
+    def by_construction(self) -> bool:
+        """Whether it is reproduced because it was fitted or is built in, which is no evidence."""
+        return self.outcome == REPRODUCED and not self.independent
+
+
+def number(what: str, point: Point) -> Number:
+    """Return a series' median with its interval."""
+    return Number(
+        what, point.median, point.unit, point.clock, point.interval, noisy=point.series["noisy"]
+    )
+
+
+def computed(what: str, value: float, unit: str, *of: Point) -> Number:
+    """Return a number made of several medians; ``of`` are their series."""
+    noisy = any(point.series["noisy"] for point in of)
+    return Number(what, value, unit, of[0].clock, computed=True, noisy=noisy)
+
+
+def verdict(holds: bool, because: str, *numbers: Number) -> Finding:
+    """Return what a rule found that had all it needs."""
+    return Finding(REPRODUCED if holds else REFUTED, because, numbers)

@@ -1,0 +1,127 @@
+"""What rules ask of a partition first; each raises NotTestable with the sentence that says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fabricheck.core.amounts import about
+from fabricheck.judge.claims.model import NotTestable
+from fabricheck.node import NodeModel
+from fabricheck.results.observed import Observed, Point
+
+#: The least size of which a document states a rate, AMD's lab notes: of less the start counts.
+LARGE = 16 << 20
+
+
+def devices(observed: Observed) -> None:
+    """Ask for devices with memory of their own, real or simulated."""
+    if not observed.documents:
+        raise NotTestable("it has no result that can be read")
+    if observed.runtimes <= {"host"}:
+        raise NotTestable("its devices are virtual ones that share the memory of the host")
+
+
+def node(observed: Observed) -> NodeModel:
+    """Ask for a node model."""
+    devices(observed)
+    if observed.node is None:
+        raise NotTestable("it has no node model, so nobody says how its devices are linked")
+    return observed.node
+
+
+def packages_of_two(observed: Observed) -> NodeModel:
+    """Ask for a node whose devices are two to a package, as those of MI250X."""
+    model = node(observed)
+    if any(len(package) != 2 for package in model.packages):
+        raise NotTestable(f"it is of packages with two devices, and {model.name} has none")
+    return model
+
+
+def tiers(observed: Observed) -> NodeModel:
+    """Ask for direct links of one, two and four, as those of MI250X."""
+    model = packages_of_two(observed)
+    if {link.count for link in model.links.values()} != {1, 2, 4}:
+        raise NotTestable(f"it is of single, dual and quad links, and {model.name} has others")
+    return model
+
+
+def some(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]:
+    """Ask for at least one point.
+
+    :param what: what is missing otherwise, as "copies by engine".
+    """
+    if not points:
+        raise NotTestable(f"the session has no {what} ({experiment})")
+    return points
+
+
+def large(points: Sequence[Point], what: str, experiment: str) -> Sequence[Point]:
+    """Ask for points of at least `LARGE`, and return these.
+
+    :param what: as of `some`.
+    """
+    some(points, what, experiment)
+    found = [point for point in points if point.bytes >= LARGE]
+    if not found:
+        most = about(max(point.bytes for point in points))
+        raise NotTestable(
+            f"the session has {what} of {most} at most, and a rate takes {about(LARGE)} "
+            f"({experiment})"
+        )
+    return found
+
+
+def own_domains(observed: Observed) -> NodeModel:
+    """Ask for packages of two devices, each with a NUMA domain for itself, as those of MI250X."""
+    model = packages_of_two(observed)
+    for domain in model.domains:
+        if domain.devices and domain.devices not in model.packages:
+            raise NotTestable(
+                f"it is of packages with a NUMA domain each, and on {model.name} several share one"
+            )
+    return model
+
+
+def shared_domains(observed: Observed) -> NodeModel:
+    """Ask for packages of two devices, several near each of several NUMA domains."""
+    model = packages_of_two(observed)
+    attached = [domain for domain in model.domains if domain.devices]
+    if len(attached) < 2 or any(len(domain.devices) <= 2 for domain in attached):
+        raise NotTestable(
+            "it is of two sockets with several packages each, and "
+            f"{model.name} is attached to its NUMA domains in another way"
+        )
+    return model
+
+
+def one_domain_of_several(observed: Observed) -> NodeModel:
+    """Ask for a whole node with all devices near one of several NUMA domains, as Leonardo's."""
+    model = node(observed)
+    attached = sum(bool(domain.devices) for domain in model.domains)
+    if model.part_of or attached != 1 or len(model.domains) < 2:
+        raise NotTestable(
+            "it is of nodes whose devices are all near one of several NUMA domains, and those of "
+            f"{model.name} are not"
+        )
+    return model
+
+
+def architecture(observed: Observed, wanted: str, device: str) -> NodeModel:
+    """Ask for devices of an architecture, as the node model names it.
+
+    :param device: how a sentence names such a device.
+    """
+    model = node(observed)
+    if model.architecture != wanted:
+        raise NotTestable(f"it is of {device}, and {model.name} has {model.device_model}")
+    return model
+
+
+def fabric_to_host(observed: Observed) -> NodeModel:
+    """Ask for packages of two devices that reach the host by Infinity Fabric, not by PCIe."""
+    model = packages_of_two(observed)
+    if "Infinity Fabric" not in model.host_link_type:
+        raise NotTestable(
+            f"it is of Infinity Fabric to the host, and {model.name} has {model.host_link_type}"
+        )
+    return model

@@ -1,0 +1,245 @@
+"""Whether one value differs from another beyond noise; docs/compare.md gives the rule's reasons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from fabricheck.core import statistics
+from fabricheck.judge.calibration import groups, rule
+from fabricheck.results.model import Clock, Series
+from fabricheck.rfm.references import SMALLER_IS_BETTER
+
+Judgement = Literal["worse", "better", "unchanged", "undetermined"]
+
+#: Each of the two medians is outside of its interval at most once in so many times (2.5 %). The
+#: samples of A and B are independent, so both are inside in at least 0.975 * 0.975 > 95 %, and so
+#: is their ratio in that of the intervals.
+ONE_IN = 40
+
+#: The fewest samples with such an interval.
+FEWEST = 7
+
+#: The least change that counts, by what a series is: `floor_of` the largest difference on record
+#: between two sessions of two H200 where nothing changed, as factors minus one (docs/compare.md):
+#: 0.0088, 0.0066, 0.1847, 0.5029, 0.2529. Memory of the runtime `host` has no floor: what else
+#: runs on the machine decides it, and nothing is on record of machines that do nothing else.
+FLOORS = {
+    "devices": 0.02,
+    "pinned": 0.02,
+    "pinned at once": 0.28,
+    "moved by the host": 0.755,
+    "latency": 0.38,
+    "host": math.inf,
+}
+
+#: Simulated times have no noise; documents hold statistics to this relative precision.
+SIMULATED_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of one side.
+
+    runs: its samples, of each repetition of the check; empty where they are not known.
+    exact: there is no noise: a count, or one simulated sample.
+    floor: the least relative change that counts for it.
+    wrong: elements of its data that were wrong. basis: of a metric the conventions and sizes of the
+    series of its check.
+    """
+
+    median: float
+    unit: str
+    runs: tuple[tuple[float, ...], ...]
+    exact: bool
+    floor: float
+    clock: Clock
+    noisy: bool = False
+    wrong: int = 0
+    basis: frozenset[tuple[object, ...]] = frozenset()
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the median; of a repeated check it holds those of all repetitions."""
+        if self.exact:
+            # A repeated one holds what each repetition gave.
+            every = [self.median, *(sample for run in self.runs for sample in run)]
+            return min(every), max(every)
+        found = [statistics.median_interval(run, ONE_IN) for run in self.runs]
+        known = [one for one in found if one is not None]
+        if not known or len(known) != len(found):
+            return None
+        return min(low for low, _ in known), max(high for _, high in known)
+
+    @property
+    def count(self) -> int:
+        """The number of samples."""
+        return sum(map(len, self.runs))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How B stands to A.
+
+    ratio: B over A, None where A is zero; low and high bound it with at least 95 %, where known.
+    chance: how probable such a difference is, at most, where nothing changed.
+    """
+
+    judgement: Judgement
+    ratio: float | None
+    low: float | None
+    high: float | None
+    floor: float
+    why: str
+    chance: float = 0.0
+    in_floor: bool = False
+
+
+def value_of(series: Series, clock: Clock, runtime: str) -> Value:
+    """Return the value of a series."""
+    samples = tuple(series["samples"])
+    exact = clock == "simulated" and len(set(samples)) == 1
+    floor = SIMULATED_FLOOR if clock == "simulated" else FLOORS[noise_of(series, runtime)]
+    return Value(
+        series["median"],
+        series["unit"],
+        (samples,),
+        exact,
+        floor,
+        clock,
+        series["noisy"],
+        wrong=series["verification"]["errors"],
+    )
+
+
+def floor_of(largest: float, unit: str) -> float:
+    """Return the floor that follows from the largest difference on record, as calibration has it.
+
+    :param largest: the larger value of a pair over the smaller, minus 1.
+    """
+    least = max(groups.FLOORS[unit], rule.WORST_TIMES * largest)
+    # What is a multiple but for its last bits stays one.
+    return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
+
+
+def noise_of(series: Series, runtime: str) -> str:
+    """Return the key of FLOORS that a series has."""
+    kinds = {series["source"]["memory"], series["destination"]["memory"]}
+    if runtime == "host":
+        return "host"
+    if kinds & {"host-pageable", "managed"} or series["engine"] == "cpu":
+        return "moved by the host"
+    if series["unit"] == "us" or series["regime"] == "cache":
+        return "latency"  # small arrays measure launches
+    if "host-pinned" in kinds:
+        alone = series["role"] == "single" and series["direction"] == "one-way"
+        return "pinned" if alone else "pinned at once"
+    return "devices"
+
+
+def together(values: Sequence[Value]) -> Value:
+    """Return the value of a check that was repeated: the median of its repetitions."""
+    first = values[0]
+    if len(values) == 1:
+        return first
+    return Value(
+        statistics.median([one.median for one in values]),
+        first.unit,
+        tuple(run for one in values for run in one.runs),
+        all(one.exact for one in values),
+        max(one.floor for one in values),
+        first.clock,
+        any(one.noisy for one in values),
+        sum(one.wrong for one in values),
+        frozenset().union(*(one.basis for one in values)),
+    )
+
+
+def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
+    """Return how B stands to A, in the same unit.
+
+    :param floor: the least relative change that counts, instead of what is known of such series.
+    """
+    least = max(a.floor, b.floor) if floor is None else floor
+    if a.unit == "count":
+        return _counted(a, b)
+    if not (0 < a.median < math.inf and 0 < b.median < math.inf):
+        return Verdict("undetermined", None, None, None, least, "a value is not above zero")
+    if floor is None and a.clock != b.clock:
+        least = min(least, rule.CEILINGS[a.unit])  # it informs only: nothing is to be held back
+    ratio = b.median / a.median
+    # The same for A against B and B against A.
+    change = max(ratio, a.median / b.median) - 1
+    judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
+    ours, theirs = a.interval, b.interval
+    if ours is None or theirs is None:
+        few = min(one.count for one in (a, b) if one.interval is None)
+        said = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
+        side = "A" if ours is None and a.count == few else "B"
+        return Verdict("undetermined", ratio, None, None, least, f"{side} {said}")
+    low, high = theirs[0] / ours[1], theirs[1] / ours[0]
+    # Not of the quotients, which are rounded.
+    if theirs[0] <= ours[1] and ours[0] <= theirs[1]:
+        return Verdict("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
+    if change <= least:
+        unclear = floor is None and change > rule.CEILINGS[a.unit]
+        kind: Judgement = "undetermined" if unclear else "unchanged"
+        why = _within(least, unclear)
+        return Verdict(kind, ratio, low, high, least, why, _chance(a, b), in_floor=not unclear)
+    switching = _two_modes(a, b)
+    if switching is not None:
+        return Verdict("undetermined", ratio, low, high, least, switching)
+    return Verdict(judged, ratio, low, high, least, "beyond noise", _chance(a, b))
+
+
+def _within(floor: float, unclear: bool) -> str:
+    if math.isinf(floor):
+        said = "of the runtime host: judged with --floor only"
+        return said if unclear else "within the floor"
+    if unclear:
+        return f"below the floor of {100 * floor:.3g} %, too wide to call it unchanged"
+    return f"within the floor of {100 * floor:.3g} %"
+
+
+def _counted(a: Value, b: Value) -> Verdict:
+    kind: Judgement = "unchanged"
+    if a.median != b.median:
+        kind = "worse" if b.median > a.median else "better"
+    return Verdict(kind, None, None, None, 0.0, "a count of faults is exact")
+
+
+def _two_modes(a: Value, b: Value) -> str | None:
+    """Say that one side switches between two modes, of which one is where the other side is."""
+    for name, one, other in (("A", a, b), ("B", b, a)):
+        samples = [sample for run in one.runs for sample in run]
+        if one.exact or len(samples) < FEWEST:
+            continue
+        two = groups.split(samples, one.unit, groups.LEAST_IN_A_MODE)
+        if two is not None and min(samples) <= other.median <= max(samples):
+            low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in two)
+            return f"{name} has two modes: {low}, {high}"
+    return None
+
+
+def _chance(a: Value, b: Value) -> float:
+    if a.exact or b.exact or len(a.runs) != 1 or len(b.runs) != 1:
+        return 0.0
+    return chance(a.count, b.count)
+
+
+def chance(n: int, m: int) -> float:
+    """Return how probable it is that the intervals of n and m samples of the same do not overlap.
+
+    Of n + m samples in order, of one continuous distribution, each choice of n is as probable. The
+    interval of A, which ends with its sample r = n-k+1, lies below that of B, which begins with its
+    sample j, where fewer than j samples of B come before sample r of A; with i of them before it
+    these are (r-1+i over i) (n-r+m-i over m-i) choices. The other way round is as probable.
+    """
+    k, j = statistics.interval_rank(n, ONE_IN), statistics.interval_rank(m, ONE_IN)
+    if k is None or j is None:
+        return 0.0
+    r = n - k + 1
+    choices = sum(math.comb(r - 1 + i, i) * math.comb(n - r + m - i, m - i) for i in range(j))
+    return 2 * choices / math.comb(n + m, n)

@@ -1,0 +1,6 @@
+"""How far a simulated node agrees with what was published about real ones."""
+
+from fabricheck.judge.fidelity.plan import plan_path, read_plan
+from fabricheck.judge.fidelity.table import AIM, Fidelity, compare
+
+__all__ = ["AIM", "Fidelity", "compare", "plan_path", "read_plan"]

@@ -1,0 +1,149 @@
+"""How many checks a set has on a partition, and how long sessions of it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fabricheck.references.dry_run import Told
+from fabricheck.results.document import read_head
+from fabricheck.results.session import PASSED, SKIPPED, Case, Session
+from fabricheck.site import sets
+
+#: Results of a case that came to its end.
+_ENDED = PASSED | SKIPPED | {"fail", "xpass"}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A set on a partition: its checks, each a job of its own or a step.
+
+    limits_s: their time limits together. predicted_s: by check what its job will take, None where
+    nothing tells. not_predicted: why.
+    """
+
+    name: str
+    limits_s: float
+    predicted_s: dict[str, float | None]
+    not_predicted: tuple[str, ...]
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """The names of its checks."""
+        return tuple(self.predicted_s)
+
+    @property
+    def whole_s(self) -> float | None:
+        """What all jobs will take, one after the other; None where that of one is not known."""
+        known = [one for one in self.predicted_s.values() if one is not None]
+        return sum(known) if len(known) == len(self.predicted_s) else None
+
+
+@dataclass(frozen=True)
+class Took:
+    """A session that ran a whole set on one node.
+
+    seconds: what its jobs took together, one after the other, in s of this world. simulated_s: of
+    a simulated node what the simulated clock says of those documents that have it, else None.
+    checks: those that ran; failed: those of them that did not pass.
+    """
+
+    session: str
+    date: datetime
+    name: str
+    where: str
+    seconds: float
+    checks: int
+    failed: int
+    simulated_s: float | None
+
+    @property
+    def limit_s(self) -> float | None:
+        """What the set may take."""
+        return sets.known()[self.name].limit_s
+
+    @property
+    def over(self) -> bool:
+        """Whether it took longer than that."""
+        return self.limit_s is not None and self.seconds > self.limit_s
+
+    @property
+    def sentence(self) -> str:
+        """Say that it took longer than the set may."""
+        return (
+            f"The set {self.name} took {self.seconds:.1f} s on {self.where}, and may take "
+            f"{self.limit_s:g} s on a node."
+        )
+
+
+def listed(told: Iterable[Told]) -> dict[str, list[Listed]]:
+    """Return the sets of each partition, as the checks tell of themselves."""
+    by_partition: dict[str, list[Told]] = {}
+    for one in told:
+        by_partition.setdefault(one.partition, []).append(one)
+    return {
+        partition: [_listed(name, checks) for name in sets.known()]
+        for partition, checks in by_partition.items()
+    }
+
+
+def _listed(name: str, told: Sequence[Told]) -> Listed:
+    own = sorted((one for one in told if name in one.tags), key=lambda one: one.check)
+    return Listed(
+        name,
+        sum(one.limit_s for one in own),
+        {one.check: one.predicted_s for one in own},
+        tuple(dict.fromkeys(one.not_predicted for one in own if one.predicted_s is None)),
+    )
+
+
+def took(session: Session) -> list[Took]:
+    """Return how long a session took on each of its partitions.
+
+    Nothing of a session that ran no whole set, was stopped, tried a check several times, or whose
+    jobs waited in a queue.
+    """
+    name = session.choice.set
+    if name is None:
+        return []
+    partitions: dict[str, list[Case]] = {}
+    for case in session.cases:
+        partitions.setdefault(case.where, []).append(case)
+    return [
+        one
+        for where, cases in partitions.items()
+        for one in _of_partition(session, name, where, cases)
+    ]
+
+
+def _of_partition(session: Session, name: str, where: str, cases: Sequence[Case]) -> Iterator[Took]:
+    ran = [case for case in cases if not case.skipped]
+    who = [(case.name.split()[0], case.environ) for case in ran]
+    if not ran or len(set(who)) < len(who):
+        return
+    spans = [
+        case.ended - case.submitted
+        for case in ran
+        if case.ended is not None and case.submitted is not None
+    ]
+    alone = all(case.node is None and not case.earlier and case.result in _ENDED for case in ran)
+    if not alone or len(spans) < len(ran):
+        return
+    yield Took(
+        session=session.id,
+        date=session.date,
+        name=name,
+        where=where,
+        seconds=sum(spans),
+        checks=len(ran),
+        failed=sum(not case.passed for case in ran),
+        simulated_s=_simulated(ran),
+    )
+
+
+def _simulated(cases: Iterable[Case]) -> float | None:
+    paths = [case.document_path for case in cases]
+    heads = [read_head(path) for path in paths if path is not None]
+    found = [one.simulated_s for one in heads if one is not None and one.simulated_s is not None]
+    return sum(found) if found else None

@@ -1,0 +1,301 @@
+"""What one attempt of a check shows, and what all attempts of it on one node amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fabricheck.judge.verdict.rules import RULES, WORDS, Finding, Word, finding, worst
+from fabricheck.results import killed, missed, settings
+from fabricheck.results.entry import Entry
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.other_tools import TOOLS
+from fabricheck.results.run_report import Judged
+from fabricheck.results.session import Case
+from fabricheck.rfm.plausible import verification_faults
+from fabricheck.site import partitions
+
+#: Sentences of one attempt: a broken device has hundreds.
+MOST = 8
+
+#: Exceptions of `fabricheck.rfm.failing`, which reads ReFrame: reports have their names.
+OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
+SETTING = "SettingError"
+
+#: Phases of ReFrame in which a result was there to be judged.
+JUDGING = frozenset({"sanity", "performance"})
+
+#: The result of a case that ReFrame stopped (Ctrl-C, --duration, --maxfail).
+ABORTED = "abort"
+
+#: Why ReFrame stopped it, by what it names in its reason ("aborted due to ...").
+_ABORTED_BY = {
+    "KeyboardInterrupt": "somebody ended it (Ctrl-C)",
+    "RunSessionTimeout": "its time (--duration) was over",
+    "FailureLimitError": "as many checks as --maxfail says had failed",
+    "ForceExitError": "it was told to end by a signal",
+}
+
+#: What programs mean by their exit codes, as the statuses of documents.
+STATUS_OF_EXIT = {
+    2: "usage",
+    3: "unsupported",
+    5: "wrong-data",
+    6: "time-limit",
+    7: "too-noisy",
+    8: "setting",
+}
+
+#: The rule of a program's status. Running is what a killed program leaves.
+_RULE_OF_STATUS = {
+    "wrong-data": "wrong-data",
+    "runtime-error": "runtime-error",
+    "too-noisy": "too-noisy",
+    "time-limit": "time-limit",
+    "usage": "usage",
+    "unsupported": "usage",
+    "setting": "setting",
+    "interrupted": "ended",
+    "running": "ended",
+}
+
+#: The rule of a metric that counts, by the experiment that it is of; all others are of speed.
+_RULE_OF_COUNT = {"E13": "topology", "E15": "placement", "E12": "unverified"}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a check.
+
+    check: its name without node and number of repetition. began: in s since 1970.
+    """
+
+    check: str
+    case: Case | None
+    entry: Entry | None
+    began: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether ReFrame says so, and nothing speaks against it."""
+        return self.case is not None and self.case.passed and not self.findings
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the check did not run."""
+        return self.case is not None and self.case.skipped
+
+    @property
+    def document(self) -> ResultDocument | None:
+        """Its document, where it can be read."""
+        return self.entry.document if self.entry is not None else None
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Why it did not pass, the worst first; nothing of one that passed or was skipped."""
+        found = sorted(dict.fromkeys(self._findings()), key=lambda one: WORDS.index(one.rule.word))
+        more = len(found) - MOST
+        if more <= 0:
+            return tuple(found)
+        return (*found[:MOST], Finding(found[MOST].rule, f"And {more} more.", self.check))
+
+    def _findings(self) -> Iterator[Finding]:
+        if self.skipped:
+            return
+        by_program = list(self._of_program())
+        if self._cancelled:
+            # What a program leaves that was stopped with its job says no more.
+            by_program = [one for one in by_program if one.rule.name != "ended"]
+        yield from by_program
+        case = self.case
+        if case is None or case.result == killed.RESULT:
+            if not by_program:
+                yield self._say("not-judged", self._problem() or "no run report tells of it")
+        elif not case.passed:
+            yield from self._of_failed(case, bool(by_program))
+        elif self._problem() and case.experiments:
+            yield self._say("no-document", self._problem() or "")
+
+    @property
+    def _cancelled(self) -> bool:
+        case = self.case
+        return case is not None and (case.result == ABORTED or case.error == ENDED_BY_SCHEDULER)
+
+    def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
+        return finding(rule, because, self.check, metric)
+
+    def _problem(self) -> str | None:
+        return str(self.entry.problem) if self.entry and self.entry.problem else None
+
+    def _of_program(self) -> Iterator[Finding]:
+        """Yield what the program itself says went wrong."""
+        document = self.document
+        if document is None:
+            code = self.case.exit_code if self.case is not None else None
+            status = STATUS_OF_EXIT.get(code or 0)
+            if status is not None and self.case is not None:
+                yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
+            return
+        outcome = document["outcome"]
+        status = outcome["status"]
+        wrong = [
+            self._say("wrong-data", sentence)
+            for series in document["series"]
+            if series["verification"]["errors"]
+            for sentence in verification_faults(document, series)
+        ]
+        yield from wrong
+        if status == "good" or (status == "wrong-data" and wrong):
+            return
+        rule = _RULE_OF_STATUS[status]
+        if status == "runtime-error" and document["program"]["name"] in TOOLS:
+            rule = "tool"
+        said = self._outcome(document)
+        if status == "unsupported" and self._lacks_devices(document):
+            hidden = settings.hiding_devices(document)
+            rule, said = ("setting", f"{hidden} {said}") if hidden else ("devices", said)
+        yield self._say(rule, said)
+
+    def _outcome(self, document: ResultDocument) -> str:
+        said = document["outcome"]["message"]
+        node = document["host"].get("scheduler_node") or document["host"]["hostname"]
+        status = document["outcome"]["status"]
+        program = document["program"]["name"]
+        if status == "running":
+            return f"{program} on node {node} was killed, or still runs: it left a part of a result"
+        return f"{program} on node {node} ended with {status}: {said or 'it says no more'}"
+
+    def _lacks_devices(self, document: ResultDocument) -> bool:
+        """Whether there are fewer devices than the site states; not, where nobody states them."""
+        # A simulated node without any is a file that could not be read.
+        if self.case is None or (document["clock"] == "simulated" and not document["devices"]):
+            return False
+        stated: Sequence[dict[str, Any]] = partitions.known(self.case.where).get("devices", ())
+        wanted: int = sum(one.get("num_devices", 0) for one in stated)
+        return len(document["devices"]) < wanted
+
+    def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
+        reason = case.reason or "ReFrame gives no reason"
+        if case.result == ABORTED:
+            yield self._say("cancelled", _why_aborted(reason))
+        elif self._cancelled:
+            yield self._say("cancelled", reason)
+        elif case.error == OTHER_DEVICES:
+            yield self._say("devices", reason)
+        elif case.error == SETTING:
+            yield self._say("setting", reason)
+        elif case.phase == "performance" or _missed(case):
+            yield from self._of_metrics(case, reason)
+        elif explained:
+            return
+        elif case.phase == "sanity":
+            yield self._say(*self._of_sanity(case, reason))
+        elif case.phase is not None and case.phase not in JUDGING:
+            ran = case.phase in ("cleanup", "finalize")
+            yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
+        else:
+            yield self._say("failed", reason)
+
+    def _of_sanity(self, case: Case, reason: str) -> tuple[str, str]:
+        if not case.experiments:
+            return "failed", reason
+        if case.exit_code not in (0, None):
+            return "ended", reason
+        if self.document is None:
+            return "no-document", self._problem() or reason
+        return "not-believed", reason
+
+    def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
+        failed = _missed(case)
+        if not failed:
+            yield self._say("no-value", reason)
+        for name, judged in failed.items():
+            rule = self._rule_of(case, name)
+            own = [missed.of_metric(reason, name) or ""]
+            if rule == "topology" and self.document is not None:
+                own = self.document.get("differences") or own
+            elif rule != "reference" and not own[0]:
+                own = missed.sentences(reason) or own
+            for said in own:
+                yield self._say(rule, said or _beside_limit(case, name, judged), name)
+
+    @staticmethod
+    def _rule_of(case: Case, metric: str) -> str:
+        _, unit = case.values.get(metric, (0.0, ""))
+        if unit == "count":
+            for experiment, rule in _RULE_OF_COUNT.items():
+                if experiment in case.experiments:
+                    return rule
+        return "reference"
+
+
+def _why_aborted(reason: str) -> str:
+    """Return why a session ended before a check, with what ReFrame's name of it means."""
+    for name, meaning in _ABORTED_BY.items():
+        if name in reason:
+            return f"The session ended before the check did: {meaning}."
+    return reason
+
+
+def _missed(case: Case) -> dict[str, Judged]:
+    return {name: one for name, one in case.judged.items() if one.result == "fail"}
+
+
+def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
+    value, unit = case.values.get(metric, (float("nan"), ""))
+    below = judged.least is not None and value < judged.least
+    limit = f"at least {judged.least:g}" if below else f"at most {judged.most}"
+    return f"Metric {metric}: it is {value:g} {unit}, and {limit} {unit} is required."
+
+
+@dataclass(frozen=True)
+class Tried:
+    """All attempts of one check on one node, in the order of their start, and what they are worth.
+
+    reasons: with the word that each leads to. notes: what remains to be known of one that passed.
+    """
+
+    check: str
+    attempts: tuple[Attempt, ...]
+    reasons: tuple[tuple[Word, Finding], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def word(self) -> Word:
+        """The worst of it."""
+        return worst(word for word, _ in self.reasons)
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it never ran."""
+        return all(attempt.skipped for attempt in self.attempts)
+
+
+def together(check: str, attempts: Sequence[Attempt]) -> Tried:
+    """Return what several attempts of a check on one node amount to.
+
+    :param attempts: at least one, in the order of their start.
+    """
+    passed = [number for number, one in enumerate(attempts) if one.passed]
+    ran = [one for one in attempts if not one.skipped]
+    reasons: dict[tuple[Word, Finding], None] = {}
+    notes: list[str] = []
+    for number, attempt in enumerate(attempts):
+        for found in attempt.findings:
+            if not passed:
+                reasons[found.rule.word, found] = None
+            elif found.rule.beside_a_pass is None:
+                if number < passed[-1]:
+                    notes.append(f"An attempt before did not count: {found.told}")
+                else:
+                    reasons[found.rule.word, found] = None
+            elif found.rule.beside_a_pass == "UNSTABLE":
+                times = f"passed {len(passed)} of {len(ran)} times"
+                said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
+                varies = Finding(RULES["varies"], said, check, found.metric)
+                reasons["UNSTABLE", varies] = None
+            else:
+                reasons[found.rule.beside_a_pass, found] = None
+    return Tried(check, tuple(attempts), tuple(reasons), tuple(notes))

@@ -1,0 +1,114 @@
+"""All checks of one node, or of one partition: what they amount to, and which are not there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fabricheck.judge import coverage
+from fabricheck.judge.verdict import expected
+from fabricheck.judge.verdict.attempts import Attempt, Tried, together
+from fabricheck.judge.verdict.rules import WORDS, Finding, Word, finding
+from fabricheck.results import split_checks
+from fabricheck.site.sets import Choice
+
+#: A check in a partition and an environment: ``system:partition``, environment, name.
+Key = tuple[str, str, str]
+
+#: A word, and why.
+Reason = tuple[Word, Finding]
+
+
+def key(attempt: Attempt) -> Key:
+    """Return which check an attempt is of."""
+    case = attempt.case
+    return (case.where, case.environ, attempt.check) if case else ("", "", attempt.check)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What was tried, each check once, and what had been chosen."""
+
+    tried: Mapping[Key, Tried]
+    choice: Choice
+
+    @classmethod
+    def of(cls, attempts: Iterable[Attempt], choice: Choice) -> Checks:
+        """Return the checks of some attempts, which are in the order of their start."""
+        found: dict[Key, list[Attempt]] = defaultdict(list)
+        for attempt in attempts:
+            found[key(attempt)].append(attempt)
+        return cls({each: together(each[2], own) for each, own in found.items()}, choice)
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions, in the order of the cases."""
+        return list(dict.fromkeys(where for where, _, _ in self.tried if where))
+
+    @property
+    def skipped(self) -> list[Tried]:
+        """The checks that did not run."""
+        return [one for one in self.tried.values() if one.skipped]
+
+    @property
+    def absent(self) -> list[str]:
+        """The checks that the site expects of those that were chosen, and that are not there."""
+        return self.absent_of(self.choice.set)
+
+    def absent_of(self, name: str | None) -> list[str]:
+        """Return the checks that the site expects of a set, and that are not there."""
+        here = {
+            (where, name)
+            for (where, _, check), one in self.tried.items()
+            for attempt in one.attempts
+            for name in split_checks.of_metrics(
+                check.split()[0], attempt.case.values if attempt.case else ()
+            )
+        }
+        return [
+            check
+            for where in self.partitions
+            for check in expected.checks(where, name)
+            if (where, check) not in here
+        ]
+
+    def reasons(self) -> Iterator[Reason]:
+        """Yield why they are no PASS, but for what is absent."""
+        for one in self.tried.values():
+            yield from one.reasons
+        for found in self._skipped_though_expected():
+            yield found.rule.word, found
+        if all(one.skipped for one in self.tried.values()):
+            found = finding("nothing-passed", "No check passed, and none failed.")
+            yield found.rule.word, found
+
+    def _skipped_though_expected(self) -> Iterator[Finding]:
+        for where in self.partitions:
+            for name in expected.checks(where, self.choice.set):
+                own = [one for each, one in self.tried.items()
+                       if (each[0], each[2].split()[0]) == (where, name)]  # fmt: skip
+                if own and all(one.skipped for one in own):
+                    said = f"was skipped, and the site expects it: {why_skipped(own[0])}."
+                    yield finding("skipped", said, name)
+
+
+def missing(names: Sequence[str], where: str) -> Finding:
+    """Return the finding on checks that were to run somewhere and are not there."""
+    are, were = ("check is", "was") if len(names) == 1 else ("checks are", "were")
+    listed = ", ".join(names)
+    return finding("missing", f"{len(names)} {are} not there that {were} to run {where}: {listed}.")
+
+
+def in_order(reasons: Iterable[Reason]) -> list[Reason]:
+    """Return reasons once each, the worst first."""
+    return sorted(dict.fromkeys(reasons), key=lambda each: WORDS.index(each[0]))
+
+
+def why_skipped(tried: Tried) -> str:
+    """Return why a check was skipped: what is known of its experiment, as reports do not say it."""
+    case = tried.attempts[0].case
+    for experiment in coverage.experiments():
+        if case is not None and experiment.id in case.experiments and experiment.skipped:
+            return experiment.skipped
+    return "the report does not say why"

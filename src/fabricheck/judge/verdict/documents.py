@@ -1,0 +1,150 @@
+"""Writing and reading of verdicts: a file for each node, and one of all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+import fabricheck
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.nodelists import natural
+from fabricheck.core.text import read_text
+from fabricheck.core.whole_files import write_all
+from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
+from fabricheck.judge.verdict.rules import FAILED, WORDS
+from fabricheck.results.nodes_asked import now
+
+#: The file of all nodes.
+WHOLE = "verdict.json"
+
+#: Exit codes: a node failed; none did and one is unstable or incomplete; all passed.
+NODE_FAILED: Literal[12] = 12
+NODE_OPEN: Literal[13] = 13
+GOOD: Literal[0] = 0
+
+_ADAPTER: TypeAdapter[Document] = TypeAdapter(Document)
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of both documents."""
+    made = _ADAPTER.json_schema(mode="serialization")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "fabricheck verdict: on one node, or on all nodes of a session",
+        **made,
+    }
+
+
+def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -> Verdict:
+    """Return the verdict on all nodes, the worst first."""
+    ordered = sorted(verdicts, key=lambda one: (WORDS.index(one.word), natural(one.node)))
+    words = {one.word for one in ordered}
+    good: bool = words <= {"PASS"}
+    code = NODE_FAILED if words & FAILED else GOOD if good else NODE_OPEN
+    files = file_names(ordered)
+    return Verdict(
+        of=of,
+        made=now(),
+        by=fabricheck.__version__,
+        exit_code=code,
+        counts={word: sum(one.word == word for one in ordered) for word in WORDS},
+        nodes=[
+            Row(
+                node=one.node,
+                scheduled=one.scheduled,
+                kind=one.kind,
+                simulated=one.simulated,
+                made_on_purpose=one.made_on_purpose,
+                word=one.word,
+                file=file,
+                set=one.set,
+                duration_s=one.duration_s,
+                passed=one.checks.passed,
+                failed=one.checks.failed,
+                skipped=len(one.checks.skipped),
+                missing=len(one.checks.missing),
+                reasons=one.reasons,
+                reservations=one.reservations,
+            )
+            for one, file in zip(ordered, files, strict=True)
+        ],
+        notes=list(notes),
+    )
+
+
+def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
+    """Return the name of each node's file: its own where that is safe, each another."""
+    found: list[str] = []
+    for one in verdicts:
+        where = f".simulated.{one.simulated.split()[0]}" if one.simulated else ""
+        plain = f"{one.node}{where}"
+        safe = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-_") or "node"
+        )
+        if safe != plain.replace(":", "-") or f"{safe}.json" in (*found, WHOLE):
+            safe += f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
+        found.append(f"{safe}.json")
+    return found
+
+
+def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path:
+    """Write all documents, or none; what an earlier verdict there says of other nodes is removed.
+
+    :returns: the document of all nodes.
+    :raises NotFoundError: when they can not be written.
+    """
+    by_subject = {(one.node, one.simulated): one for one in verdicts}
+    texts = {
+        folder / row.file: _text(by_subject[row.node, row.simulated]) for row in total.nodes
+    } | {folder / WHOLE: _text(total)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
+    before = _files_of(folder)
+    write_all(texts)
+    for name in before - {path.name for path in texts}:
+        (folder / name).unlink(missing_ok=True)
+    return folder / WHOLE
+
+
+def _files_of(folder: Path) -> set[str]:
+    """Return the nodes' files that an earlier verdict in a folder names."""
+    try:
+        earlier = read(folder / WHOLE)
+    except (NotFoundError, InvalidInputError):
+        return set()
+    assert isinstance(earlier, Verdict)
+    return {row.file for row in earlier.nodes if Path(row.file).name == row.file}
+
+
+def _text(document: NodeVerdict | Verdict) -> str:
+    return json.dumps(as_json(document), indent=1, ensure_ascii=False) + "\n"
+
+
+def as_json(document: NodeVerdict | Verdict) -> Any:
+    """Return a document as JSON's types, checked once more as it will be read."""
+    value = document.model_dump(mode="json")
+    _ADAPTER.validate_json(json.dumps(value), strict=True)
+    return value
+
+
+def read(path: Path) -> NodeVerdict | Verdict:
+    """Read a document of a node, or that of all.
+
+    :raises NotFoundError: when it is not there.
+    :raises InvalidInputError: when it can not be read or breaks the schema.
+    """
+    text = read_text(path)
+    try:
+        return _ADAPTER.validate_json(text, strict=True)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"])) or "the whole"
+    raise InvalidInputError(f"{path}: {place}: {first['msg']}.")

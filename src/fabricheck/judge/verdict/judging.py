@@ -1,0 +1,213 @@
+"""The verdict on each node of a session."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from fabricheck.judge import set_times
+from fabricheck.judge.verdict import checks, expected, facts, model, reservations
+from fabricheck.judge.verdict.checks import Checks, Key, Reason
+from fabricheck.judge.verdict.grouping import UNPLACED, Results, Subject, group
+from fabricheck.judge.verdict.rules import Finding, finding, worst
+from fabricheck.judge.verdict.sources import Gathered
+from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.site import partitions
+from fabricheck.site.sets import Choice
+
+
+def judge(
+    gathered: Gathered, expected_nodes: Iterable[str] = (), set_tag: str | None = None
+) -> list[model.NodeVerdict]:
+    """Return the verdict on each node, in no order.
+
+    :param expected_nodes: nodes that have to be there besides those that the session names.
+    :param set_tag: the set that all of it was to be; as the sessions say it where it is None.
+    """
+    found = group(gathered, expected_nodes)
+    elsewhere = _ran_somewhere(found)
+    present: dict[str, set[int]] = defaultdict(set)
+    for subject, results in found.items():
+        present[subject.node] |= set(map(id, results.sources))
+    return [
+        _Node(subject, results, gathered, elsewhere, present, set_tag).verdict()
+        for subject, results in found.items()
+    ]
+
+
+def _ran_somewhere(found: dict[Subject, Results]) -> dict[str, dict[Key, None]]:
+    """Return by partition what any node of the session ran there."""
+    ran: dict[str, dict[Key, None]] = defaultdict(dict)
+    for results in found.values():
+        for one in results.attempts:
+            if one.case is not None and not one.skipped:
+                ran[one.case.where][checks.key(one)] = None
+    return ran
+
+
+class _Node:
+    """One node while it is judged."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        results: Results,
+        gathered: Gathered,
+        elsewhere: dict[str, dict[Key, None]],
+        present: dict[str, set[int]],
+        set_tag: str | None,
+    ) -> None:
+        self.subject, self.results, self.gathered = subject, results, gathered
+        self.elsewhere, self.present = elsewhere, present
+        choice = expected.choice_of(one.choice for one in results.sources)
+        self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
+        self.checks = Checks.of(results.attempts, self.choice)
+        self.tried = self.checks.tried
+        self.documents = [one.document for one in results.attempts if one.document is not None]
+
+    def verdict(self) -> model.NodeVerdict:
+        """Judge it."""
+        missing = list(self._missing())
+        reasons = self._reasons(missing)
+        word = worst(each for each, _ in reasons)
+        start, duration = facts.times(self.results)
+        skipped = self.checks.skipped
+        return model.NodeVerdict(
+            node=self.subject.node,
+            scheduled=self.results.scheduled,
+            word=word,
+            kind=self._kind(),
+            simulated=self._simulated(),
+            partitions=self.results.partitions,
+            set=_label(self.choice) if self.tried else "",
+            start=start,
+            duration_s=duration,
+            reasons=[
+                model.Reason(word=each, rule=one.rule.name, sentence=one.told, check=one.check,
+                             metric=one.metric)
+                for each, one in reasons
+            ],
+            reservations=list(self._reservations(len(skipped), missing)),
+            checks=model.Checks(
+                passed=sum(not one.skipped and not one.reasons for one in self.tried.values()),
+                failed=sum(bool(one.reasons) for one in self.tried.values()),
+                skipped=[
+                    model.SkippedCheck(check=one.check, why=checks.why_skipped(one))
+                    for one in skipped
+                ],
+                missing=missing,
+            ),
+            devices=facts.devices(self.documents),
+            versions=facts.versions(self.documents, self.results.sources),
+            sessions=[
+                model.RanIn(id=one.name, uuid=one.session.uuid if one.session else None,
+                            results=str(one.results))
+                for one in self.results.sources
+            ],
+            made_on_purpose=sorted({f for one in self.documents for f in one["faults_injected"]}),
+        )  # fmt: skip
+
+    def _kind(self) -> model.Kind:
+        if self.subject.simulated is not None:
+            return "simulated"
+        return "measured" if self.documents or self._ran_on_hardware() else "nothing"
+
+    def _ran_on_hardware(self) -> bool:
+        """Whether a check ran where the site says that hardware is measured."""
+        return any(
+            (one.case.values or one.case.exit_code is not None) and partitions.known(one.case.where)
+            for one in self.results.attempts
+            if one.case is not None
+        )
+
+    def _simulated(self) -> str | None:
+        where = self.subject.simulated
+        if where is None:
+            return None
+        told = [document.get("node") for document in self.documents]
+        names = {one["name"]: one["overlay"] for one in told if one}
+        changed = {f", changed by {one['name']}" for one in names.values() if one}
+        return f"{where} ({', '.join(sorted(names))}{''.join(sorted(changed))})" if names else where
+
+    def _reasons(self, missing: Sequence[str]) -> list[Reason]:
+        of_node = [(one.rule.word, one) for one in self._of_node(missing)]
+        of_checks = self.checks.reasons() if self.tried else ()
+        # Of one word what ended all of it comes before each check that it ended.
+        return checks.in_order([*of_node, *of_checks])
+
+    def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
+        node = self.subject.node
+        told = [one for one in self.gathered.problems if (one.node or UNPLACED) == node]
+        for problem in told:
+            yield finding("report", problem.sentence)
+        asked = self.gathered.asked.get(node)
+        if not self.results.attempts and not (told and node == UNPLACED):
+            yield finding("silent", f"There is no result of node {node}{_as_asked(asked)}.")
+        elif asked is not None and asked.said is not None:
+            said = asked.said if node in asked.said else f"Node {node}: {asked.said}"
+            yield finding("session", said)
+        elif asked is not None and asked.status and not self._failed_anywhere():
+            yield finding(
+                "session",
+                f"The session on node {node} ended with exit status {asked.status}, and no check "
+                "of it failed: its own words tell why.",
+            )
+        for part in self.gathered.parts if self.results.attempts else ():
+            if node in part.asked and not self.present[node] & set(map(id, part.sources)):
+                lacking = f"There is no result of node {node} in {part.folder}"
+                yield finding("silent", f"{lacking}{_as_asked(part.asked[node])}.")
+        for source in self.results.sources:
+            if source.session is None:
+                yield finding(
+                    "session",
+                    f"No run report tells of session {source.name} on {node}: it was killed, or "
+                    "still runs.",
+                )
+        if missing:
+            yield checks.missing(missing, f"on {node}")
+
+    def _failed_anywhere(self) -> bool:
+        """Whether a check failed in the sessions, on this node or on one that it simulates."""
+        return any(one.session is None or one.session.failed for one in self.results.sources)
+
+    def _missing(self) -> Iterator[str]:
+        # What the site expects is named by class, what others ran by the name of the check.
+        absent = self.checks.absent
+        yield from dict.fromkeys(absent)
+        for where in self.results.partitions:
+            for key in self.elsewhere.get(where, ()):
+                if key not in self.tried and key[2] not in absent:
+                    yield key[2]
+
+    def _reservations(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
+        cases = [one.case for one in self.results.attempts if one.case is not None]
+        if self.tried:
+            yield from reservations.of(cases, self.documents, len(self.tried), skipped)
+        if self.subject.simulated is not None and not self.documents:
+            yield "It is of a simulated node, and says nothing of a machine."
+        if self.choice.set is None and self.tried and not missing:
+            label = _label(self.choice)
+            yield f"No set is known to be chosen ({label}): nothing says what is missing."
+        yield from expected.unknown(self.results.partitions, self.choice.set)
+        for source in self.results.sources:
+            for time in set_times.took(source.session) if source.session else ():
+                if time.over and time.where in self.results.partitions:
+                    yield time.sentence
+        for one in self.tried.values():
+            yield from one.notes
+
+
+def _label(choice: Choice) -> str:
+    return choice.set or " ".join(choice.words) or "unknown"
+
+
+def _as_asked(asked: AskedNode | None) -> str:
+    """Return what is known of a node that gave no result, as the rest of a sentence."""
+    if asked is None:
+        return ""
+    if asked.said:
+        return f": {asked.said.rstrip('.')}"
+    if asked.state:
+        because = f" ({asked.because})" if asked.because else ""
+        return f", which the scheduler called {asked.state}{because} when the session began"
+    return ""

@@ -1,0 +1,163 @@
+"""The documents of a verdict as types, which docs/verdict.md and the schema show.
+
+The schema in ``schema/verdict-1.schema.json`` is made of these types; a test holds them together.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from fabricheck.judge.verdict.rules import Word
+
+Kind = Literal["measured", "simulated", "nothing"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class Reason(_Strict):
+    """Why a node's verdict is no PASS."""
+
+    word: Word
+    """What this alone would make of the node."""
+    rule: str
+    """The rule, by its name in docs/verdict.md."""
+    sentence: str
+    """What happened, with pair, devices, PCI addresses and node where they are known."""
+    check: str | None
+    """The check; null for the node as a whole."""
+    metric: str | None
+    """The metric that missed its reference; null otherwise."""
+
+
+class Device(_Strict):
+    """A device of the node, as its runtime presents it."""
+
+    index: int
+    name: str
+    arch: str
+    pci_address: str | None
+    unique_id: str | None
+
+
+class Versions(_Strict):
+    """What the results were made with; several of one kind where they differ."""
+
+    fabricheck: list[str]
+    """Versions of the programs."""
+    commits: list[str]
+    """Commits that the programs are of."""
+    runtime: list[str]
+    driver: list[str]
+    mpi: list[str]
+    rccl: list[str]
+    reframe: list[str]
+    spack_locks: dict[str, str]
+    """SHA-256 of each recorded spack.lock, by the name of its file."""
+
+
+class RanIn(_Strict):
+    """A session that the verdict is of."""
+
+    id: str
+    """Its id, or the name of its folders where it has no run report."""
+    uuid: str | None
+    """ReFrame's; null without a run report."""
+    results: str
+    """The results folder."""
+
+
+class SkippedCheck(_Strict):
+    """A check that did not run."""
+
+    check: str
+    why: str
+
+
+class Checks(_Strict):
+    """The checks of a node: each counts once, however often it was tried."""
+
+    passed: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    """Checks with a reason; incomplete ones too."""
+    skipped: list[SkippedCheck]
+    missing: list[str]
+
+
+class NodeVerdict(_Strict):
+    """The verdict on one node."""
+
+    form: Literal["fabricheck-node-verdict-1"] = "fabricheck-node-verdict-1"
+    node: str
+    """As the scheduler names it; the machine's own name where there is no scheduler."""
+    scheduled: bool
+    """Whether a scheduler knows the node by that name."""
+    word: Word
+    kind: Kind
+    """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
+    simulated: str | None
+    """The simulated node: partition and node model; null where nothing is simulated."""
+    partitions: list[str]
+    set: str
+    """What was chosen: smoke, node, full, other tags, or names of checks."""
+    start: AwareDatetime | None
+    duration_s: float | None = Field(ge=0)
+    """From the first start of a program on the node to the last end, over all sessions added; of
+    this machine's clock, also where a node is simulated."""
+    reasons: list[Reason]
+    """The worst first; empty for PASS."""
+    reservations: list[str]
+    """What the word does not rest on."""
+    checks: Checks
+    devices: list[Device]
+    versions: Versions
+    sessions: list[RanIn]
+    made_on_purpose: list[str]
+    """Faults that were injected to see them found; empty in a real measurement."""
+
+
+class Row(_Strict):
+    """One node in the verdict on all."""
+
+    node: str
+    scheduled: bool
+    kind: Kind
+    simulated: str | None
+    made_on_purpose: list[str]
+    word: Word
+    file: str
+    """The file of the node's own document, beside this one."""
+    set: str
+    duration_s: float | None
+    passed: int
+    failed: int
+    skipped: int
+    missing: int
+    reasons: list[Reason]
+    reservations: list[str]
+
+
+class Verdict(_Strict):
+    """The verdict on all nodes of a session."""
+
+    form: Literal["fabricheck-verdict-1"] = "fabricheck-verdict-1"
+    of: str
+    """The session, or the job over many nodes."""
+    made: AwareDatetime
+    by: str
+    """The version of fabricheck that made the verdict."""
+    exit_code: Literal[0, 12, 13]
+    counts: dict[Word, int]
+    """By word how many nodes have it."""
+    nodes: list[Row]
+    """The worst first."""
+    notes: list[str]
+    """What else there is to know, in sentences."""
+
+
+Document = Annotated[NodeVerdict | Verdict, Field(discriminator="form")]

@@ -1,0 +1,51 @@
+"""What to tell the scheduler: lines of scontrol for nodes that failed, and whom to run again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from fabricheck.core.nodelists import SLURM_NAME, folded
+from fabricheck.judge.verdict.model import Row
+from fabricheck.judge.verdict.rules import FAILED
+
+#: Characters of a reason: none that a shell, or Slurm, reads as anything but itself between quotes.
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
+
+#: Longest reason in a line for Slurm; sinfo and squeue cut it in any case.
+LONGEST_REASON = 200
+
+
+def drain_lines(rows: Iterable[Row]) -> list[str]:
+    """Return a line of ``scontrol`` for each node that failed: to be read, and run by a person.
+
+    It is a comment where nothing was measured on the node, or no scheduler gave it its name.
+    """
+    lines = []
+    for row in rows:
+        if row.word not in FAILED:
+            continue
+        if not SLURM_NAME.fullmatch(row.node):
+            lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
+            continue
+        said = plain(f"fabricheck {row.word}: {row.reasons[0].sentence}")[:LONGEST_REASON].rstrip()
+        line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{said}"'
+        doubts = [
+            *(["simulated"] if row.kind == "simulated" else []),
+            *(["no document tells what was measured"] if row.kind == "nothing" else []),
+            *(["faults made on purpose"] if row.made_on_purpose else []),
+            *([] if row.scheduled else ["no scheduler named this node"]),
+        ]
+        lines.append(f"# {', '.join(doubts)}: {line}" if doubts else line)
+    return lines
+
+
+def to_run_again(rows: Iterable[Row]) -> str:
+    """Return the nodes of which nothing is proven, as a host list; those of a scheduler alone."""
+    open_ones = [row.node for row in rows if row.word in ("UNSTABLE", "INCOMPLETE")]
+    return folded(one for one in open_ones if SLURM_NAME.fullmatch(one))
+
+
+def plain(text: str) -> str:
+    """Return a text without what a shell or a terminal could read as more than text."""
+    return _NOT_PLAIN.sub("?", " ".join(text.replace("'", "").replace('"', "").split()))

@@ -1,0 +1,99 @@
+"""The metrics as OpenMetrics text, for GitLab's merge requests and for Prometheus.
+
+GitLab compares two files by name and labels, and values as texts. So no label tells of a session,
+and values have five digits. Units are those of the references, as a label: GB/s, not bytes per
+second, which OpenMetrics would prefer and nobody would find again.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.core.amounts import number
+from fabricheck.results.export.rows import Row
+from fabricheck.results.export.table import LOST
+from fabricheck.results.session import PASSED, SKIPPED
+
+Labels = tuple[tuple[str, str], ...]
+
+_CHECK = ("system", "partition", "environment", "check")
+
+#: Families in the order of the text: name, labels from columns, help, what several values become.
+_METRIC = "fabricheck_metric"
+_PASSED = "fabricheck_check_passed"
+_PRESENT = "fabricheck_node_present"
+_FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], float]]] = {
+    _METRIC: (
+        (*_CHECK, "metric", "unit", "clock", "overlay"),
+        "Value of a metric of a check, in the unit of its label; the median of several.",
+        statistics.median,
+    ),
+    _PASSED: (
+        (*_CHECK, "overlay"),
+        "1 where the check passed, 0 where it did not; skipped ones are left out.",
+        min,
+    ),
+    _PRESENT: (
+        ("system", "partition"),
+        "1 where a node that was asked for has results, 0 where it has none.",
+        min,
+    ),
+}
+
+
+@dataclass
+class Kept:
+    """What is kept of a table's rows: of each family by its labels the values."""
+
+    _values: dict[str, dict[Labels, list[float]]] = field(
+        default_factory=lambda: {name: {} for name in _FAMILIES}
+    )
+    _several_nodes: bool = False
+
+    def watch(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows as they are, and keep what the text is made of."""
+        nodes: set[str] = set()
+        for row in rows:
+            if row["kind"] in ("check", "node") and row.get("node"):
+                nodes.add(row["node"])
+                self._several_nodes |= len(nodes) > 1
+            match row["kind"]:
+                case "metric" if row["value"] is not None:
+                    self._keep(_METRIC, row, row["value"])
+                case "check" if row["result"] not in SKIPPED:
+                    self._keep(_PASSED, row, float(row["result"] in PASSED))
+                case "node":
+                    self._keep(_PRESENT, row, float(row["result"] != LOST))
+            yield row
+
+    def _keep(self, family: str, row: Row, value: float) -> None:
+        names = (*_FAMILIES[family][0], "node")
+        labels = tuple((name, row[name]) for name in names if row.get(name))
+        self._values[family].setdefault(labels, []).append(value)
+
+    @property
+    def text(self) -> str:
+        """The text; the node is a label where there are several, and of lost ones."""
+        lines = []
+        for name, (_, said, together) in _FAMILIES.items():
+            alike: dict[Labels, list[float]] = {}
+            for labels, values in self._values[name].items():
+                kept = labels if name == _PRESENT or self._several_nodes else _without_node(labels)
+                alike.setdefault(kept, []).extend(values)
+            if alike:
+                lines += [f"# TYPE {name} gauge", f"# HELP {name} {said}"]
+            for labels, values in sorted(alike.items()):
+                shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+                lines.append(f"{name}{{{shown}}} {number(together(values))}")
+        return "\n".join([*lines, "# EOF"]) + "\n"
+
+
+def _without_node(labels: Labels) -> Labels:
+    return tuple(one for one in labels if one[0] != "node")
+
+
+def _escaped(value: str) -> str:
+    # GitLab takes what follows a # for a comment, wherever it is.
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("#", "_")

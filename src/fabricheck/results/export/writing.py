@@ -1,0 +1,136 @@
+"""The table as CSV (RFC 4180) and as Parquet, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import fabricheck
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.whole_files import replaced
+from fabricheck.results.export.columns import COLUMNS, NAMES
+from fabricheck.results.export.rows import Row
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Rows that are held in memory at once, some 50 MB.
+BATCH = 10_000
+
+#: The key of the columns' descriptions in a Parquet file's metadata, as JSON.
+METADATA = "fabricheck.columns"
+
+
+def require_format(path: Path) -> None:
+    """Refuse a file that can not be written, before anything is read.
+
+    :raises UsageError: when its suffix names no format.
+    :raises NotFoundError: when polars is missing, which writes Parquet.
+    """
+    if path.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"{path} has no known format: its name has to end with .csv or .parquet.")
+    if path.suffix == ".parquet":
+        _require_polars()
+
+
+def to_file(path: Path, rows: Iterable[Row]) -> None:
+    """Write a file, in the format that its suffix names; see `require_format`.
+
+    :raises NotFoundError: when it can not be written; then nothing has changed.
+    """
+    with replaced(path) as partial:
+        if path.suffix == ".parquet":
+            _to_parquet(partial, rows)
+            return
+        with partial.open("w", encoding="utf-8", newline="") as out:
+            to_csv(out, rows)
+
+
+def to_csv(out: IO[str], rows: Iterable[Row]) -> None:
+    """Write CSV: a head, CRLF, quotes where they are needed, nothing for null."""
+    writer = csv.writer(out)
+    writer.writerow(NAMES)
+    for row in rows:
+        writer.writerow([_cell(row.get(name)) for name in NAMES])
+
+
+def _cell(value: Any) -> Any:
+    match value:
+        case bool():
+            return str(value).lower()
+        case float():
+            return repr(value)
+        case datetime():
+            return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case _:
+            return value
+
+
+def _require_polars() -> None:
+    try:
+        import polars  # noqa: F401
+    except ModuleNotFoundError:
+        raise NotFoundError(
+            "Parquet needs the Python package polars, which is not installed here (a bundle leaves "
+            "it out): export to .csv, or copy the results to where it is."
+        ) from None
+
+
+def _to_parquet(path: Path, rows: Iterable[Row]) -> None:
+    """Write a file of as many row groups as there are batches.
+
+    :raises OSError: when it can not be written.
+    """
+    import polars as pl
+
+    described = {column.name: f"{column.type}: {column.meaning}" for column in COLUMNS}
+    metadata = {METADATA: json.dumps(described), "fabricheck.version": fabricheck.__version__}
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+            parts = []
+            for index, batch in enumerate(_batches(rows)):
+                parts.append(Path(folder, f"{index:06}.parquet"))
+                _frame(batch).write_parquet(parts[-1])
+            if len(parts) == 1:
+                pl.read_parquet(parts[0]).write_parquet(path, metadata=metadata)
+            else:
+                pl.scan_parquet(parts).sink_parquet(path, metadata=metadata)
+    except pl.exceptions.PolarsError as error:
+        raise OSError(None, str(error)) from None
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield lists of rows, at least one."""
+    every = iter(rows)
+    batch = list(islice(every, BATCH))
+    while True:
+        yield batch
+        batch = list(islice(every, BATCH))
+        if not batch:
+            return
+
+
+def _frame(rows: list[Row]) -> pl.DataFrame:
+    import polars as pl
+
+    types: dict[str, pl.DataType | type[pl.DataType]] = {
+        "text": pl.String,
+        "integer": pl.Int64,
+        "number": pl.Float64,
+        "boolean": pl.Boolean,
+        "time": pl.Datetime("ms", "UTC"),
+    }
+    return pl.DataFrame(
+        {
+            column.name: pl.Series(
+                column.name, [row.get(column.name) for row in rows], dtype=types[column.type]
+            )
+            for column in COLUMNS
+        }
+    )

@@ -1,0 +1,90 @@
+"""Which nodes a session was meant to measure, and how its part ended on each.
+
+A node that is down, hangs or dies leaves no result that would tell of it. So whoever starts a
+session of several nodes writes their names beside the results, before anything is measured.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import read_text
+from fabricheck.core.whole_files import write_whole
+
+#: The file, in the folder of a session's outputs or in that of a job over many nodes.
+NAME = "nodes.json"
+
+#: The folder in a results folder that has one for each job over many nodes.
+FOLDER = "every-node"
+
+
+class AskedNode(BaseModel):
+    """One node.
+
+    results: its own results folder beside the file; None where all nodes share the session's.
+    state, because: what the scheduler said of it when the session began (``IDLE``,
+    ``DOWN+DRAIN``), and the reason that it gives.
+    ended: when its part ended; None while it runs, and of a node that never answered.
+    status: the exit status of its session; None where there is none.
+    said: how its part ended where it did not end by itself, in one sentence.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    results: str | None = None
+    state: str | None = None
+    because: str | None = None
+    ended: AwareDatetime | None = None
+    status: int | None = None
+    said: str | None = None
+
+
+class AskedNodes(BaseModel):
+    """All nodes of a session, by the scheduler's name.
+
+    partition: ``system:partition``; None where the session chooses it on each node.
+    chosen: what chose the checks, as it was given (``-t smoke``).
+    job: the scheduler's number of the job over all nodes; None where each check is a job.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    form: Literal["fabricheck-nodes-1"] = "fabricheck-nodes-1"
+    partition: str | None
+    chosen: tuple[str, ...] = ()
+    started: AwareDatetime
+    job: str | None = None
+    nodes: dict[str, AskedNode] = Field(min_length=1)
+
+
+def now() -> datetime:
+    """Return the present time with its time zone."""
+    return datetime.now().astimezone()
+
+
+def write(path: Path, asked: AskedNodes) -> None:
+    """Write the file, whole or not at all.
+
+    :raises NotFoundError: when it can not be written.
+    """
+    write_whole(path, asked.model_dump_json(indent=1) + "\n")
+
+
+def read(path: Path) -> AskedNodes:
+    """Read the file.
+
+    :raises NotFoundError: when it is not there.
+    :raises InvalidInputError: when it can not be read or has another form.
+    """
+    text = read_text(path)
+    try:
+        return AskedNodes.model_validate_json(text)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"])) or "the whole"
+    raise InvalidInputError(f"{path}: {place}: {first['msg']}.")

@@ -1,0 +1,1 @@
+"""Starting sessions, and looking at a site before one."""

@@ -1,0 +1,99 @@
+"""The allocation of Slurm around this process: its nodes, how they are, and when it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from fabricheck.core import nodelists
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.rfm import slurm
+
+#: The word of a node's state with which Slurm starts nothing on it.
+DOWN = "DOWN"
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A job's nodes that are to be measured.
+
+    job: its number. nodes: what Slurm says of each, by name and in order; one that nothing can be
+    started on says so. ends: when the job's time is over; None for a job without a limit.
+    """
+
+    job: str
+    nodes: Mapping[str, AskedNode]
+    ends: datetime | None
+
+
+def around(chosen: str | None = None, environment: Mapping[str, str] | None = None) -> Allocation:
+    """Return the allocation that this process is in.
+
+    :param chosen: a list of hosts, as ``node[1-4],node7``: these of its nodes; by default all.
+    :param environment: by default that of this process.
+    :raises NotFoundError: outside an allocation, or in one that Slurm does not know.
+    :raises UsageError: where its nodes may be shared, a chosen one is none of them, or this is one
+        of several tasks.
+    """
+    found = os.environ if environment is None else environment
+    job, stated = found.get("SLURM_JOB_ID"), found.get("SLURM_JOB_NODELIST")
+    if not job or not stated:
+        raise NotFoundError(
+            "every-node measures the nodes of an allocation of Slurm, and this shell is in none "
+            "(SLURM_JOB_ID is not set): start it by sbatch or salloc, with --nodes=N --exclusive."
+        )
+    tasks = found.get("SLURM_STEP_NUM_TASKS", "1")
+    if tasks != "1":
+        raise UsageError(
+            f"every-node starts a step on each node by itself, and srun started it {tasks} times: "
+            "start it without srun."
+        )
+    nodes = nodelists.unfolded(stated)
+    wanted = nodes if chosen is None else nodelists.unfolded(chosen)
+    strange = [name for name in wanted if name not in nodes]
+    if strange:
+        raise UsageError(
+            f"The allocation {job} has no {nodelists.folded(strange)}: it has {stated}."
+        )
+    try:
+        known = slurm.record(job)
+        # Slurm takes a node that failed out of the job, and leaves the variable as it was.
+        left = nodelists.unfolded(known["NodeList"])
+        states = slurm.asked_nodes(nodelists.folded(wanted))
+    except LookupError as error:
+        raise NotFoundError(
+            f"Slurm does not know the allocation {job}: {error}. Where this shell is in none, "
+            "the variable is left over: unset SLURM_JOB_ID."
+        ) from None
+    if known.get("OverSubscribe") != "NO":
+        raise UsageError(
+            f"The allocation {job} may share its nodes "
+            f"(OverSubscribe={known.get('OverSubscribe')}), and they are measured: add "
+            "--exclusive to sbatch or salloc."
+        )
+    return Allocation(
+        job=job,
+        nodes={name: _asked(name, states.get(name, AskedNode()), name in left) for name in wanted},
+        ends=_time(known.get("EndTime", "")),
+    )
+
+
+def _asked(name: str, node: AskedNode, in_job: bool) -> AskedNode:
+    # DOWN, DOWN*, DOWN+DRAIN.
+    down = (node.state or "").replace("*", "").split("+")[0] == DOWN
+    said = None
+    if down or not in_job:
+        taken = "" if in_job else " and taken out of the job"
+        because = f" ({node.because})" if node.because else ""
+        said = f"{name} was {node.state}{taken}{because}, so nothing was started on it."
+    return node.model_copy(update={"results": name, "said": said})
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

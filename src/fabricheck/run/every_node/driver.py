@@ -1,0 +1,262 @@
+"""Starts a session on each node of an allocation, watches them, and notes how each ends."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import FrameType
+
+from fabricheck.core import ending_signals
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.results import nodes_asked
+from fabricheck.results.nodes_asked import AskedNodes
+from fabricheck.run.every_node import stopping
+from fabricheck.run.every_node.allocation import Allocation
+from fabricheck.run.every_node.session import NodeSession
+
+#: Seconds of the job's time that no session has: for stopping what hangs, and for the verdict.
+KEPT_S = 60
+
+#: Seconds that a session that is told to end has for its report, and srun after that for its step.
+GRACE_S, LAST_GRACE_S = 15.0, 10.0
+
+#: Seconds after which a session that does not begin no longer keeps others from starting.
+STARTING_S = 60.0
+
+#: Seconds between two looks at all sessions.
+_LOOK_S = 0.2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be run.
+
+    arguments: the command of each session. chosen: the part of it that chooses the checks.
+    minutes: the most that one session may take; None for what the job has left.
+    at_once: how many sessions read their files at the same time.
+    """
+
+    arguments: Sequence[str]
+    chosen: Sequence[str]
+    minutes: float | None
+    at_once: int
+
+
+class Driver:
+    """The sessions of one run. ``folder`` has its file of nodes, and a results folder for each."""
+
+    def __init__(
+        self, asked: Asked, allocation: Allocation, results: Path, say: Callable[[str], object]
+    ) -> None:
+        """Make the folder of the run, with all nodes in its file.
+
+        :param results: the results folder.
+        :param say: called with each sentence of progress.
+        :raises UsageError: when nothing says when a node that hangs is given up.
+        :raises NotFoundError: when the folder or its file can not be written.
+        """
+        self._asked, self._allocation, self._say = asked, allocation, say
+        self._ends = _monotonic(allocation.ends)
+        if self._ends is None and asked.minutes is None:
+            raise UsageError(
+                f"The job {allocation.job} has no time limit, so that a node that hangs would be "
+                "waited for without end: say --minutes."
+            )
+        if self._ends is not None and self._ends <= time.monotonic():
+            raise UsageError(
+                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {KEPT_S} s of "
+                "its time are kept for the verdict: nothing would be measured."
+            )
+        self.folder = _new_folder(results / nodes_asked.FOLDER, allocation.job)
+        self.nodes = AskedNodes(
+            partition=None,
+            chosen=tuple(asked.chosen),
+            started=nodes_asked.now(),
+            job=allocation.job,
+            nodes=dict(allocation.nodes),
+        )
+        nodes_asked.write(self._file, self.nodes)
+        self._unwritten: NotFoundError | None = None
+        self._waiting = deque(name for name, one in self.nodes.nodes.items() if one.said is None)
+        self._running: dict[str, NodeSession] = {}
+        #: Of sessions that are being stopped: what comes next, and when.
+        self._next: dict[str, tuple[int, float]] = {}
+        self._signals: list[int] = []
+        self._ended = 0
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / nodes_asked.NAME
+
+    def run(self) -> int | None:
+        """Run all sessions; return the number of the signal that ended the run, if one did.
+
+        :raises NotFoundError: at the end, when the file of the nodes could not be written.
+        """
+        for one in self.nodes.nodes.values():
+            if one.said is not None:
+                self._say(one.said)
+        before = {step.id for step in stopping.steps(self._allocation.job)}
+        with ending_signals.taken(self._take):
+            while self._waiting or self._running:
+                self._start()
+                self._look(before)
+                time.sleep(_LOOK_S)
+        if self._unwritten is not None:
+            raise self._unwritten
+        return self._signals[0] if self._signals else None
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        self._signals.append(number)
+
+    def _start(self) -> None:
+        starting = sum(
+            time.monotonic() - one.began < STARTING_S and not one.has_begun()
+            for one in self._running.values()
+        )
+        while self._waiting and not self._signals and not self._is_over():
+            if starting >= self._asked.at_once:
+                return
+            node = self._waiting.popleft()
+            try:
+                self._running[node] = NodeSession(node, self.folder / node, self._asked.arguments)
+            except OSError as error:
+                self._note({node: f"{node}: the session can not be started ({error})."})
+            starting += 1
+
+    def _is_over(self) -> bool:
+        return self._ends is not None and time.monotonic() >= self._ends
+
+    def _look(self, spared: Collection[str]) -> None:
+        """Note what has ended, and end what has had its time."""
+        swept = []
+        for node, one in list(self._running.items()):
+            status = one.status
+            if status is None:
+                continue
+            del self._running[node]
+            self._next.pop(node, None)
+            self._note_end(one, status)
+            if one.stopped or not one.has_report():
+                swept.append(node)
+        if swept:
+            # A check is a step of its own, which outlives the session that started it.
+            stopping.end(self._allocation.job, swept, spared)
+        if self._signals:
+            name = signal.Signals(self._signals[0]).name
+            self._stop(self._running.values(), f"was stopped, as {name} ended the run")
+            self._leave(f"was not started, as {name} ended the run")
+        if self._is_over():
+            when = f"{KEPT_S} s before the job's time was over"
+            self._stop(self._running.values(), f"did not end until {when}, and was stopped")
+            self._leave(f"was not started until {when}")
+        if self._asked.minutes is not None:
+            limit = self._asked.minutes
+            late = [
+                one for one in self._running.values() if time.monotonic() - one.began > 60 * limit
+            ]
+            self._stop(late, f"did not end within {_minutes(limit)}, and was stopped")
+        self._go_on_stopping(spared)
+
+    def _note_end(self, one: NodeSession, status: int) -> None:
+        if one.stopped is not None:
+            self._note({one.node: one.stopped})
+        elif one.has_report():
+            how = "well" if status == 0 else f"with exit status {status}"
+            self._note({one.node: None}, f"{one.node}: ended {how}", status)
+        else:
+            said = f"{one.node} ended without a run report: {one.last_words()}."
+            # srun ends with 0 when its node fails.
+            self._note({one.node: said}, said, status or None)
+
+    def _leave(self, why: str) -> None:
+        left = list(self._waiting)
+        self._waiting.clear()
+        if left:
+            self._note({node: f"{node} {why}." for node in left})
+
+    def _note(
+        self, said: dict[str, str | None], line: str | None = None, status: int | None = None
+    ) -> None:
+        nodes = dict(self.nodes.nodes)
+        for node, sentence in said.items():
+            ended = nodes_asked.now() if (self.folder / node).exists() else None
+            change = {"ended": ended, "status": status, "said": sentence}
+            nodes[node] = nodes[node].model_copy(update=change)
+            self._ended += 1
+            total = sum(one.said is None for one in self._allocation.nodes.values())
+            shown = (line or sentence or node).rstrip(".")
+            self._say(f"{shown} ({self._ended} of {total})")
+        self.nodes = self.nodes.model_copy(update={"nodes": nodes})
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            nodes_asked.write(self._file, self.nodes)
+            self._unwritten = None
+        except NotFoundError as error:
+            # What runs goes on: its results may lie on another file system, or there is room later.
+            if self._unwritten is None:
+                self._say(str(error))
+            self._unwritten = error
+
+    def _stop(self, sessions: Iterable[NodeSession], why: str) -> None:
+        for one in sessions:
+            if one.stopped is None:
+                one.stopped = f"{one.node} {why}."
+                self._next[one.node] = (0, time.monotonic())
+
+    def _go_on_stopping(self, spared: Collection[str]) -> None:
+        """Take the next of three stages with each session that is being stopped and runs still."""
+        now = time.monotonic()
+        told, ended = [], []
+        for node, (stage, at) in list(self._next.items()):
+            if now < at and len(self._signals) < 2:
+                continue
+            if stage == 0:
+                told.append(node)
+                self._next[node] = (1, now + GRACE_S)
+            elif stage == 1:
+                ended.append(node)
+                self._next[node] = (2, now + LAST_GRACE_S)
+            else:
+                self._running[node].kill()
+        if told:
+            stopping.tell(self._allocation.job, told)
+        if ended:
+            stopping.end(self._allocation.job, ended, spared)
+            for node in ended:
+                self._running[node].terminate()
+
+
+def _new_folder(parent: Path, job: str) -> Path:
+    """Make the folder of a run; a later one of the same job has a number behind it."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while True:
+            folder = parent / (job if number == 1 else f"{job}-{number}")
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                number += 1
+            else:
+                return folder
+    except OSError as error:
+        raise NotFoundError(f"{parent} can not be written ({error.strerror}).") from None
+
+
+def _monotonic(ends: datetime | None) -> float | None:
+    if ends is None:
+        return None
+    left = ends.astimezone() - nodes_asked.now() - timedelta(seconds=KEPT_S)
+    return time.monotonic() + left.total_seconds()
+
+
+def _minutes(number: float) -> str:
+    return f"{number:g} minute{'' if number == 1 else 's'}"

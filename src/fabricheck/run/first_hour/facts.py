@@ -1,0 +1,224 @@
+"""What is collected beside the ten commands: versions, settings, what the vendor's tools print."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import metadata
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import fabricheck
+from fabricheck.core import checkout
+from fabricheck.core.errors import FabricheckError
+from fabricheck.results import document
+from fabricheck.results.folder import find_documents
+from fabricheck.run.first_hour.steps import Place
+from fabricheck.tools.recording import mpi_version
+from fabricheck.tools.runner import run, text_of
+from fabricheck.tools.topology.detection import COMMANDS
+from fabricheck.tools.topology.host import UNKNOWN, describe_host, driver_version
+
+#: What is called for its version, or for what it knows of the node.
+TOOLS = (*COMMANDS, ("rocminfo",), ("rocm-smi", "--showdriverversion"), ("hipcc", "--version"))
+
+_PROGRAMS = ("stream", "memcpy", "managed", "p2p", "affinity", "pingpong", "mpi")
+
+#: Those that may need a launcher even to tell their version.
+_OF_RANKS = ("affinity", "pingpong", "mpi")
+
+_LIBRARIES = re.compile(r"lib(?:hwloc|amdhip64|hsa-runtime64|cudart|numa|mpi\w*|rccl|nccl)\b\S*")
+
+#: Files of the system that hold a setting, below the root.
+_SETTINGS = (
+    "proc/sys/kernel/numa_balancing",
+    "proc/sys/vm/nr_hugepages",
+    "proc/sys/vm/overcommit_memory",
+    "proc/sys/vm/zone_reclaim_mode",
+    "sys/kernel/mm/transparent_hugepage/*",
+    "sys/devices/system/node/node[0-9]*/meminfo",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "sys/devices/system/cpu/smt/control",
+    "sys/module/amdgpu/parameters/*",
+)
+
+#: Limits of a control group, of version 2 and of version 1.
+_LIMITS = (
+    "memory.max",
+    "memory.high",
+    "memory.limit_in_bytes",
+    "cpuset.cpus.effective",
+    "cpuset.mems.effective",
+    "cpuset.effective_cpus",
+    "cpuset.effective_mems",
+)
+
+#: What of the kernel's command line and of its messages concerns the devices and their memory.
+_BOOT = re.compile(
+    r"(?:amdgpu|nvidia)\.\S+|(?:amd_|intel_)?iommu\S*|pci\S*|numa\S*|nosmt\S*"
+    r"|isolcpus\S*|nohz_full\S*|(?:default_)?hugepage\S*|transparent_hugepage\S*"
+)
+_KERNEL = re.compile(r"HMM registered|xgmi|amdgpu.*(?:error|fail|reset|ras)|kfd", re.IGNORECASE)
+
+#: Lines of AMD's runtime (AMD_LOG_LEVEL), and which of them say where memory lies and what copies.
+_LOG = re.compile(rb"^: ?\d:")
+_TELLS = re.compile(
+    rb"mempolicy|numa|hsa_amd_memory|hipHostMalloc|hipSetDevice|hipMemcpy|copy|sdma|blit|HMM"
+    rb"|ShaderName|error|fail|version|Initializ",
+    re.IGNORECASE,
+)
+
+#: Lines of it, and bytes of each, that are kept at most.
+MOST_LINES, MOST_IN_LINE = 2000, 400
+
+#: For each command that tells a version, in s; none touches a device.
+_LIMIT_S = 5
+
+
+def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
+    """Return the versions of all that has a part in a measurement; null where nothing tells one."""
+    release = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of(root / "etc/os-release"), re.MULTILINE)
+    rocm = Path(os.environ.get("ROCM_PATH") or root / "opt/rocm")
+    return {
+        "fabricheck": fabricheck.__version__,
+        "commit": checkout.commit(),
+        "reframe": _distribution("ReFrame-HPC"),
+        "python": platform.python_version(),
+        "os": release[1] if release else None,
+        "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
+        "driver": _known(driver_version(root)),
+        "rocm": text_of(rocm / ".info/version").strip() or None,
+        "modules": [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one],
+        "programs": {name: _program(place.programs / name) for name in _PROGRAMS},
+    }
+
+
+def settings(results: Sequence[Path], root: Path = Path("/")) -> dict[str, Any]:
+    """Return the settings of node and job; the environment is that of a result document.
+
+    So it has the variables that documents may have, and no others.
+
+    :param results: folders with documents of this node, the first that has one counts.
+    """
+    return {
+        "host": describe_host(root),
+        "files": {str(path.relative_to(root)): text_of(path).strip() for path in _files(root)},
+        "boot": _BOOT.findall(text_of(root / "proc/cmdline")),
+        "allowed": re.findall(r"\w+_allowed_list:\s*\S+", text_of(root / "proc/self/status")),
+        "limits": {
+            name: resource.getrlimit(getattr(resource, name))
+            for name in dir(resource)
+            if name.startswith("RLIMIT_")
+        },
+        "kernel_messages": [line for line in _said("dmesg").splitlines() if _KERNEL.search(line)],
+        "environment": next(_environments(results), {}),
+    }
+
+
+def _environments(results: Sequence[Path]) -> Iterator[dict[str, str]]:
+    for path in chain.from_iterable(map(find_documents, results)):
+        try:
+            yield document.load(path)["environment"]
+        except FabricheckError:
+            continue  # the document itself is in the archive
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for pattern in _SETTINGS:
+        yield from filter(Path.is_file, sorted(root.glob(pattern)))
+    for line in text_of(root / "proc/self/cgroup").splitlines():
+        _, controllers, group = line.split(":", 2)
+        for controller in controllers.split(","):
+            folder = root / "sys/fs/cgroup" / controller / group.lstrip("/")
+            yield from (folder / name for name in _LIMITS if (folder / name).is_file())
+
+
+def _program(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    libraries = {
+        name: os.path.realpath(where)
+        for name, where in re.findall(r"^\s*(\S+) => (/\S+)", _said("ldd", str(path)), re.MULTILINE)
+        if _LIBRARIES.match(name)
+    }
+    says = None if path.name in _OF_RANKS else _said(str(path), "--version").strip() or None
+    hwloc = next((one for name, one in libraries.items() if name.startswith("libhwloc")), None)
+    return {
+        "says": says,
+        "libraries": libraries,
+        "hwloc_api": None if hwloc is None else _hwloc_api(hwloc),
+        "mpi": mpi_version(path),
+    }
+
+
+def _hwloc_api(library: str) -> str | None:
+    """Return the version of hwloc's interface (2.9): the library does not tell its own."""
+    try:
+        number = int(ctypes.CDLL(library).hwloc_get_api_version())
+    except (OSError, AttributeError):
+        return None
+    return f"{number >> 16}.{number >> 8 & 0xFF}"
+
+
+def _known(text: str) -> str | None:
+    return None if text == UNKNOWN else text
+
+
+def _distribution(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def tools() -> Iterable[Sequence[str]]:
+    """Return the calls of the vendor's tools that this machine has."""
+    return [command for command in TOOLS if shutil.which(command[0]) is not None]
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON.
+
+    :raises OSError: when the file can not be written.
+    """
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def move_log(output: Path, log: Path) -> None:
+    """Take the lines of AMD's runtime out of a program's output; keep the telling ones in a file.
+
+    :param output: what the program wrote, of any size.
+    :param log: where they go to; it is not made where there are none.
+    :raises OSError: when a file can not be read or written.
+    """
+    kept: list[bytes] = []
+    seen = 0
+    rest = output.with_name(f"{output.name}.rest")
+    with output.open("rb") as lines, rest.open("wb") as other:
+        for line in lines:
+            if not _LOG.match(line):
+                other.write(line)
+                continue
+            seen += 1
+            if len(kept) < MOST_LINES and _TELLS.search(line):
+                kept.append(line.rstrip(b"\n")[:MOST_IN_LINE] + b"\n")
+    rest.replace(output)
+    if seen:
+        said = f"{len(kept)} of {seen} lines that the runtime wrote, those that tell most\n"
+        log.write_bytes(said.encode() + b"".join(kept))
+
+
+def _said(*command: str) -> str:
+    """Return what a command writes; nothing where it can not be run, or does not end."""
+    try:
+        done = run(command, _LIMIT_S)
+    except OSError:
+        return ""
+    return done.out if done.code is not None else ""

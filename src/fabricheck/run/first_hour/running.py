@@ -1,0 +1,230 @@
+"""Running the ten commands in order, each with a time limit, and keeping what they say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from fabricheck.core import amounts
+from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.text import printable
+from fabricheck.node import load
+from fabricheck.node.platform import platform_json
+from fabricheck.results import document
+from fabricheck.results.archive import RESULTS
+from fabricheck.results.folder import FOLDER_VARIABLE
+from fabricheck.run.first_hour import facts, packing
+from fabricheck.run.first_hour.steps import STEPS, Place, Step
+from fabricheck.tools.runner import Interrupted, last_words, signals, start, text_of
+
+#: The folder of what the commands left, a folder for each.
+FOLDER = "steps"
+
+#: What ran, and how each command ended.
+ABOUT = "about.json"
+
+#: What AMD's runtime says of the policy of the thread that allocates pinned memory.
+_POLICY = re.compile(r"get_mempolicy.*")
+
+#: What ReFrame says of all its checks, and the verdict of all nodes.
+_COUNTED = re.compile(r"\bRan \d+/\d+ test case|^Verdict on ")
+
+#: The exit code of a program that does not support what it is asked for.
+_UNSUPPORTED = 3
+
+Ending = Literal["good", "not possible here", "failed", "time limit"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How one command line ended.
+
+    code: its exit code; None where it did not start, or not end. says: its last line, or why not.
+    """
+
+    step: str
+    command: str
+    ending: Ending
+    code: int | None
+    seconds: float
+    says: str
+
+
+class FirstHour:
+    """The ten commands on this node. ``ran`` has those that ended, ``folder`` what they left."""
+
+    def __init__(
+        self, place: Place, folder: Path, limit_s: float | None, say: Callable[[str], object]
+    ) -> None:
+        """Make the folder.
+
+        :param folder: a new one, absolute.
+        :param limit_s: for each command at most, in s; by default as of each step.
+        :param say: called with a line when a command has ended.
+        :raises NotFoundError: when the folder can not be made.
+        """
+        self.place, self.folder, self.limit_s, self.say = place, folder, limit_s, say
+        self.ran: list[Ran] = []
+        self.signal: int | None = None
+        self._began = datetime.now(UTC)
+        self._now = "the versions"
+        self._variables = [f"{FOLDER_VARIABLE}={folder / RESULTS}", "RFM_COLORIZE=n"]
+        try:
+            (folder / RESULTS).mkdir(parents=True)
+            if place.runtime == "sim":
+                node = folder / "node.json"
+                node.write_text(platform_json(load(str(place.model))), encoding="utf-8")
+                self._variables.append(f"FABRICHECK_NODE={node}")
+        except OSError as error:
+            raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
+
+    def collect(self, archive: Path) -> None:
+        """Run all, then write the archive; a signal ends the running, and what is there is packed.
+
+        :raises NotFoundError: when the archive can not be written.
+        """
+        try:
+            with signals():
+                self._run()
+        except Interrupted as end:
+            self.signal = end.number
+            name = signal.Signals(end.number).name
+            self.say(f"{name} in {self._now}: what was collected until then is packed.")
+        try:
+            with signals():
+                self._about()
+                packing.write(self.folder, archive)
+        except Interrupted as end:
+            self.signal = end.number
+            why = f"{archive} was not written, as {signal.Signals(end.number).name} came."
+            raise NotFoundError(f"{why} {self._kept}") from None
+        except NotFoundError as error:
+            raise NotFoundError(f"{error} {self._kept}") from None
+        except OSError as error:
+            why = f"{self.folder} can not be written ({error.strerror})."
+            raise NotFoundError(f"{why} {self._kept}") from None
+
+    @property
+    def _kept(self) -> str:
+        return f"What was collected stays in {self.folder}, with its secrets."
+
+    def _run(self) -> None:
+        with self._going_on():
+            self._json("versions.json", facts.versions(self.place))
+        self._topology()
+        for number, step in enumerate(STEPS, 1):
+            self._now = f"step {number}, {step.name}"
+            for ran in self._step(number, step):
+                self.ran.append(ran)
+                self.say(f"{number:>2}/{len(STEPS)} {_line(ran)}")
+
+    @contextmanager
+    def _going_on(self) -> Iterator[None]:
+        """Say what cannot be written or started, and go on."""
+        try:
+            yield
+        except OSError as error:
+            self.say(f"{self._now}: {error}")
+
+    def _json(self, name: str, value: object) -> None:
+        facts.write_json(self.folder / name, value)
+
+    def _topology(self) -> None:
+        folder = self.folder / "topology"
+        for command in (*facts.tools(), ("fabricheck", "topology", "detect")):
+            self._now = " ".join(command)
+            name = "-".join(word.strip("-") for word in command)[:60].replace("/", "-")
+            out = folder / f"{name}.txt"
+            with self._going_on():
+                folder.mkdir(exist_ok=True)
+                start(command, out, out.with_suffix(".err"), self._limit(60))
+
+    def _limit(self, seconds: float) -> float:
+        return seconds if self.limit_s is None else min(seconds, self.limit_s)
+
+    def _step(self, number: int, step: Step) -> Iterator[Ran]:
+        lacks = self.place.lacks(step)
+        if lacks is not None:
+            typed = self.place.fill(step.lines[0], "result.json")
+            yield Ran(step.name, typed, "not possible here", None, 0, lacks)
+            return
+        for which, line in enumerate(step.lines, 1):
+            folder = self.folder / FOLDER / f"{number:02}-{step.name}" / str(which)
+            typed = self.place.fill(line, str(folder / "result.json"))
+            try:
+                folder.mkdir(parents=True)
+                yield self._line(step, typed, folder)
+            except OSError as error:
+                yield Ran(step.name, typed, "failed", None, 0, f"{error}")
+
+    def _line(self, step: Step, typed: str, folder: Path) -> Ran:
+        out, err = folder / "output.txt", folder / "errors.txt"
+        limit = self._limit(step.limit_s)
+        try:
+            ended = start(["env", *self._variables, *shlex.split(typed)], out, err, limit)
+        finally:
+            if err.exists():
+                facts.move_log(err, folder / "runtime-log.txt")
+        if ended.code is None:
+            says = f"it did not end within {limit:g} s"
+            return Ran(step.name, typed, "time limit", None, ended.seconds, says)
+        ending: Ending = "good" if ended.code == 0 else "failed"
+        if ended.code == _UNSUPPORTED and (folder / "result.json").exists():
+            ending = "not possible here"
+        says = _answer(folder) if ending == "good" else _last_line(err, out)
+        return Ran(step.name, typed, ending, ended.code, ended.seconds, says)
+
+    def _about(self) -> None:
+        self._json(
+            ABOUT,
+            {
+                "system": self.place.target.name,
+                "began": self._began.isoformat(timespec="seconds"),
+                "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+                "signal": self.signal,
+                "asks": {step.name: step.asks for step in STEPS},
+                "ran": [asdict(one) for one in self.ran],
+            },
+        )
+        folders = [self.folder / FOLDER, self.folder / RESULTS]
+        self._json("settings.json", facts.settings(folders))
+
+
+def _line(ran: Ran) -> str:
+    code = f", exit code {ran.code}" if ran.code else ""
+    return f"{ran.step}: {ran.ending}{code} ({ran.seconds:.1f} s): {ran.says}"
+
+
+def _answer(folder: Path) -> str:
+    """Return what a command found: the values of its document, else what it wrote last."""
+    log = folder / "runtime-log.txt"
+    asked = _POLICY.search(text_of(log))
+    if asked is not None:
+        return printable(asked[0])
+    path = folder / "result.json"
+    if not path.exists():
+        return _last_line(folder / "output.txt", folder / "errors.txt")
+    try:
+        series = document.load(path)["series"]
+    except FabricheckError as error:
+        return str(error)
+    values = (
+        f"{one['operation']} {amounts.size(one['bytes'])} {one['median']:.4g} {one['unit']}"
+        for one in series
+    )
+    return ", ".join(values)
+
+
+def _last_line(*files: Path) -> str:
+    """Return the last line that says something; of ReFrame and of a verdict the one that counts."""
+    texts = [text_of(file) for file in files]
+    said = next(filter(str.strip, texts), "")
+    counted = [line for line in said.splitlines() if _COUNTED.search(line.strip())]
+    return last_words(*counted[-1:], *texts)

@@ -1,0 +1,112 @@
+"""What a lock of Spack takes from the site as it is: folders, programs and compilers."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fabricheck.run.site_check.place import Finding, Place, missing, ok
+from fabricheck.site import clusters
+from fabricheck.site.software.lock import Concrete, Lock
+
+#: What `spack-env/install` asks about locks; a program of its own, as Spack's Python runs it.
+_CHECKER = clusters.ROOT / "spack-env" / "check.py"
+
+#: Prefixes that are there on every machine, whatever is installed.
+_SHARED = ("/", "/usr")
+
+#: The externals that are programs, and which of them in ``bin`` of the prefix, by any of its names.
+PROGRAMS = {
+    "autoconf": ("autoconf",),
+    "automake": ("automake",),
+    "cmake": ("cmake",),
+    "flex": ("flex",),
+    "gmake": ("gmake", "make"),
+    "libtool": ("libtoolize",),
+    "m4": ("m4",),
+    "perl": ("perl",),
+    "pkg-config": ("pkg-config",),
+    "pkgconf": ("pkgconf", "pkg-config"),
+    "python": ("python3",),
+}
+
+
+def check(place: Place, path: Path, found: Lock, installed: bool) -> Iterator[Finding]:
+    """Yield what a lock's externals and compilers lack here.
+
+    :param path: the lock; the ``spack.yaml`` beside it tells where its compilers are.
+    :param installed: whether all is built: only folders are looked for then, as a compute node
+        need not have what builds.
+    """
+    lacks = list(filter(None, (_lacks(place, spec, installed) for spec in found.externals)))
+    yield from map(missing, lacks)
+    if not lacks:
+        tools = [one.name for one in found.externals if _programs(one)]
+        unknown = [one for one in found.externals if one.prefix in _SHARED and not _programs(one)]
+        names = ", ".join(sorted(one.name for one in unknown))
+        here = "" if installed or not tools else f", and the programs of {', '.join(tools)}"
+        rest = f" Not looked for inside / or /usr: {names}." if names else ""
+        yield ok(
+            f"The folders of all {len(found.externals)} externals of the lock are there{here}."
+            f"{rest}"
+        )
+    if installed:
+        yield ok("The environment is built: its compilers and tools to build were not looked for.")
+    else:
+        yield from _compilers(place, path)
+
+
+def _programs(spec: Concrete) -> list[str]:
+    """Return the paths of which one has to be there; none where it is no program."""
+    folder = Path(spec.prefix or "/") / "bin"
+    return [str(folder / name) for name in PROGRAMS.get(spec.name, ())]
+
+
+def _lacks(place: Place, spec: Concrete, installed: bool) -> str | None:
+    said = f"The lock takes {spec.name}@{spec.version} from {spec.prefix}, and there is no"
+    todo = "the site has other software now, see its page for a new lock"
+    if not place.at(spec.prefix or "").is_dir():
+        return f"{said} such folder: {todo}."
+    programs = [] if installed else _programs(spec)
+    if programs and not any(_runs(place, path) for path in programs):
+        return f"{said} program {' or '.join(programs)}: install it, or {todo}."
+    return None
+
+
+def _runs(place: Place, path: str) -> bool:
+    return place.at(path).is_file() and os.access(place.at(path), os.X_OK)
+
+
+def _compilers(place: Place, path: Path) -> Iterator[Finding]:
+    checker = runpy.run_path(str(_CHECKER))
+    try:
+        lock: dict[str, Any] = checker["read"](str(path))
+        described = checker["packages"](str(path.parent), yaml.safe_load)
+        wanted: set[str] = checker["compilers"](lock)
+        paths: list[tuple[str, str]] = list(checker["compiler_paths"](described, wanted))
+    except checker["BrokenLock"] as error:
+        yield missing(f"The compilers of the lock are not known: {error}.")
+        return
+    except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
+        reason = f"{path.with_name('spack.yaml')}: {' '.join(str(error).split())}"
+        yield missing(f"Where the compilers of the lock are is not known: {reason}.")
+        return
+    if not paths:
+        yield missing(
+            f"Where the compilers of the lock are is not known: {path.with_name('spack.yaml')} "
+            "and what it includes name none of them."
+        )
+        return
+    lacks = [(name, file) for name, file in paths if not _runs(place, file)]
+    for name, file in lacks:
+        yield missing(
+            f"The lock takes the compiler {name} from {file}, and there is no such program: "
+            "install it, or the site has other software now, see its page for a new lock."
+        )
+    if not lacks:
+        yield ok(f"The compilers of the lock are there: {', '.join(file for _, file in paths)}.")

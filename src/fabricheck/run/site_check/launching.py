@@ -1,0 +1,53 @@
+"""What starts programs: the commands of scheduler and launcher, and who pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricheck.run.site_check.place import Finding, Place, missing, ok
+from fabricheck.run.site_check.target import Target
+from fabricheck.site.clusters import ASKED
+
+#: The commands of ReFrame's schedulers and launchers; those that are not named need none.
+COMMANDS = {
+    "slurm": ("sbatch", "squeue", "sacct", "scancel"),
+    "squeue": ("sbatch", "squeue", "scancel"),
+    "srun": ("srun",),
+    "mpirun": ("mpirun",),
+    "mpirun-openmpi": ("mpirun",),
+    "mpiexec": ("mpiexec",),
+    "smpirun": ("smpirun",),
+}
+
+ACCOUNT = "FABRICHECK_ACCOUNT"
+
+#: Slurm's own variables for an account.
+_OWN = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
+
+
+def check(target: Target, place: Place) -> Iterator[Finding]:
+    """Yield which commands are on the PATH, and whether a job has an account."""
+    partition = target.partition
+    extra = partition["extras"].get("mpi_launcher")
+    used = (partition["scheduler"], partition["launcher"], *([extra] if extra else []))
+    for who in dict.fromkeys(used):
+        for command in COMMANDS.get(who, ()):
+            if place.which(command):
+                yield ok(f"The command {command} is on the PATH.")
+            else:
+                yield missing(
+                    f"There is no command {command} on the PATH, and {target.name} starts programs "
+                    f"by {who}: load its module, or be on a node of the site."
+                )
+    if partition["scheduler"] in ("slurm", "squeue"):
+        yield _account(target, place)
+
+
+def _account(target: Target, place: Place) -> Finding:
+    option = ASKED[ACCOUNT].split("=")[0]
+    access = [str(one) for one in target.partition.get("access", [])]
+    stated = [one for one in access if one.startswith((f"{option}=", "-A"))]
+    found = [name for name in (ACCOUNT, *_OWN) if place.environ.get(name, "").strip()]
+    if stated or found:
+        return ok(f"Jobs have an account ({', '.join(stated or found)}).")
+    return missing(f"No account is stated for the jobs of {target.name}: export {ACCOUNT}=PROJECT.")

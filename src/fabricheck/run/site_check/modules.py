@@ -1,0 +1,62 @@
+"""The modules that a site file names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fabricheck.run.site_check.place import Finding, Place, missing, ok
+from fabricheck.run.site_check.target import Section, Target
+
+#: Loads modules in order, in a shell of its own, and lists what is loaded then. The function
+#: ``module`` is inherited, or of where Lmod or Environment Modules say that they are.
+_SCRIPT = """
+type module > /dev/null 2>&1 || . "${LMOD_PKG:-${MODULESHOME:-/none}}/init/bash" > /dev/null 2>&1
+type module > /dev/null 2>&1 || exit 127
+for name in "$@"; do
+  echo "load $name"
+  module load "$name" 2>&1 < /dev/null
+done
+echo "list"
+module -t list 2>&1
+"""
+
+#: ReFrame's name of no module system.
+_NONE = "nomod"
+
+
+def check(target: Target, environment: Section, place: Place) -> Iterator[Finding]:
+    """Yield whether the modules of an environment can be loaded one after the other."""
+    wanted = target.modules(environment)
+    named = target.system.get("modules_system", _NONE)
+    if not wanted:
+        return
+    if named == _NONE:
+        yield missing(
+            f"The site file names the modules {', '.join(wanted)}, and no modules_system that "
+            "could load them: state one (lmod, tmod4)."
+        )
+        return
+    said = place.run("bash", "-c", _SCRIPT, "bash", *wanted)
+    if said.code == 127:
+        yield missing(
+            f"There is no command module here, and the site file names the modules "
+            f"{', '.join(wanted)} ({named}): start from a login shell of the site."
+        )
+        return
+    loads, _, listed = said.text.rpartition("\nlist\n")
+    loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in listed.splitlines()]
+    for name in wanted:
+        if any(one == name or one.startswith(f"{name}/") for one in loaded):
+            yield ok(f"The module {name} can be loaded.")
+        else:
+            yield missing(
+                f"The module {name} can not be loaded{_reason(loads, name)}: see 'module avail "
+                f"{name.split('/')[0]}', and correct the version in the site file."
+            )
+
+
+def _reason(loads: str, name: str) -> str:
+    after = loads.partition(f"load {name}\n")[2].partition("\nload ")[0]
+    lines = [line.strip() for line in after.splitlines() if line.strip()]
+    return f" ({lines[0].rstrip('.:')})" if lines else ""

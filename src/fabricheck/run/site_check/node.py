@@ -1,0 +1,127 @@
+"""The compute node: its devices, cores and NUMA domains, against partition and node model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.node import NodeModel, format_cores, load
+from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
+from fabricheck.run.site_check.target import Target
+from fabricheck.tools.topology import compare, detect
+from fabricheck.tools.topology.host import balancing_setting, describe_host, host_differences
+from fabricheck.tools.topology.reported import Reported
+
+#: What is looked for on a compute node only.
+ON_COMPUTE = (
+    "The number of devices",
+    "The architecture of the devices",
+    "The cores that a job may use",
+    "NUMA domains and NUMA balancing",
+    "Links and addresses of the devices",
+)
+
+
+def check(target: Target, place: Place) -> Iterator[Finding]:
+    """Yield what the node is, beside what the site file says; nothing where nothing is real."""
+    runtimes = {one["extras"]["runtime"] for one in target.environments}
+    if runtimes.isdisjoint(("rocm", "cuda")):
+        return
+    if not place.is_compute:
+        yield from map(unseen, ON_COMPUTE)
+        return
+    report: Reported | None = None
+    try:
+        report = detect(place.environ).report
+    except FabricheckError as error:
+        yield missing(f"The devices' own tools tell nothing: {error}")
+    found = _architectures(place)
+    yield from _devices(target, report.count if report else len(found), found)
+    model = _model(target)
+    if model is None:
+        return
+    if isinstance(model, str):
+        yield missing(model)
+        return
+    yield _cores(model, place)
+    yield from _as_modelled(model, place, report)
+
+
+def _architectures(place: Place) -> list[str]:
+    """Return that of each device, as AMD's driver or nvidia-smi tells it."""
+    if place.amd_devices or place.which("nvidia-smi") is None:
+        return place.amd_devices
+    said = place.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+    return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said.text, re.MULTILINE)]
+
+
+def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[Finding]:
+    if count == target.devices:
+        yield ok(f"The node has {count} devices, as {target.name} states.")
+    else:
+        yield missing(
+            f"The node shows {count} devices, and {target.name} states {target.devices}: ask for "
+            "all of them, and look at ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."
+        )
+    if not architectures:
+        yield missing(
+            "Neither the driver nor nvidia-smi tells the architecture of the devices, and "
+            f"{target.name} states {', '.join(sorted(target.architectures))}."
+        )
+        return
+    named = ", ".join(f"{number} {arch}" for arch, number in Counter(architectures).items())
+    if set(architectures) == target.architectures:
+        yield ok(f"The architecture of the devices is as stated ({named}).")
+    else:
+        yield missing(
+            f"The devices are {named}, and {target.name} states "
+            f"{', '.join(sorted(target.architectures))}: choose another partition or node model."
+        )
+
+
+def _model(target: Target) -> NodeModel | str | None:
+    name = target.partition["extras"].get("node")
+    if not name:
+        return None
+    try:
+        return load(name).part(target.devices)
+    except FabricheckError as error:
+        return f"The node model of {target.name} can not be used: {error}"
+
+
+def _cores(model: NodeModel, place: Place) -> Finding:
+    reserved = {core for domain in model.domains for core in domain.reserved}
+    usable = {core for domain in model.domains for core in domain.cores} - reserved
+    lacks = usable - place.cores
+    if lacks:
+        return missing(
+            f"This process may not use the cores {format_cores(lacks)}, which {model.name} counts "
+            "on to bind ranks: ask for the whole node (--exclusive), or the site reserves others "
+            "than its node model says."
+        )
+    free = reserved & place.cores
+    remark = f"; of those that it reserves {format_cores(free)} may be used too" if free else ""
+    return ok(f"This process may use all {len(usable)} cores that {model.name} counts on{remark}.")
+
+
+def _as_modelled(model: NodeModel, place: Place, report: Reported | None) -> Iterator[Finding]:
+    host = describe_host(place.root)
+    differences = [*host_differences(model, host), *filter(None, [balancing_setting(host)])]
+    yield from map(missing, differences)
+    if not differences:
+        yield ok(f"NUMA domains are those of {model.name}, and NUMA balancing is off.")
+    if report is None:
+        return
+    try:
+        compared = compare(model, report)
+    except InvalidInputError as error:
+        yield missing(str(error))
+        return
+    # Another number of devices was said already.
+    if report.count == len(model.devices):
+        yield from map(missing, compared.differences)
+    if not compared.differences:
+        told = "" if report.pci else " (their PCI addresses are not told)"
+        yield ok(f"As in {model.name}: {', '.join(compared.compared)}{told}.")

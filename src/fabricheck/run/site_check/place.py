@@ -1,0 +1,148 @@
+"""Where it is looked, and what was found there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from fabricheck.site.clusters import ALLOCATION
+
+Status = Literal["ok", "missing", "not seen"]
+
+_TIME_LIMIT_S = 60
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence about one thing; of what is missing it says what to do."""
+
+    status: Status
+    says: str
+
+
+def ok(says: str) -> Finding:
+    """Return that something is there."""
+    return Finding("ok", says)
+
+
+def missing(says: str) -> Finding:
+    """Return that something is not there, and what to do."""
+    return Finding("missing", says)
+
+
+def unseen(what: str) -> Finding:
+    """Return that something is only there on a compute node."""
+    return Finding("not seen", f"{what}: not seen on a login node.")
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended (``None``: it did not start, or not end in time), and what it said."""
+
+    code: int | None
+    text: str
+
+    @property
+    def last(self) -> str:
+        """The last line, without its full stop."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        return lines[-1].rstrip(".") if lines else "nothing"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node as this process sees it, or a tree that stands for one.
+
+    root: where ``proc``, ``sys`` and what the site installed are.
+    environ: the variables.
+    cores: those that this process may use, by the system's index.
+    stated: whether this is a compute node, where the user says so.
+    """
+
+    root: Path = Path("/")
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    cores: frozenset[int] = field(default_factory=lambda: frozenset(os.sched_getaffinity(0)))
+    stated: bool | None = None
+
+    @property
+    def is_compute(self) -> bool:
+        """Whether devices can be expected: as stated, inside a job, or where a driver has some."""
+        return self._judged[0]
+
+    @property
+    def because(self) -> str:
+        """Why this is taken for a compute node, or for none, and what says otherwise."""
+        return self._judged[1]
+
+    @property
+    def _judged(self) -> tuple[bool, str]:
+        if self.stated is not None:
+            return self.stated, f"as --{'compute' if self.stated else 'login'} says"
+        if ALLOCATION in self.environ:
+            return True, f"because {ALLOCATION} is set; --login says otherwise"
+        if self.amd_devices or self.nvidia_devices:
+            return True, "because a driver has devices; --login says otherwise"
+        return False, (
+            f"because {ALLOCATION} is not set and no driver has devices; --compute says otherwise"
+        )
+
+    @property
+    def amd_devices(self) -> list[str]:
+        """The architecture of each AMD device, as the kernel's driver tells it: ``gfx90a``."""
+        found = []
+        for file in sorted(
+            self.at("/sys/class/kfd/kfd/topology/nodes").glob("*/properties"),
+            key=lambda one: int(one.parent.name) if one.parent.name.isdecimal() else -1,
+        ):
+            words = dict(line.split(maxsplit=1) for line in _lines(file) if " " in line)
+            version = words.get("gfx_target_version", "0")
+            if words.get("simd_count", "0") != "0" and version.isdecimal():
+                # 90010 is gfx90a: major, minor, and the stepping in hexadecimal.
+                major, rest = divmod(int(version), 10000)
+                found.append(f"gfx{major}{rest // 100:x}{rest % 100:x}")
+        return found
+
+    @property
+    def nvidia_devices(self) -> list[str]:
+        """The folders of NVIDIA's driver, one of each device."""
+        return sorted(one.name for one in self.at("/proc/driver/nvidia/gpus").glob("*"))
+
+    def at(self, path: str | Path) -> Path:
+        """Return where a path of the system lies."""
+        return self.root / str(path).lstrip("/")
+
+    def which(self, name: str) -> str | None:
+        """Return the file of a command on the PATH."""
+        return shutil.which(name, path=self.environ.get("PATH", ""))
+
+    def run(self, *command: str) -> Said:
+        """Run a command to its end, both its outputs together."""
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=_TIME_LIMIT_S,
+                check=False,
+                env=dict(self.environ),
+            )
+        except subprocess.TimeoutExpired:
+            return Said(None, f"it did not end within {_TIME_LIMIT_S} s")
+        except OSError as error:
+            return Said(None, str(error.strerror))
+        return Said(done.returncode, done.stdout)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,112 @@
+"""The programs: this suite's, OSU Micro-Benchmarks, and the tests of RCCL or NCCL."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import fabricheck
+from fabricheck.rfm.build import PROGRAMS, RANK_PROGRAMS
+from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
+from fabricheck.run.site_check.target import Section
+from fabricheck.site.clusters import COLLECTIVE_TESTS, tests_variable
+from fabricheck.tools.benchmarks import OSU
+
+_VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
+
+#: What OSU's help says where it was built for devices: its libraries alone do not tell.
+_ON_DEVICES = "--accelerator"
+
+
+def check(environment: Section, place: Place) -> Iterator[Finding]:
+    """Yield which of an environment's programs are there and of the right kind."""
+    features = environment.get("features", [])
+    yield from _own(environment, place)
+    if "osu" in features:
+        yield from _osu(environment, place)
+    tests = COLLECTIVE_TESTS.get(environment["extras"]["runtime"])
+    if tests:
+        yield _collectives(tests, environment["extras"].get("rccl_folder"))
+
+
+def _collectives(tests: str, folder: str | None) -> Finding:
+    variable = tests_variable(tests)
+    if not folder:
+        return missing(
+            f"No folder of {tests} is stated, so their checks are not there: build them, and name "
+            f"their folder in {variable}."
+        )
+    if _runs(Path(folder) / "all_reduce_perf"):
+        return ok(f"The programs of {tests} are in {folder}.")
+    return missing(
+        f"There is no all_reduce_perf in {folder}: build {tests}, or name their folder in "
+        f"{variable}."
+    )
+
+
+def _runs(program: Path) -> bool:
+    return program.is_file() and os.access(program, os.X_OK)
+
+
+def _own(environment: Section, place: Place) -> Iterator[Finding]:
+    extras = environment["extras"]
+    folder = Path(extras["programs"])
+    wanted = [name for name in PROGRAMS if name in environment.get("features", [])]
+    lacks = [name for name in wanted if not _runs(folder / name)]
+    if lacks:
+        yield missing(
+            f"{folder} has no {', '.join(lacks)} that can be started: build with "
+            f"'{extras['build_command']}'."
+        )
+    elif wanted:
+        yield ok(f"The programs {', '.join(wanted)} are in {folder}.")
+    # Programs of ranks may need their launcher even to tell a version.
+    for name in [one for one in wanted if one not in (*lacks, *RANK_PROGRAMS)]:
+        said = place.run(str(folder / name), "--version")
+        told = _VERSION.search(said.text)
+        if said.code != 0 or told is None:
+            yield missing(
+                f"{folder / name} --version tells no version, but: {said.last}. Its libraries may "
+                "need the site's modules."
+            )
+        elif told[3] != extras["runtime"]:
+            yield missing(
+                f"{folder / name} is of the runtime {told[3]}, and the environment "
+                f"{environment['name']} of {extras['runtime']}."
+            )
+        elif told[1] != fabricheck.__version__:
+            yield missing(
+                f"{folder / name} is of version {told[1]}, and this is {fabricheck.__version__}: "
+                f"build with '{extras['build_command']}'."
+            )
+        else:
+            yield ok(f"{name} is of version {told[1]} ({told[2]}) and runtime {told[3]}.")
+
+
+def _osu(environment: Section, place: Place) -> Iterator[Finding]:
+    runtime = environment["extras"]["runtime"]
+    folder = Path(environment["extras"].get("osu_folder") or "")
+    program = folder / OSU.path("osu_bw")
+    if not _runs(program):
+        yield missing(
+            f"There is no {program}: build OSU Micro-Benchmarks, or name their folder in "
+            f"FABRICHECK_{runtime.upper()}_OSU."
+        )
+        return
+    if runtime not in ("rocm", "cuda"):
+        yield ok(f"OSU Micro-Benchmarks are in {folder}.")
+        return
+    said = place.run(str(program), "-h")
+    if _ON_DEVICES in said.text:
+        yield ok(f"OSU Micro-Benchmarks in {folder} are built for devices.")
+    elif "Options" in said.text or "--help" in said.text:
+        yield missing(
+            f"{program} was built without devices (its help has no {_ON_DEVICES}): build it with "
+            f"--enable-{runtime}."
+        )
+    elif place.is_compute:
+        yield missing(f"{program} does not show its help, but: {said.last}.")
+    else:
+        yield unseen(f"Whether {program} was built for devices")

@@ -1,0 +1,118 @@
+"""Spack, the environment that it installs, and the site's software that this builds upon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fabricheck.core.errors import FabricheckError
+from fabricheck.run.site_check import externals
+from fabricheck.run.site_check.place import Finding, Place, missing, ok
+from fabricheck.run.site_check.target import Section
+from fabricheck.site import clusters
+from fabricheck.site.software import lock, record
+
+#: The first Spack that writes, and so can read, each format of a lock.
+FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
+
+#: The library that lets Cray MPICH take buffers of devices, by runtime.
+GTL = {"rocm": "libmpi_gtl_hsa.so", "cuda": "libmpi_gtl_cuda.so"}
+
+
+def check(environment: Section, place: Place) -> Iterator[Finding]:
+    """Yield what there is of an environment's Spack environment; nothing where it has none."""
+    extras = environment["extras"]
+    name = extras.get("spack_environment")
+    if not name:
+        return
+    home = record.home(name)
+    installed = record.is_inside(Path(extras["programs"]), home) and _has_programs(extras)
+    read = _read(name)
+    if isinstance(read, str):
+        yield from _spack(place, name, None, installed)
+        yield missing(read)
+        return
+    path, found = read
+    yield from _spack(place, name, found, installed)
+    yield _installed(extras, name, installed)
+    yield from externals.check(place, path, found, installed)
+    yield from _gtl(place, found, str(extras["runtime"]))
+
+
+def _has_programs(extras: Section) -> bool:
+    return (Path(extras["programs"]) / "stream").exists()
+
+
+def _read(name: str) -> tuple[Path, lock.Lock] | str:
+    """Return the lock of what is installed, else the committed one, or what is wrong with it."""
+    committed = clusters.ROOT / "spack-env" / name / "spack.lock"
+    for path in (record.home(name) / "spack.lock", committed):
+        if path.is_file():
+            try:
+                return path, lock.read(path)
+            except FabricheckError as error:
+                return f"The lock of the Spack environment {name} can not be used: {error}"
+    return f"The Spack environment {name} has no lock: there is no {committed}."
+
+
+def _spack(place: Place, name: str, found: lock.Lock | None, installed: bool) -> Iterator[Finding]:
+    if place.which("spack") is None:
+        if installed:
+            yield ok("There is no spack on the PATH, and what it installs is there.")
+            return
+        made = f" {found.spack_version} or newer" if found and found.spack_version else ""
+        yield missing(
+            f"There is no spack on the PATH, and spack-env/install {name} needs it: get Spack"
+            f"{made} and source its share/spack/setup-env.sh."
+        )
+        return
+    said = place.run("spack", "--version")
+    match = re.search(r"(\d+)\.(\d+)", said.text)
+    if said.code != 0 or match is None:
+        yield missing(f"'spack --version' does not tell a version, but: {said.last}.")
+        return
+    version = match[0]
+    first = FIRST_SPACK[found.format] if found else (0, 0)
+    if (int(match[1]), int(match[2])) < first:
+        assert found is not None
+        yield missing(
+            f"Spack is of version {version}, and the lock of {name} (format {found.format}) needs "
+            f"{first[0]}.{first[1]} or newer."
+        )
+    else:
+        made = f"; the lock was made by {found.spack_version}" if found else ""
+        yield ok(f"Spack {version} is on the PATH{made}.")
+
+
+def _installed(extras: Section, name: str, installed: bool) -> Finding:
+    if installed:
+        return ok(f"The Spack environment {name} is installed in {record.home(name)}.")
+    folder = extras["programs"]
+    if not record.is_inside(Path(folder), record.home(name)):
+        return ok(f"The programs are those of {folder}, not of the Spack environment {name}.")
+    return missing(
+        f"The Spack environment {name} is not installed, {folder} has no programs: "
+        f"spack-env/install {name}."
+    )
+
+
+def _gtl(place: Place, found: lock.Lock, runtime: str) -> Iterator[Finding]:
+    library = GTL.get(runtime)
+    cray = [spec for spec in found.externals if spec.name == "cray-mpich"]
+    if library is None or not cray:
+        return
+    # prefix is .../mpich/VERSION/ofi/COMPILER/VERSION, and the libraries of all are beside ofi.
+    folders = [place.at(spec.prefix or "").parents[2] / "gtl" / "lib" for spec in cray]
+    stated = place.environ.get("CRAY_MPICH_ROOTDIR")
+    if stated:
+        folders.append(place.at(stated) / "gtl" / "lib")
+    there = [folder / library for folder in folders if (folder / library).exists()]
+    if there:
+        yield ok(f"Cray MPICH has its library for devices: {there[0]}.")
+    else:
+        looked = " and ".join(map(str, folders))
+        yield missing(
+            f"Cray MPICH has no {library} in {looked}: without it messages can not lie in memory "
+            "of devices."
+        )

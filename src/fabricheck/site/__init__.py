@@ -1,0 +1,1 @@
+"""Sites: their files, their software, and what their partitions have."""

@@ -1,0 +1,264 @@
+"""What sites have in common: how a partition is reached, what its node is, and what it must run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from reframe.core.exceptions import ConfigError
+
+from fabricheck.core.errors import FabricheckError
+from fabricheck.node import NodeModel, load
+from fabricheck.site.variables import word
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: The variable by which Slurm tells a process that it runs inside an allocation.
+ALLOCATION = "SLURM_JOB_ID"
+
+#: The option of a job that each variable gives, where it is set; see docs/feature-words.md.
+ASKED = {
+    "FABRICHECK_ACCOUNT": "--account={}",
+    "FABRICHECK_RESERVATION": "--reservation={}",
+    "FABRICHECK_QOS": "--qos={}",
+}
+
+CHECKS = (
+    "stream_local",
+    "stream_scan",
+    "stream_concurrent",
+    "memcpy_near",
+    "memcpy_near_pageable",
+    "memcpy_scan",
+    "managed_migration",
+    "managed_scan_migration",
+    "p2p_engine",
+    "p2p_kernel",
+    "p2p_scan",
+    "node_topology",
+    "best_devices",
+    "affinity",
+    "pingpong_right",
+    "pingpong_scan",
+    "mpi_pairs",
+    "mpi_collectives",
+    "mpi_data",
+    "osu_device_0",
+    "osu_all_pairs",
+    "osu_collectives",
+)
+AMD_CHECKS = (
+    "managed_zero_copy",
+    "managed_scan_zero_copy",
+    "p2p_engine_off",
+    "p2p_defaults",
+    "mpi_pairs_engine_off",
+    "osu_device_0_engine_off",
+)
+COLLECTIVE_CHECKS = ("rccl_collectives", "rccl_scaling", "rccl_scan")
+#: Checks of placements that not every node has.
+PLACEMENTS = (
+    "in_order",
+    "half_right",
+    "half_rotated",
+    "far",
+    "spread",
+    "shared_device",
+    "shared_domain",
+)
+
+FEATURES = ("devices", "several_devices", "peers", "managed_memory", "ranks", "placements")
+AMD_FEATURES = ("sdma", "xnack")
+
+#: What the programs of an environment are, where all of them are there.
+PROGRAMS = (
+    "stream",
+    "memcpy",
+    "managed",
+    "p2p",
+    "affinity",
+    "pingpong",
+    "mpi",
+    "gpu_aware_mpi",
+    "osu",
+)
+#: The tests of RCCL or NCCL, by runtime.
+COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
+
+#: Cray MPICH takes buffers of devices only where it is told to (Frontier user guide, "GPU-aware
+#: MPI"; LUMI user guide, "LUMI-G example batch scripts").
+CRAY_MPICH_ON_DEVICES = ["MPICH_GPU_SUPPORT_ENABLED", "1"]
+
+#: Open MPI takes them through UCX (AMD lab notes, "GPU-aware MPI with ROCm"; JSC's
+#: OpenMPI-settings): no other way is tried when UCX fails.
+OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
+
+#: Sizes for devices of 64 GiB and more; both arrays of a copy are well past all caches.
+SIZES = {
+    "array_bytes": 1 << 30,
+    "scan_kernels": ["copy", "scale", "add", "triad"],
+    "scan_sizes": "1KiB:8GiB",
+    "scan_block_sizes": [64, 128, 256, 512, 1024],
+    "copy_sizes": "256:8GiB",
+    "pingpong_bytes": 256 << 20,
+    "mpi_bytes": 256 << 20,
+    "noise_limit": 0.1,
+    "host_noise_limit": 0.3,
+}
+
+#: Instead of these for eight AMD devices, whose 56 ordered pairs else take longer than a set may.
+#: Both arrays of a copy together are four times the 256 MiB of cache that the hosts have.
+AMD_SIZES = {
+    "array_bytes": 512 << 20,
+    "peer_bytes": 256 << 20,
+    "mpi_bytes": 64 << 20,
+}
+
+
+def reached(
+    queue: str, *options: str, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return scheduler, launcher and access of a partition of Slurm.
+
+    On a login node each check is a job of its own. Inside an allocation the same partition is the
+    node around the session, each check a step of it, and the options are what salloc was asked for.
+
+    :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another.
+    :param options: the other options of a job: devices, constraints.
+    :param environment: that of the session; by default that of this process.
+    :raises ConfigError: when one of the variables holds more than one word.
+    """
+    found = os.environ if environment is None else environment
+    words = {name: word(name, found) for name in ASKED}
+    asked = [option.format(words[name]) for name, option in ASKED.items() if words[name]]
+    access = [f"--partition={word('FABRICHECK_QUEUE', found) or queue}", *options, *asked]
+    if found.get(ALLOCATION):
+        return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
+    return {
+        # Without accounting: squeue.
+        "scheduler": word("FABRICHECK_SCHEDULER", found) or "slurm",
+        "launcher": "srun",
+        "max_jobs": 4,
+        "access": access,
+        # A site may refuse a job that does not say how many nodes it wants.
+        "sched_options": {"use_nodes_option": True},
+    }
+
+
+def of_this_job(
+    *partitions: dict[str, Any], environment: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the partitions of a system: inside an allocation those that its nodes are of.
+
+    All of them where nothing tells: on a login node, and in a queue that none of them names. There
+    a session of all is refused when it starts (`slurm.require_nodes_of_one_kind`).
+
+    :param partitions: each with what `reached` returns.
+    :param environment: as in `reached`.
+    """
+    found = os.environ if environment is None else environment
+    queue = found.get("SLURM_JOB_PARTITION") if found.get(ALLOCATION) else None
+    here = [one for one in partitions if f"--partition={queue}" in one["access"]]
+    return here or list(partitions)
+
+
+def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
+    """Return devices, features and extras of a partition whose nodes a node model describes.
+
+    :param name: the node model.
+    :param references: the set of references (docs/feature-words.md).
+    :param extras: others, or instead of those that all share (`SIZES`).
+    :raises ConfigError: when there is no such model.
+    """
+    model = _model(name)
+    amd = model.vendor == "amd"
+    several = len(model.domains) > 1
+    placed = [one for one in PLACEMENTS if one in model.placements()]
+    return {
+        "features": [
+            *FEATURES,
+            *(["several_domains"] if several else []),
+            *(["far_domain"] if "far" in placed else []),
+            *(AMD_FEATURES if amd else []),
+        ],
+        "devices": [{"type": "gpu", "arch": model.architecture, "num_devices": len(model.devices)}],
+        "extras": {
+            "expected_checks": [
+                *CHECKS,
+                *(["memcpy_numa", "memcpy_numa_pageable"] if several else []),
+                *(AMD_CHECKS if amd else []),
+                *COLLECTIVE_CHECKS,
+                *(f"pingpong_{one}" for one in placed),
+                *(["affinity_site"] if "site_binding" in extras else []),
+            ],
+            "node": name,
+            "references": references,
+            **SIZES,
+            **(AMD_SIZES if amd else {}),
+            **extras,
+        },
+    }
+
+
+def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
+    """Return features and extras of an environment whose programs Spack installs.
+
+    Folders are those of the environment's view, or what a variable names instead
+    (docs/feature-words.md).
+
+    :param runtime: rocm or cuda.
+    :param spack_environment: the folder of spack-env.
+    """
+    seen = view(spack_environment)
+    tests = COLLECTIVE_TESTS[runtime]
+    own = f"FABRICHECK_{runtime.upper()}"
+    return {
+        "features": [
+            *PROGRAMS,
+            tests,
+            # Programs of another folder are not built by Spack.
+            *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
+        ],
+        "extras": {
+            "runtime": runtime,
+            "programs": _folder(f"{own}_PROGRAMS", seen / "bin"),
+            "osu_folder": _folder(f"{own}_OSU", seen / "libexec" / "osu-micro-benchmarks"),
+            "rccl_folder": _folder(tests_variable(tests), seen / "bin"),
+            "build_command": f"spack-env/install {spack_environment}",
+            "spack_environment": spack_environment,
+        },
+    }
+
+
+def of_spack(programs: str, environment: str) -> dict[str, str]:
+    """Return the extra that names a Spack environment; empty unless the programs are of it.
+
+    :param programs: their folder, by whatever link it is named.
+    """
+    inside = Path(programs).resolve().is_relative_to(view(environment).parent.resolve())
+    return {"spack_environment": environment} if inside else {}
+
+
+def view(environment: str) -> Path:
+    """Return the folder in which a Spack environment shows what it installed."""
+    return ROOT / "build" / "spack" / environment / "view"
+
+
+def tests_variable(tests: str) -> str:
+    """Return the variable that names the folder of rccl-tests or nccl-tests."""
+    return f"FABRICHECK_{tests.replace('-', '_').upper()}"
+
+
+def _folder(variable: str, default: Path) -> str:
+    return os.environ.get(variable) or str(default)
+
+
+@cache
+def _model(name: str) -> NodeModel:
+    try:
+        return load(name)
+    except FabricheckError as error:
+        raise ConfigError(str(error)) from None

@@ -1,0 +1,179 @@
+"""Spack's lock (``spack.lock``): the concrete specs of an environment, read without Spack.
+
+The formats 5 (Spack 0.21 to 0.23), 6 (1.0, 1.1) and 7 (1.2) have in common what is read here; of
+the compiler, which only 5 states beside a spec, a root's own spec tells as it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.text import read_text
+
+#: The formats that are read.
+FORMATS = (5, 6, 7)
+
+#: Characters of a hash by which people and Spack name a spec.
+SHORT = 7
+
+Value = bool | int | str | list[str]
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+
+class _Meta(_Read):
+    file_type: Literal["spack-lockfile"] = Field(alias="file-type")
+    version: int = Field(alias="lockfile-version")
+
+
+class _Maker(_Read):
+    version: str
+    commit: str | None = None
+
+
+class _External(_Read):
+    path: str | None = None
+
+
+class _Spec(_Read):
+    name: str
+    version: str
+    parameters: dict[str, Value] = {}
+    external: _External | None = None
+
+
+class _Root(_Read):
+    hash: str
+    spec: str
+
+
+class _Lock(_Read):
+    meta: _Meta = Field(alias="_meta")
+    spack: _Maker | None = None
+    roots: list[_Root] = Field(min_length=1)
+    concrete_specs: dict[str, _Spec]
+
+
+@dataclass(frozen=True)
+class Concrete:
+    """One concrete spec; ``prefix`` is where an external is installed."""
+
+    name: str
+    version: str
+    hash: str
+    parameters: Mapping[str, Value]
+    prefix: str | None
+
+    @property
+    def short(self) -> str:
+        """Name, version and the start of the hash."""
+        return f"{self.name}@{self.version}/{self.hash[:SHORT]}"
+
+    @property
+    def line(self) -> str:
+        """The spec as Spack writes it, with its hash and the prefix of an external."""
+        switches, settings = "", ""
+        for name, value in sorted(self.parameters.items()):
+            if isinstance(value, bool):
+                switches += f"{'+' if value else '~'}{name}"
+            elif value not in ([], ""):
+                text = ",".join(value) if isinstance(value, list) else str(value)
+                settings += f" {name}={text}"
+        end = f" [external: {self.prefix}]" if self.prefix else ""
+        return f"{self.name}@{self.version}{switches}{settings} /{self.hash[:SHORT]}{end}"
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock: its format, who made it, what was asked for by hash, and all concrete specs."""
+
+    format: int
+    spack_version: str | None
+    spack_commit: str | None
+    roots: Mapping[str, str]
+    specs: Sequence[Concrete]
+
+    @property
+    def externals(self) -> list[Concrete]:
+        """The specs that the site installed."""
+        return [spec for spec in self.specs if spec.prefix]
+
+    @property
+    def root_specs(self) -> list[Concrete]:
+        """The concrete specs of what was asked for."""
+        return [spec for spec in self.specs if spec.hash in self.roots]
+
+    @property
+    def listing(self) -> str:
+        """All specs, a line each, roots first, under a head that says who concretized them."""
+        maker = f"Spack {self.spack_version or 'of unknown version'}"
+        commit = f" (commit {self.spack_commit})" if self.spack_commit else ""
+        rest = [spec for spec in self.specs if spec.hash not in self.roots]
+        lines = [
+            f"# lock format {self.format}, made by {maker}{commit}",
+            f"# asked for: {len(self.roots)}",
+            *(spec.line for spec in self.root_specs),
+            f"# what they need: {len(rest)}",
+            *(spec.line for spec in rest),
+        ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def parse(text: str, origin: Path | str) -> Lock:
+    """Read the text of a lock.
+
+    :param origin: the file, for errors.
+    :raises InvalidInputError: when it is cut, no lock, of an unknown format, or lacks a root.
+    """
+    try:
+        lock = _Lock.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise InvalidInputError(
+            f"{origin}: is no lock of Spack: {place}: {first['msg']}."
+        ) from None
+    if lock.meta.version not in FORMATS:
+        raise InvalidInputError(
+            f"{origin}: has the lock format {lock.meta.version}, and known are "
+            f"{', '.join(map(str, FORMATS))}."
+        )
+    for root in lock.roots:
+        if root.hash not in lock.concrete_specs:
+            raise InvalidInputError(f"{origin}: has no concrete spec of its root {root.spec}.")
+    specs = [
+        Concrete(
+            spec.name,
+            spec.version,
+            key,
+            spec.parameters,
+            spec.external.path if spec.external else None,
+        )
+        for key, spec in lock.concrete_specs.items()
+    ]
+    return Lock(
+        lock.meta.version,
+        lock.spack.version if lock.spack else None,
+        lock.spack.commit if lock.spack else None,
+        {root.hash: root.spec for root in lock.roots},
+        sorted(specs, key=lambda spec: (spec.name, spec.version, spec.hash)),
+    )
+
+
+def read(path: Path) -> Lock:
+    """Read a lock.
+
+    :raises NotFoundError: when there is no such file.
+    :raises InvalidInputError: as `parse`.
+    """
+    if not path.is_file():
+        raise NotFoundError(f"There is no lock {path}.")
+    return parse(read_text(path), path)

@@ -1,0 +1,339 @@
+"""Reading what nccl-tests and rccl-tests print: one row for each size, out of place and in place.
+
+Both print the same table below banners that differ between them and between their versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
+from fabricheck.core.lines import Line, ended_lines_of, printed
+from fabricheck.tools.outputs.nccl_rows import COLLECTIVES, NcclRow, columns_of, row_of
+
+_TESTS = re.compile(
+    r"# nccl-tests version (\d[\d.]*) nccl-headers=(\d+) nccl-library=(\d+)"
+    r"|rccl-tests: Version (\S+)"
+)
+_STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
+_PARAMETERS = re.compile(
+    r"# nThread (\d+) nGpus (\d+) minBytes (\d+) maxBytes (\d+) step: (\d+)\((factor|bytes)\) "
+    r"warmup iters: (\d+) iters: (\d+) agg iters: (\d+) validation: (\d+) graph: (\d+)"
+    r"(?: unalign: (\d+))?"
+)
+_RANK = re.compile(
+    r"#\s+Rank\s+(\d+)(?: Group\s+(\d+))? Pid\s+\d+ on\s+(\S+) device\s+(\d+) "
+    r"\[((?:0x)?[0-9a-fA-F:.]+)\] (.+)"
+)
+_HEADER = re.compile(r"#\s+size\s+count\s+type\s")
+_BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)")
+_AVERAGE = re.compile(r"# Avg bus bandwidth\s*: (\S+)(?: (?:OK|FAILED))?")
+_CONCLUDED = re.compile(r"# Collective test concluded: (\S+?)_perf(?:_mpi)?")
+# Lines of the library, which it writes between those of the test where NCCL_DEBUG asks for them.
+_LOG = re.compile(r"(?!#|\s*\d+\s+\d+\s).*\bNCCL (?:INFO|WARN|TRACE|CALL) (.*)")
+_LIBRARY = re.compile(r"(NCCL|RCCL|HIP|ROCm) version\s*:?\s*(\S+)")
+_VERSION = re.compile(r"\d+(?:\.\d+)*(?:[+-]\S+)?")
+_NETWORK = re.compile(r"Using network (.+)|NET/OFI Selected [Pp]rovider is ([^,(]+)")
+_HEADING = re.compile(r"#|# Using devices|#\s+(?:out-of-place\s+)?in-place")
+_FOREIGN = re.compile(r"(?:Hostname|Librccl path)\s*:")
+
+
+@dataclass(frozen=True)
+class NcclDevice:
+    """The device of one rank: its host, its index there, and its PCI address as printed."""
+
+    rank: int
+    host: str
+    index: int
+    pci: str
+    name: str
+
+
+@dataclass(frozen=True)
+class NcclParameters:
+    """How the test ran; sizes in bytes, ``step`` is a factor or bytes."""
+
+    threads: int
+    devices_per_thread: int
+    smallest: int
+    largest: int
+    step: int
+    step_is_factor: bool
+    warm_up: int
+    iterations: int
+    aggregated: int
+    validation: int
+    graph_launches: int
+
+
+@dataclass(frozen=True)
+class NcclResult:
+    """The output of one test.
+
+    tests: name and version of the test; ``None`` where the banner does not tell.
+    library: version of the library that ran; ``headers`` is what the test was compiled with.
+    stack: versions that RCCL tells, such as ``("ROCm", "6.2.0.0-66")``.
+    network: what the library said that it uses between nodes; empty unless NCCL_DEBUG asked.
+    average_busbw: what the tool prints at the end, in GB/s: a mean over all sizes and both
+        placements, so it says nothing of any size and is kept for the record only.
+    remarks: other lines of the test, as they are.
+    """
+
+    origin: str
+    collective: str
+    tests: str | None
+    library: str | None
+    headers: str | None
+    stack: tuple[tuple[str, str], ...]
+    network: tuple[str, ...]
+    parameters: NcclParameters
+    devices: tuple[NcclDevice, ...]
+    rows: tuple[NcclRow, ...]
+    average_busbw: float
+    remarks: tuple[str, ...]
+
+
+def parse(
+    text: str,
+    origin: str,
+    collective: str,
+    ranks: int,
+    sizes: Sequence[int],
+    *,
+    verified: bool = True,
+) -> NcclResult:
+    """Read the output of one test of nccl-tests or rccl-tests.
+
+    :param text: its standard output.
+    :param origin: the file, for errors.
+    :param collective: which one, a key of :data:`~fabricheck.tools.outputs.nccl_rows.COLLECTIVES`.
+    :param ranks: how many ranks were asked for.
+    :param sizes: the sizes that were asked for, in bytes and in order; a row's own may be smaller,
+        for a collective whose size is a multiple of the ranks.
+    :param verified: whether the data were to be verified.
+    :raises GarbledOutput: when the text is cut or damaged, or its numbers contradict each other.
+    :raises OtherRunError: when it is of another run: another collective, ranks, sizes, or without
+        verification.
+    :raises WrongDataError: when the tool found wrong data.
+    :raises UsageError: when the collective is not known here, or nothing was asked for.
+    """
+    if collective not in COLLECTIVES or ranks < 1 or not sizes:
+        asked = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
+        raise UsageError(f"There is no reader of {asked}.")
+    reader = _Reader(origin, collective, ranks, sizes, verified)
+    for line in ended_lines_of(text, origin):
+        reader.take(line)
+    return reader.result()
+
+
+class _Reader:
+    """Takes the lines one by one: a banner, the table, the end."""
+
+    def __init__(
+        self, origin: str, collective: str, ranks: int, sizes: Sequence[int], verified: bool
+    ) -> None:
+        self.origin, self.collective, self.ranks = origin, collective, ranks
+        self.sizes, self.verified = sizes, verified
+        self.tests: str | None = None
+        self.headers: str | None = None
+        self.coded: str | None = None
+        self.versions: dict[str, str] = {}
+        self.network: dict[str, None] = {}
+        self.named = False
+        self.parameters: NcclParameters | None = None
+        self.devices: list[NcclDevice] = []
+        self.columns: tuple[str, ...] | None = None
+        self.rows: list[NcclRow] = []
+        self.bounded = False
+        self.average: float | None = None
+        self.ended = False
+        self.remarks: list[str] = []
+        self.last = Line(0, "")
+
+    def take(self, line: Line) -> None:
+        self.last = line
+        if self._library(line):
+            return
+        if self.columns is None:
+            self._banner(line)
+        elif not self.bounded:
+            self._table(line)
+        else:
+            self._end(line)
+
+    def garbled(self, reason: str, line: Line | None = None) -> GarbledOutput:
+        return GarbledOutput(self.origin, (line or self.last).number, reason)
+
+    def other(self, reason: str) -> OtherRunError:
+        return OtherRunError(self.origin, self.last.number, reason)
+
+    def _library(self, line: Line) -> bool:
+        """Take a line that the library wrote, not the test."""
+        log = _LOG.match(line.text)
+        said = log[1] if log else line.text
+        if match := _LIBRARY.match(said):
+            name, version = match[1], match[2]
+            if not _VERSION.fullmatch(version):
+                raise self.garbled(f"'{version}' is no version of {name}")
+            if self.versions.setdefault(name, version) != version:
+                reason = f"the ranks have versions {self.versions[name]} and {version} of {name}"
+                raise self.garbled(reason)
+            return True
+        if log and (match := _NETWORK.search(said)):
+            self.network[(match[1] or match[2]).strip()] = None
+        return log is not None or _FOREIGN.match(line.text) is not None
+
+    def _banner(self, line: Line) -> None:
+        if match := _TESTS.fullmatch(line.text):
+            self.tests = f"rccl-tests {match[4]}" if match[4] else f"nccl-tests {match[1]}"
+            if match[2]:
+                self.headers, self.coded = _version(match[2]), _version(match[3])
+        elif match := _STARTING.fullmatch(line.text):
+            self.named = True
+            self._same_collective(match[1])
+        elif match := _PARAMETERS.fullmatch(line.text):
+            if self.parameters is not None:
+                raise self.garbled("a second test begins here")
+            self._parameters(match)
+        elif match := _RANK.fullmatch(line.text):
+            self._rank(match)
+        elif _HEADER.match(line.text):
+            self._devices()
+            self.columns = columns_of(line, self.origin)
+        elif re.match(r"#.*\b(nThread|Rank\s+\d|nccl-tests|Collective test)|rccl-tests", line.text):
+            raise self.garbled(f"'{line.text}' is damaged")
+        elif line.text.startswith("#") and not _HEADING.fullmatch(line.text):
+            self.remarks.append(line.text)
+
+    def _parameters(self, match: re.Match[str]) -> None:
+        self.parameters = NcclParameters(
+            threads=int(match[1]),
+            devices_per_thread=int(match[2]),
+            smallest=int(match[3]),
+            largest=int(match[4]),
+            step=int(match[5]),
+            step_is_factor=match[6] == "factor",
+            warm_up=int(match[7]),
+            iterations=int(match[8]),
+            aggregated=int(match[9]),
+            validation=int(match[10]),
+            graph_launches=int(match[11]),
+        )
+        if self.verified and self.parameters.validation == 0:
+            raise self.other("'validation: 0' says that the data were not verified (-c 1)")
+        size, step = self.parameters.smallest, self.parameters.step
+        for position, asked in enumerate(self.sizes):
+            if size != asked or size > self.parameters.largest:
+                raise self.other(f"size {position} of this run is not the {asked} B asked for")
+            size = size * step if self.parameters.step_is_factor else size + step
+        if self.parameters.smallest < size <= self.parameters.largest:
+            raise self.other("this run has more sizes than were asked for")
+
+    def _rank(self, match: re.Match[str]) -> None:
+        device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower(), match[6])
+        if device.rank != len(self.devices):
+            reason = f"rank {device.rank} stands where rank {len(self.devices)} belongs"
+            raise self.garbled(reason)
+        if match[2] not in (None, "0"):
+            raise self.other("the ranks are in groups, and the bandwidths are those of one group")
+        place = (device.host, device.index, device.pci)
+        for before in self.devices:
+            if (before.host, before.index, before.pci) == place:
+                reason = f"ranks {before.rank} and {device.rank} share device {device.index}"
+                raise self.other(f"{reason} ({device.pci})")
+        self.devices.append(device)
+
+    def _devices(self) -> None:
+        """Check what the banner should have told by its end."""
+        if self.parameters is None:
+            raise self.garbled("the line '# nThread ...' with the parameters is missing above")
+        if len(self.devices) != self.ranks:
+            raise self.other(
+                f"{len(self.devices)} ranks are listed, not the {self.ranks} asked for"
+            )
+        if self.ranks % (self.parameters.threads * self.parameters.devices_per_thread or 1):
+            raise self.garbled("the number of ranks is no multiple of nThread and nGpus")
+
+    def _table(self, line: Line) -> None:
+        assert self.columns is not None
+        if match := _BOUNDS.fullmatch(line.text):
+            self._bounds(int(match[1]), match[2])
+        elif line.text.startswith("#"):
+            if not re.match(r"#\s+\(B\)\s+\(elements\)|# Errors with asterisks", line.text):
+                raise self.garbled(f"'{line.text}' stands in the table")
+        elif len(self.rows) == len(self.sizes):
+            raise self.garbled("a row follows that of the last size")
+        else:
+            asked = self.sizes[len(self.rows)]
+            row = row_of(line, self.origin, self.collective, self.ranks, self.columns, asked)
+            if self.rows and row.kind != self.rows[0].kind:
+                raise self.other("the rows are of several data types, reductions or roots")
+            if self.verified and not row.verified:
+                reason = f"#wrong of {row.size} B is N/A, so the data were not verified (-c 1)"
+                raise self.other(reason)
+            self.rows.append(row)
+
+    def _bounds(self, count: int, verdict: str) -> None:
+        if verdict == "FAILED" or count:
+            raise WrongDataError(self.origin, self.last.number, f"{count} values are out of bounds")
+        if len(self.rows) < len(self.sizes):
+            raise self.garbled(f"the row of {self.sizes[len(self.rows)]} B is missing above")
+        self.bounded = True
+
+    def _end(self, line: Line) -> None:
+        if match := _AVERAGE.fullmatch(line.text):
+            number = printed(match[1])
+            if number is None or self.average is not None:
+                raise self.garbled(f"'{line.text}' is damaged or stands twice")
+            self.average = number.value
+        elif match := _CONCLUDED.fullmatch(line.text):
+            self._same_collective(match[1])
+            self.ended = True
+        elif line.text == "#" and self.average is not None:
+            self.ended = self.ended or not self.named
+        elif re.match(r"#\s*size|#? ?[nr]ccl-tests|# nThread|# Out of bounds", line.text):
+            raise self.garbled("a second test begins here")
+        else:
+            self.remarks.append(line.text)
+
+    def _same_collective(self, name: str) -> None:
+        if name != self.collective:
+            raise self.other(f"this is {name}_perf, not {self.collective}_perf")
+
+    def result(self) -> NcclResult:
+        """Return what was read, once its end was seen."""
+        for seen, what in (
+            (self.parameters, "the line '# nThread ...', as nccl-tests and rccl-tests print it"),
+            (self.columns, "the names of the columns"),
+            (self.bounded, "'# Out of bounds values', so it is cut"),
+            (self.average is not None, "'# Avg bus bandwidth', so it is cut"),
+            (self.ended, "its end ('# Collective test concluded', or '#' of older versions)"),
+        ):
+            if not seen:
+                raise self.garbled(f"the text ends without {what}")
+        assert self.parameters is not None and self.average is not None
+        library = self.versions.get("RCCL") or self.versions.get("NCCL")
+        stack = tuple((name, v) for name, v in self.versions.items() if name in ("HIP", "ROCm"))
+        return NcclResult(
+            origin=self.origin,
+            collective=self.collective,
+            tests=self.tests,
+            library=library or self.coded,
+            headers=self.headers,
+            stack=stack,
+            network=tuple(self.network),
+            parameters=self.parameters,
+            devices=tuple(self.devices),
+            rows=tuple(self.rows),
+            average_busbw=self.average,
+            remarks=tuple(self.remarks),
+        )
+
+
+def _version(code: str) -> str:
+    """Return the version of a code such as 22809; before 2.9 the major one counted thousands."""
+    number = int(code)
+    thousands = 10000 if number >= 10000 else 1000
+    return f"{number // thousands}.{number % thousands // 100}.{number % 100}"

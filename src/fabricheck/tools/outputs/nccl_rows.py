@@ -1,0 +1,216 @@
+"""The rows of nccl-tests and rccl-tests: read from the right, and checked against themselves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from fabricheck.core.errors import GarbledOutput, OtherRunError, WrongDataError
+from fabricheck.core.lines import Line, Printed, agree, printed
+
+_GROUP = ("time", "algbw", "busbw", "#wrong")
+_LEFT = ("size", "count", "type", "redop", "root")
+_WHOLE = re.compile(r"\d+")
+_ROOT = re.compile(r"-1|\d+")
+_REDOPS = ("none", "sum", "prod", "max", "min", "avg", "mulsum")
+
+#: Bytes of an element, by the names of both tools and of their older versions.
+ELEMENT_BYTES = {
+    **dict.fromkeys(("int8", "uint8", "char"), 1),
+    **dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
+    **dict.fromkeys(("half", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "int", "float"), 4),
+    **dict.fromkeys(("int64", "uint64", "double"), 8),
+}
+
+
+@dataclass(frozen=True)
+class Collective:
+    """How bus bandwidth and sizes of a collective are counted.
+
+    steps, per_rank: busbw is algbw * steps * (n - 1) / n where ``per_rank``, else algbw, for n
+        ranks: see PERFORMANCE.md of nccl-tests.
+    divided: whether the elements are divided among the ranks; ``count`` is then one rank's.
+    rooted: whether one rank sends to, or receives from, all others.
+    """
+
+    steps: int
+    per_rank: bool
+    divided: bool
+    rooted: bool = False
+
+    def factor(self, ranks: int) -> float:
+        """Return busbw over algbw for so many ranks."""
+        return self.steps * (ranks - 1) / ranks if self.per_rank else 1.0
+
+
+#: The collectives that can be read; ``<name>_perf`` is the program.
+COLLECTIVES = {
+    "all_reduce": Collective(2, True, False),
+    "all_gather": Collective(1, True, True),
+    "reduce_scatter": Collective(1, True, True),
+    "broadcast": Collective(1, False, False, rooted=True),
+    "reduce": Collective(1, False, False, rooted=True),
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One placement of one size: time in us, bandwidths in GB/s; ``wrong`` is None for N/A."""
+
+    time_us: float
+    algbw: float
+    busbw: float
+    wrong: int | None
+
+
+@dataclass(frozen=True)
+class NcclRow:
+    """What was measured of one size.
+
+    size: in bytes, as the tool counts it: of all ranks together where they share it.
+    count: elements of one call.
+    redop, root: ``None`` where the tool leaves them empty, or says ``none`` or -1.
+    out_of_place: ``None`` where only the other placement ran.
+    """
+
+    size: int
+    count: int
+    datatype: str
+    redop: str | None
+    root: int | None
+    out_of_place: Timing | None
+    in_place: Timing
+
+    @property
+    def kind(self) -> tuple[str, str | None, int | None]:
+        """What all rows of a scan have in common."""
+        return self.datatype, self.redop, self.root
+
+    @property
+    def verified(self) -> bool:
+        """Whether the data of every placement were compared."""
+        timings = (self.out_of_place, self.in_place)
+        return all(timing is None or timing.wrong is not None for timing in timings)
+
+
+def columns_of(line: Line, origin: str) -> tuple[str, ...]:
+    """Return the columns behind size, count, type, redop and root: four for each placement.
+
+    :raises GarbledOutput: for any other columns.
+    """
+    words = tuple(line.text.lstrip("#").split())
+    groups = words[len(_LEFT) :]
+    if words[: len(_LEFT)] != _LEFT or groups not in (_GROUP, 2 * _GROUP):
+        reason = (
+            f"the columns are not {' '.join(_LEFT)} and once or twice {' '.join(_GROUP)} "
+            "(those of -C, -I, of time stamps and of versions before #wrong are not read)"
+        )
+        raise GarbledOutput(origin, line.number, reason)
+    return groups
+
+
+def row_of(
+    line: Line, origin: str, collective: str, ranks: int, columns: tuple[str, ...], asked: int
+) -> NcclRow:
+    """Read one row, from the right: redop and root may be empty.
+
+    :param columns: as :func:`columns_of` returned them.
+    :param asked: the size that was asked for, in bytes.
+    :raises GarbledOutput: when it is damaged, contradicts itself, or is of another size.
+    :raises OtherRunError: when its data type is not known here.
+    :raises WrongDataError: when values were wrong.
+    """
+    words = line.words
+    left, right = words[: -len(columns)], words[-len(columns) :]
+    if not 3 <= len(left) <= len(_LEFT) or not all(_WHOLE.fullmatch(word) for word in left[:2]):
+        reason = f"'{line.text.strip()}' is no row of the table"
+        raise GarbledOutput(origin, line.number, reason)
+    size, count, datatype = int(left[0]), int(left[1]), left[2]
+    redop, root = _redop_and_root(left[3:], collective, ranks, line, origin)
+    _right_size(size, count, datatype, collective, ranks, asked, line, origin)
+    timings = [
+        _timing(right[i : i + len(_GROUP)], size, collective, ranks, line, origin)
+        for i in range(0, len(right), len(_GROUP))
+    ]
+    out_of_place = timings[0] if len(timings) > 1 else None
+    return NcclRow(size, count, datatype, redop, root, out_of_place, timings[-1])
+
+
+def _redop_and_root(
+    words: list[str], collective: str, ranks: int, line: Line, origin: str
+) -> tuple[str | None, int | None]:
+    redop: str | None = None
+    root: int | None = None
+    rest = list(words)
+    if rest and _ROOT.fullmatch(rest[-1]):
+        root = int(rest.pop())
+    if rest and rest[-1] in _REDOPS:
+        redop = rest.pop()
+    rooted = COLLECTIVES[collective].rooted
+    if rest or (root not in range(ranks) if rooted else root not in (None, -1)):
+        reason = f"'{' '.join(words)}' is no reduction and root of {collective} on {ranks} ranks"
+        raise GarbledOutput(origin, line.number, reason)
+    return (None if redop == "none" else redop), (None if root == -1 else root)
+
+
+def _right_size(
+    size: int,
+    count: int,
+    datatype: str,
+    collective: str,
+    ranks: int,
+    asked: int,
+    line: Line,
+    origin: str,
+) -> None:
+    """Check size and count against each other and against what was asked for."""
+    if datatype not in ELEMENT_BYTES:
+        raise OtherRunError(origin, line.number, f"'{datatype}' is no known data type")
+    element = ELEMENT_BYTES[datatype]
+    divided = COLLECTIVES[collective].divided
+    if count * element * (ranks if divided else 1) != size:
+        reason = f"{count} elements of {datatype} for {ranks} ranks are not {size} B"
+        raise GarbledOutput(origin, line.number, reason)
+    # Where ranks share a size, it is rounded down so that each rank's part is aligned: to 16 bytes
+    # in new versions, to 4 elements in old ones.
+    rounding = ranks * max(16, 4 * element) if divided else element
+    if not asked - rounding < size <= asked:
+        reason = f"the row of {size} B stands where that of {asked} B belongs"
+        raise GarbledOutput(origin, line.number, reason)
+
+
+def _timing(
+    words: list[str], size: int, collective: str, ranks: int, line: Line, origin: str
+) -> Timing:
+    time, algbw, busbw = (
+        _number(word, name, line, origin) for word, name in zip(words[:3], _GROUP[:3], strict=True)
+    )
+    wrong = {"N/A": None, "0": 0}.get(words[3], -1)
+    if wrong == -1:
+        if _number(words[3], "#wrong", line, origin).value > 0:
+            reason = f"{words[3]} values of {collective} with {size} B are wrong"
+            raise WrongDataError(origin, line.number, reason)
+        raise GarbledOutput(origin, line.number, f"'{words[3]}' (#wrong) is no count")
+    if time.value <= 0:
+        raise GarbledOutput(origin, line.number, f"'{words[0]}' (time) is not above zero")
+    # Bytes per us are 1e-3 GB/s.
+    by_time = size / time.high * 1e-3, size / max(time.low, time.value / 2) * 1e-3
+    if not agree((algbw.low, algbw.high), by_time):
+        reason = f"algbw is {words[1]} GB/s, and {size} B in {words[0]} us are not"
+        raise GarbledOutput(origin, line.number, reason)
+    factor = COLLECTIVES[collective].factor(ranks)
+    if not agree((busbw.low, busbw.high), (algbw.low * factor, algbw.high * factor)):
+        reason = (
+            f"busbw is {words[2]} GB/s, and {words[1]} GB/s of {collective} "
+            f"on {ranks} ranks give {algbw.value * factor:.2f}"
+        )
+        raise GarbledOutput(origin, line.number, reason)
+    return Timing(time.value, algbw.value, busbw.value, wrong)
+
+
+def _number(text: str, column: str, line: Line, origin: str) -> Printed:
+    number = printed(text)
+    if number is None:
+        raise GarbledOutput(origin, line.number, f"'{text}' ({column}) is no number")
+    return number

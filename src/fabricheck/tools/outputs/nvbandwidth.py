@@ -1,0 +1,165 @@
+"""Reading what nvbandwidth 0.8 prints as JSON (``-j``): a matrix for each testcase.
+
+It prints once, at its end: what crashed before has printed nothing, or an object with an ``error``.
+Sources of the format: json_output.cpp and testcases_*.cpp of nvbandwidth 0.8.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabricheck.core.errors import GarbledOutput, OtherRunError, WrongDataError
+from fabricheck.core.lines import printed
+
+#: In GB/s (1e9 bytes per second), of a latency in ns; None where it measured nothing.
+Matrix = tuple[tuple[float | None, ...], ...]
+
+#: Testcases of two directions append three matrices: each direction's, and their total.
+PARTS_OF_BOTH = 3
+
+#: What its kernels print, before the JSON, when they find wrong data.
+_WRONG = "Invalid value when checking the pattern"
+
+#: Values have six digits, and their sum has all.
+_SLACK = 1e-5
+
+
+@dataclass(frozen=True)
+class NvBandwidthResult:
+    """One run.
+
+    devices: as it names them, in its order.
+    matrices: of each testcase; of two directions the total. Rows are what its description says: one
+        row for the host or for all others, else one for each device.
+    waived: testcases that this machine can not run, such as those between devices on one device.
+    """
+
+    version: str
+    driver: str
+    devices: tuple[str, ...]
+    matrices: dict[str, Matrix]
+    waived: tuple[str, ...]
+
+    def cell(self, testcase: str, row: int, column: int) -> float | None:
+        """Return one value; None where there is none: waived, N/A, not so many devices."""
+        matrix = self.matrices.get(testcase, ())
+        if row >= len(matrix) or column >= len(matrix[row]):
+            return None
+        return matrix[row][column]
+
+
+def parse(text: str, origin: str, testcases: Sequence[str]) -> NvBandwidthResult:
+    """Read the output of one run.
+
+    :param origin: the file, for errors.
+    :param testcases: those that were asked for, by name.
+    :raises GarbledOutput: when it is cut or damaged, or when the tool or a testcase of it failed.
+    :raises OtherRunError: when it ran other testcases than those asked for.
+    :raises WrongDataError: when it found wrong data.
+    """
+    if _WRONG in text:
+        raise WrongDataError(origin, None, "nvbandwidth found wrong data")
+    reader = _Reader(origin)
+    root = reader.root(text)
+    devices = reader.texts(root, "GPU Device list")
+    matrices: dict[str, Matrix] = {}
+    waived = []
+    names = []
+    for entry in reader.entries(root):
+        name, status = (reader.text(entry, key) for key in ("name", "status"))
+        names.append(name)
+        if status == "Waived":
+            waived.append(name)
+        elif status != "Passed" or "error" in entry:
+            why = entry.get("error", f"its status is {status}")
+            raise reader.garbled(f"the testcase {name} failed ({' '.join(str(why).split())})")
+        else:
+            matrices[name] = reader.matrix(entry, name, len(devices))
+    if names != list(testcases):
+        raise OtherRunError(
+            origin, None, f"its testcases are {_list(names)}, not {_list(testcases)}"
+        )
+    return NvBandwidthResult(
+        version=reader.text(root, "version"),
+        driver=reader.text(root, "Driver Version"),
+        devices=devices,
+        matrices=matrices,
+        waived=tuple(waived),
+    )
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+class _Reader:
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+
+    def garbled(self, reason: str) -> GarbledOutput:
+        return GarbledOutput(self.origin, None, reason)
+
+    def root(self, text: str) -> dict[str, Any]:
+        if not text.strip():
+            raise self.garbled("the text is empty, so nvbandwidth did not come to its end")
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            raise self.garbled("it is cut, or no JSON of nvbandwidth") from None
+        root = value.get("nvbandwidth") if isinstance(value, dict) else None
+        if not isinstance(root, dict):
+            raise self.garbled("it is no JSON of nvbandwidth")
+        if "error" in root:
+            raise self.garbled(f"nvbandwidth says: {' '.join(str(root['error']).split())}")
+        return root
+
+    def text(self, value: dict[str, Any], key: str) -> str:
+        found = value.get(key)
+        if not isinstance(found, str) or not found:
+            raise self.garbled(f"'{key}' is missing or no text")
+        return found
+
+    def texts(self, value: dict[str, Any], key: str) -> tuple[str, ...]:
+        found = value.get(key)
+        if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
+            raise self.garbled(f"'{key}' is missing or no list of texts")
+        return tuple(found)
+
+    def entries(self, root: dict[str, Any]) -> list[dict[str, Any]]:
+        found = root.get("testcases")
+        if not isinstance(found, list) or not all(isinstance(x, dict) for x in found):
+            raise self.garbled("'testcases' is missing or no list")
+        return found
+
+    def matrix(self, entry: dict[str, Any], name: str, devices: int) -> Matrix:
+        rows = entry.get("bandwidth_matrix")
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise self.garbled(f"the testcase {name} has no matrix")
+        between = name.startswith("device_to_device_")
+        expected = devices if between else 1
+        if between and "_bidirectional_" in name:
+            expected *= PARTS_OF_BOTH
+        if len(rows) != expected or any(len(row) != devices for row in rows):
+            raise self.garbled(f"the matrix of {name} is not one of {devices} devices")
+        values = tuple(tuple(self._value(word, name) for word in row) for row in rows)
+        last = values[-devices:] if between else values
+        self._same_sum(entry, name, last)
+        return last
+
+    def _value(self, word: Any, name: str) -> float | None:
+        if word == "N/A":
+            return None
+        number = printed(word) if isinstance(word, str) else None
+        if number is None or number.value <= 0:
+            raise self.garbled(f"the matrix of {name} has {word!r}, which is no value above zero")
+        return number.value
+
+    def _same_sum(self, entry: dict[str, Any], name: str, matrix: Matrix) -> None:
+        told = entry.get("sum")
+        added = sum(value for row in matrix for value in row if value is not None)
+        if not isinstance(told, int | float) or not math.isclose(told, added, rel_tol=_SLACK):
+            raise self.garbled(f"the sum of {name} is {told!r}, and its values give {added:g}")

@@ -1,0 +1,154 @@
+"""The manifest of recorded rounds: what ran, in which order, and what failed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from fabricheck.core.errors import InvalidDocument, NotFoundError
+from fabricheck.core.text import read_text
+from fabricheck.core.whole_files import write_whole
+from fabricheck.tools.rounds.launches import NAMES, TOOLS, order
+
+#: Its name in the folder.
+FILE = "rounds.json"
+
+
+def _known(tool: str) -> str:
+    if tool not in TOOLS:
+        raise ValueError(f"{tool} is none of {', '.join(TOOLS)}")
+    return tool
+
+
+ToolName = Annotated[str, AfterValidator(_known)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Failure(_Strict):
+    """Why a launch gave no value: one sentence, and the exit code of fabricheck for it.
+
+    code: 128 + n where signal n ended the rounds.
+    """
+
+    code: int
+    sentence: str
+
+
+class LaunchRecord(_Strict):
+    """One launch, as it was started.
+
+    round: from 1.
+    command: without folders; output: the file in the same folder.
+    exit_code: None when its time was over, or that of the rounds, or when it could not be started;
+        128 + n of one that signal n ended.
+    """
+
+    round: int
+    name: str
+    tool: ToolName | None
+    command: str
+    output: str
+    exit_code: int | None
+    seconds: float
+    failure: Failure | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the rounds while it ran."""
+        return self.failure is not None and self.failure.code > 128
+
+
+class Device(_Strict):
+    """One device, as our documents name it."""
+
+    index: int
+    name: str
+    pci_address: str | None
+    unique_id: str | None
+
+
+class Manifest(_Strict):
+    """Launches are in the order in which they ran.
+
+    started, finished: dates of ISO 8601; finished is None in a folder that was not, but for early
+        ones that a signal ended: see `complete`.
+    planned: the launches of each round, in the order of the first; early ones have none.
+    left_out: tools that did not run, and why.
+    versions: of our programs, of each tool that tells it, of runtime and driver.
+    failures: all of the launches', and those that belong to none.
+    """
+
+    format: Literal["fabricheck-rounds"] = "fabricheck-rounds"
+    format_version: Literal[1] = 1
+    started: str
+    finished: str | None = None
+    rounds: int
+    devices: tuple[Device, ...]
+    versions: dict[str, str]
+    left_out: dict[str, str]
+    planned: tuple[str, ...] = ()
+    launches: tuple[LaunchRecord, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def signal(self) -> int | None:
+        """The number of the signal that ended the rounds."""
+        return next((one.code - 128 for one in self.failures if one.code > 128), None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the rounds came to their end, with failures or without."""
+        return self.finished is not None and self.signal is None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The launches of a round, in the order of the first; of early manifests those that ran."""
+        return self.planned or tuple(dict.fromkeys(one.name for one in self.launches))
+
+    def missing(self) -> dict[int, tuple[str, ...]]:
+        """Return by round the launches that did not run to their end, in the order of the round."""
+        ended = {(one.round, one.name) for one in self.launches if not one.interrupted}
+        found = {
+            number: tuple(one for one in order(self.names, number) if (number, one) not in ended)
+            for number in range(1, self.rounds + 1)
+        }
+        return {number: names for number, names in found.items() if names}
+
+
+def load(folder: Path) -> Manifest:
+    """Read the manifest of a folder.
+
+    :raises NotFoundError: when there is none.
+    :raises InvalidDocument: when it can not be read, is not one, or has a launch of no known name.
+    """
+    path = folder / FILE
+    if not path.exists():
+        raise NotFoundError(f"{folder} holds no rounds: there is no {FILE} in it.")
+    try:
+        found = Manifest.model_validate_json(read_text(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "all of it"
+        raise InvalidDocument(path, f"{place}: {first['msg']}") from None
+    for number, ran in enumerate(found.launches):
+        known = NAMES[ran.tool]
+        if ran.name not in known:
+            whose = "our programs" if ran.tool is None else ran.tool
+            reason = f"{ran.name} is no launch of {whose} ({', '.join(known)})"
+            raise InvalidDocument(path, reason, f"launches.{number}")
+    return found
+
+
+def save(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a folder, all at once: whoever reads meanwhile gets the one before.
+
+    :raises NotFoundError: when it can not be written; then the one before stays.
+    """
+    text = json.dumps(manifest.model_dump(mode="json"), indent=1) + "\n"
+    write_whole(folder / FILE, text)

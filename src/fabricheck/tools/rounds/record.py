@@ -1,0 +1,297 @@
+"""Running the rounds: each launch with a time limit of its own, a failure among results."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
+from fabricheck.results.model import ResultDocument
+from fabricheck.tools.rounds import launches
+from fabricheck.tools.rounds import manifest as manifests
+from fabricheck.tools.rounds.launches import TOOLS, Command
+from fabricheck.tools.rounds.manifest import Failure, LaunchRecord, Manifest
+from fabricheck.tools.rounds.table import OurOutput, devices_of, read_printed
+from fabricheck.tools.runner import (
+    SEVERITY,
+    Ended,
+    Interrupted,
+    TimeLimit,
+    signals,
+    start,
+    text_of,
+    worst,
+)
+
+Say = Callable[[str], None]
+
+
+class _Failed(FabricheckError):
+    """A launch gave no result."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.exit_code = code
+
+
+class NotKept(FabricheckError):
+    """The manifest can not be written; the failures before it are in no file then, or not all."""
+
+    def __init__(self, error: FabricheckError, what: str, failures: Sequence[Failure]) -> None:
+        super().__init__(f"{str(error).rstrip('.')}: {what}.")
+        self.exit_code, self.failures = error.exit_code, tuple(failures)
+
+
+def record(
+    folder: Path,
+    programs: Path,
+    tools: Mapping[str, Path],
+    rounds: int,
+    limit_s: float,
+    say: Say = lambda sentence: None,
+) -> Manifest:
+    """Run all rounds, and leave outputs and manifest in a folder.
+
+    The manifest is written before the first launch and after each, so that what ends this leaves
+    all before it. Where there is none nothing is left in the folder.
+
+    :param folder: where there is nothing yet; it is made.
+    :param programs: the folder of our programs; ``tools`` the executables of the others.
+    :param limit_s: for all rounds together, in s.
+    :param say: is told of each launch.
+    :raises UsageError: when the folder holds something, or our programs simulate.
+    :raises NotFoundError: when an executable is not there, or can not be executed.
+    :raises NotKept: when the manifest can not be written; the one before stays.
+    :raises FabricheckError: when even the devices can not be told.
+    """
+    _require(programs, tools, rounds)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        found = list(folder.iterdir())
+    except OSError as error:
+        raise NotFoundError(f"{folder} can not be made or read ({error.strerror}).") from None
+    if found:
+        raise UsageError(f"{folder} is not empty, and recorded rounds are never written over.")
+    run, end = None, None
+    try:
+        with signals():
+            run = _Rounds(folder, programs, tools, rounds, limit_s, say)
+            run.all()
+    except Interrupted as interrupted:
+        end = interrupted.number
+    finally:
+        if not (folder / manifests.FILE).exists():
+            for file in folder.glob("facts-0.*"):
+                file.unlink()
+    if run is None:
+        assert end is not None
+        raise _Failed(128 + end, _ended_by(end))
+    return run.finish(end)
+
+
+def exit_code(manifest: Manifest) -> int:
+    """Return the exit code of what happened: 0 when no launch failed."""
+    if manifest.signal is not None:
+        return 128 + manifest.signal
+    return worst(failure.code for failure in manifest.failures)
+
+
+def _ended_by(number: int) -> str:
+    return f"Signal {number} ended the rounds."
+
+
+def _require(programs: Path, tools: Mapping[str, Path], rounds: int) -> None:
+    if rounds < 1:
+        raise UsageError(f"There are no {rounds} rounds.")
+    needed = [programs / name for name in ("stream", "memcpy", "p2p")]
+    for path in (*needed, *tools.values()):
+        if not path.is_file():
+            raise NotFoundError(f"There is no program {path}.")
+        if not os.access(path, os.X_OK):
+            raise NotFoundError(f"The program {path} can not be executed.")
+
+
+class _Rounds:
+    def __init__(
+        self,
+        folder: Path,
+        programs: Path,
+        tools: Mapping[str, Path],
+        rounds: int,
+        limit_s: float,
+        say: Say,
+    ) -> None:
+        self.folder, self.programs = folder.resolve(), programs
+        self.limit_s, self.say = limit_s, say
+        self.began = time.monotonic()
+        started = _now()
+        document = self._facts()
+        count = len(document["devices"])
+        left_out = {tool.title: "not given" for name, tool in TOOLS.items() if name not in tools}
+        left_out |= {
+            TOOLS[name].title: "there is one device only"
+            for name in tools
+            if count < TOOLS[name].fewest_devices
+        }
+        self.commands = launches.ours(programs, count)
+        self.commands += [
+            command
+            for name, path in tools.items()
+            if TOOLS[name].title not in left_out
+            for command in launches.theirs(name, path)
+        ]
+        program = document["program"]
+        self.manifest = Manifest(
+            started=started,
+            rounds=rounds,
+            devices=devices_of(document),
+            versions={
+                "fabricheck": f"{program['version']} (commit {program['commit']}, "
+                f"runtime {program['runtime']})",
+                "runtime": document["versions"]["runtime"],
+                "driver": document["versions"]["driver"],
+            },
+            left_out=left_out,
+            planned=tuple(command.name for command in self.commands),
+        )
+        manifests.save(self.folder, self.manifest)
+        for name, why in left_out.items():
+            say(f"{name} is left out: {why}")
+
+    def _facts(self) -> ResultDocument:
+        command = launches.facts(self.programs)
+        limit_s = self._limit(command, 0)
+        self._require_good(command, 0, self._start(command, 0, limit_s), limit_s)
+        document = OurOutput(self.folder / command.output(0), command.name).document
+        if document["clock"] != "measured":
+            path = self.programs / "stream"
+            raise UsageError(f"{path} simulates, and the other tools measure.")
+        return document
+
+    def all(self) -> None:
+        rounds = self.manifest.rounds
+        for number in range(1, rounds + 1):
+            ordered = launches.order(self.commands, number)
+            for position, command in enumerate(ordered, 1):
+                said = f"[round {number}/{rounds}, {position}/{len(ordered)}] {command.name}"
+                launch = self._launch(command, number)
+                # A signal that comes now finds this launch in the manifest.
+                with signals.held():
+                    self._keep(launch)
+                how = launch.failure.sentence if launch.failure else "good"
+                self.say(f"{said}: {how} ({launch.seconds:.1f} s)")
+                if launch.interrupted:
+                    return
+
+    def _launch(self, command: Command, number: int) -> LaunchRecord:
+        failure, ended = None, Ended(None, 0.0)
+        began = time.monotonic()
+        try:
+            limit_s = self._limit(command, number)
+            ended = self._start(command, number, limit_s)
+            self._require_good(command, number, ended, limit_s)
+            self._read(command, number)
+        except FabricheckError as error:
+            sentence = " ".join(str(error).split())
+            # Also where a tool, or what loads it, names itself with its folder.
+            for folder in (self.folder, command.executable.resolve().parent):
+                sentence = sentence.replace(f"{folder}/", "")
+            failure = Failure(code=error.exit_code, sentence=sentence)
+        except Interrupted as end:
+            ended = Ended(None, time.monotonic() - began)
+            sentence = f"{command.output(number)}: {_ended_by(end.number)}"
+            failure = Failure(code=128 + end.number, sentence=sentence)
+        return LaunchRecord(
+            round=number,
+            name=command.name,
+            tool=command.tool,
+            command=command.line(number),
+            output=command.output(number),
+            exit_code=ended.code,
+            seconds=round(ended.seconds, 3),
+            failure=failure,
+        )
+
+    def _limit(self, command: Command, number: int) -> float:
+        left = self.limit_s - (time.monotonic() - self.began)
+        if left <= 0:
+            limit = f"the limit of {self.limit_s:g} s for all rounds was over before it"
+            raise TimeLimit(f"{command.output(number)}: {limit}.")
+        return min(command.limit_s, left)
+
+    def _files(self, command: Command, number: int) -> tuple[Path, Path, Path]:
+        """Return the files of output, of what is printed (of a tool the same), and of errors."""
+        output = self.folder / command.output(number)
+        printed = output.with_suffix(".out") if command.tool is None else output
+        return output, printed, output.with_suffix(".err")
+
+    def _start(self, command: Command, number: int, limit_s: float) -> Ended:
+        output, printed, errors = self._files(command, number)
+        # Run in the folder, by names without folders: so they stand in the documents.
+        line = [str(command.executable.resolve()), *command.words(number)]
+        try:
+            return start(line, printed, errors, limit_s, self.folder)
+        except OSError as error:
+            what = Path(error.filename or command.executable).name
+            reason = f"{what} can not be written or started ({error.strerror})"
+            raise InvalidInputError(f"{output}: {reason}.") from None
+        finally:
+            for file in (printed, errors):
+                if file != output and file.exists() and not file.stat().st_size:
+                    file.unlink()
+
+    def _require_good(self, command: Command, number: int, ended: Ended, limit_s: float) -> None:
+        output, printed, errors = self._files(command, number)
+        if ended.code and command.tool is None and output.exists():
+            # Its document says why, in one sentence.
+            try:
+                OurOutput(output, command.name)
+            except FabricheckError as error:
+                code = ended.code if ended.code in SEVERITY else error.exit_code
+                raise _Failed(code, str(error)) from None
+        ended.require_good(f"{output}: it", limit_s, text_of(errors), text_of(printed))
+
+    def _read(self, command: Command, number: int) -> None:
+        output = self.folder / command.output(number)
+        if not output.exists():
+            raise InvalidInputError(f"{output}: it ended well and left no result document.")
+        if command.tool is None:
+            OurOutput(output, command.name).check(self.manifest.devices)
+            return
+        found = read_printed(output, command.tool, command.name, len(self.manifest.devices))
+        if found.version is not None:
+            versions = self.manifest.versions | {TOOLS[command.tool].title: found.version}
+            self.manifest = self.manifest.model_copy(update={"versions": versions})
+
+    def _keep(self, launch: LaunchRecord) -> None:
+        kept = (*self.manifest.launches, launch)
+        self.manifest = self.manifest.model_copy(update={"launches": kept})
+        if launch.failure is not None:
+            self._failed(launch.failure)
+        self._save(f"{launch.name} of round {launch.round} is not in it")
+
+    def _failed(self, failure: Failure) -> None:
+        failures = (*self.manifest.failures, failure)
+        self.manifest = self.manifest.model_copy(update={"failures": failures})
+
+    def _save(self, what: str) -> None:
+        try:
+            manifests.save(self.folder, self.manifest)
+        except FabricheckError as error:
+            raise NotKept(error, what, self.manifest.failures) from None
+
+    def finish(self, end: int | None) -> Manifest:
+        """Write the end of the rounds: that signal `end` came between launches, or their date."""
+        if end is not None:
+            self._failed(Failure(code=128 + end, sentence=_ended_by(end)))
+        if self.manifest.signal is None:
+            self.manifest = self.manifest.model_copy(update={"finished": _now()})
+        self._save("it does not say how the rounds ended")
+        return self.manifest
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,110 @@
+"""Drafting a node model from what the tools of a node say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.node import InvalidNode, format_cores, parse_cores
+from fabricheck.node.loading import from_content
+from fabricheck.node.yamlfile import TO_FILL
+from fabricheck.tools.topology.reported import Reported
+
+#: NVLinks that one device has at most, up to Hopper: more than these to its peers need a switch.
+_MOST_NVLINKS = 18
+
+_HEADER = """\
+# Drafted from: {origin}.
+# What no tool tells is marked "{mark}". The format is explained in docs/node-models.md.
+"""
+
+
+def draft(report: Reported, name: str) -> dict[str, Any]:
+    """Draft the content of a node model file; what no tool tells is marked as to be filled in.
+
+    :raises InvalidInputError: when the report does not tell the links.
+    """
+    if report.links is None:
+        raise InvalidInputError(f"The number of links is not told in {report.origin}.")
+    seen = {"kind": "measured", "source": "tools"}
+    devices: dict[str, Any] = {
+        "count": report.count,
+        "model": TO_FILL,
+        "architecture": TO_FILL,
+        "memory_bytes": TO_FILL,
+        "memory_peak_gbs": TO_FILL,
+    }
+    if report.pci is not None:
+        devices["pci"] = {**seen, "addresses": dict(enumerate(report.pci))}
+    content: dict[str, Any] = {
+        "format": 1,
+        "name": name,
+        "title": TO_FILL,
+        "vendor": report.vendor,
+        "systems": [],
+        "sources": {"tools": {"title": f"Tools of the node: {report.origin}"}},
+        "devices": devices,
+        "packages": {**seen, "devices": TO_FILL},
+        "domains": {**seen, "memory_peak_gbs": TO_FILL, "list": _domains(report)},
+    }
+    peak: Any = TO_FILL
+    if report.link_peak_gbs is not None:
+        peak = {"value": report.link_peak_gbs, **seen}
+    per_device = {sum(row) for row in report.links}
+    if report.vendor == "nvidia" and max(per_device) > _MOST_NVLINKS:
+        links = {cell for row in report.links for cell in row if cell}
+        count: Any = links.pop() if len(links) == 1 else TO_FILL
+        content["switch"] = {**seen, "links_per_device": count, "peak_gbs": peak}
+    else:
+        matrix = [list(row) for row in report.links]
+        content["links"] = {**seen, "peak_gbs": peak, "matrix": matrix}
+    content["host_link"] = {"type": TO_FILL, "peak_gbs": TO_FILL}
+    content["copy_engine"] = {"peak_gbs": TO_FILL, "count": TO_FILL}
+    return content
+
+
+def _domains(report: Reported) -> Any:
+    if report.numa is None or None in report.numa:
+        return TO_FILL
+    found: list[dict[str, Any]] = []
+    for index in sorted({domain for domain in report.numa if domain is not None}):
+        attached = [i for i, domain in enumerate(report.numa) if domain == index]
+        cpus = {report.cpus[i] for i in attached} if report.cpus is not None else {None}
+        told = cpus.pop() if len(cpus) == 1 else None
+        cores = TO_FILL if told is None else format_cores(parse_cores(told))
+        found.append({"index": index, "cores": cores, "devices": dict.fromkeys(attached, cores)})
+    return found
+
+
+def write_draft(report: Reported, name: str) -> tuple[str, str]:
+    """Return the text of a drafted file, and what the validator says of it (one sentence).
+
+    :raises InvalidInputError: when the report does not tell the links.
+    """
+    content = draft(report, name)
+    body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
+    text = _HEADER.format(origin=report.origin, mark=TO_FILL) + body
+    try:
+        from_content(content, "", Path(f"{name}.yaml"))
+    except InvalidNode as error:
+        return text, str(error)
+    return text, f"{name}.yaml is a valid node model."
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes every value where it stands: anchors would make a draft hard to edit."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _list(dumper: _Dumper, values: list[Any]) -> yaml.Node:
+    """Write a list of plain values, such as a row of the link matrix, on one line."""
+    plain = not any(isinstance(value, dict | list) for value in values)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=plain)
+
+
+_Dumper.add_representer(list, _list)

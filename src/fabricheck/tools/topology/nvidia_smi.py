@@ -1,0 +1,158 @@
+"""Reading what ``nvidia-smi topo -m`` prints, and the addresses of ``--query-gpu``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fabricheck.core.errors import GarbledOutput
+from fabricheck.core.lines import Line, lines_of
+from fabricheck.node.cores import parse_cores
+from fabricheck.tools.topology.reported import Reported
+from fabricheck.tools.topology.tables import Table
+
+#: The fields of ``nvidia-smi --query-gpu`` that this module reads, in CSV without a header.
+QUERY = "--query-gpu=index,pci.bus_id"
+
+_GPU = re.compile(r"GPU\d+")
+_NIC = re.compile(r"NIC\d+|mlx\d_\d+|hfi\d_\d+")
+_CELL = re.compile(r"NV(\d+)|SYS|NODE|PHB|PXB|PIX")
+_QUERIED = re.compile(r"(\d+), ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
+_COLUMNS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text looks like the matrix or like the queried addresses."""
+    return any(_is_header(line) or _QUERIED.fullmatch(line.text) for line in lines_of(text))
+
+
+def parse(text: str, origin: str) -> Reported:
+    """Read the matrix of ``nvidia-smi topo -m``, or the addresses of ``--query-gpu``.
+
+    :param text: the output of one call.
+    :param origin: the file or command, for errors.
+    :raises GarbledOutput: when it is cut, damaged or contradicts itself.
+    """
+    lines = lines_of(text)
+    if not any(_is_header(line) for line in lines):
+        return _queried(lines, origin)
+    start = next(i for i, line in enumerate(lines) if _is_header(line))
+    header = lines[start]
+    names = [word for word in header.words if _GPU.fullmatch(word) or _NIC.fullmatch(word)]
+    gpus = [name for name in names if _GPU.fullmatch(name)]
+    if gpus != [f"GPU{i}" for i in range(len(gpus))] or names[: len(gpus)] != gpus:
+        raise GarbledOutput(origin, header.number, "the columns are not GPU0, GPU1 and so on")
+    trailing = " ".join(header.words[len(names) :])
+    if trailing not in ("", *(" ".join(_COLUMNS[:count]) for count in (1, 2, 3))):
+        raise GarbledOutput(origin, header.number, f"'{trailing}' is no known end of the header")
+    rows, rest = _rows(lines[start + 1 :], names, origin, header)
+    end = lines[start + 1 + len(names) :]
+    if not any(line.text.strip() == "Legend:" for line in end):
+        reason = "the text ends without the legend, so it may be cut"
+        raise GarbledOutput(origin, lines[-1].number, reason)
+    count = len(gpus)
+    table = Table(
+        tuple(gpus), tuple(tuple(row[:count]) for row in rows[:count]), header, tuple(rest)
+    )
+    types = table.read(origin, _cell)
+    table.symmetric(origin, types, zero="X")
+    affinity = [row[len(names) :] for row in rows[:count]]
+    return Reported(
+        origin=origin,
+        vendor="nvidia",
+        count=count,
+        links=tuple(
+            tuple(int(cell[2:]) if cell.startswith("NV") else 0 for cell in row) for row in types
+        ),
+        link_types=types,
+        numa=tuple(_numa(values, line, origin) for values, line in zip(affinity, rest, strict=True))
+        if "NUMA" in trailing
+        else None,
+        cpus=tuple(_cpus(values, line, origin) for values, line in zip(affinity, rest, strict=True))
+        if "CPU" in trailing
+        else None,
+    )
+
+
+def _is_header(line: Line) -> bool:
+    return line.words[0] == "GPU0" and not any(word in ("X", "SYS") for word in line.words[1:])
+
+
+def _rows(
+    lines: Sequence[Line], names: Sequence[str], origin: str, header: Line
+) -> tuple[list[list[str]], list[Line]]:
+    """Return the cells of each row, affinities last, and the lines of the devices' rows."""
+    rows: list[list[str]] = []
+    last = header
+    for position, name in enumerate(names):
+        if position >= len(lines):
+            reason = f"the text ends here, the row of {name} is missing"
+            raise GarbledOutput(origin, last.number, reason)
+        last = lines[position]
+        words = last.words
+        if words[0] != name:
+            reason = f"'{words[0]}' stands where the row of {name} belongs"
+            raise GarbledOutput(origin, last.number, reason)
+        if len(words) <= len(names):
+            reason = f"{name} has {len(words) - 1} cells, not {len(names)}"
+            raise GarbledOutput(origin, last.number, reason)
+        for other, cell in zip(names, words[1:], strict=False):
+            if (cell == "X") != (other == name) or (cell != "X" and not _CELL.fullmatch(cell)):
+                reason = f"'{cell}' ({name} to {other}) is no kind of connection"
+                raise GarbledOutput(origin, last.number, reason)
+        rows.append([*words[1 : len(names) + 1], *_affinity(last, len(names))])
+    return rows, [line for line in lines[: len(names)] if _GPU.fullmatch(line.words[0])]
+
+
+def _affinity(line: Line, columns: int) -> list[str]:
+    """Return CPU and NUMA affinity; tabs tell which one is empty, else both must be there."""
+    if "\t" in line.text:
+        fields = [part.strip() for part in line.text.split("\t")][columns + 1 :]
+        return [*fields[:2], "", ""][:2]
+    words = line.words[columns + 1 :]
+    return words[:2] if len(words) > 1 else [*words, ""]
+
+
+def _cell(text: str) -> str:
+    if text != "X" and _CELL.fullmatch(text) is None:
+        raise ValueError("a kind of connection such as NV4 or SYS")
+    return text
+
+
+def _numa(values: Sequence[str], line: Line, origin: str) -> int | None:
+    text = values[1] if len(values) > 1 else ""
+    if text in ("", "N/A") or re.fullmatch(r"\d+-\d+", text):
+        return None
+    if not text.isdigit():
+        raise GarbledOutput(origin, line.number, f"'{text}' is no NUMA affinity")
+    return int(text)
+
+
+def _cpus(values: Sequence[str], line: Line, origin: str) -> str | None:
+    text = values[0] if values else ""
+    if text in ("", "N/A"):
+        return None
+    try:
+        parse_cores(text)
+    except ValueError as error:
+        raise GarbledOutput(origin, line.number, f"the CPU affinity is damaged: {error}") from None
+    return text
+
+
+def _queried(lines: Sequence[Line], origin: str) -> Reported:
+    addresses: list[str] = []
+    if lines and lines[0].text.replace(" ", "") == "index,pci.bus_id":
+        lines = lines[1:]  # --format=csv writes a header, csv,noheader does not
+    for position, line in enumerate(lines):
+        match = _QUERIED.fullmatch(line.text)
+        if match is None or int(match[1]) != position:
+            reason = f"here belongs the PCI address of GPU {position}"
+            raise GarbledOutput(origin, line.number, reason)
+        addresses.append(match[2][4:].lower())
+    return Reported(
+        origin=origin,
+        vendor="nvidia",
+        count=len(addresses),
+        pci=tuple(addresses),
+        may_be_cut=True,
+    )

@@ -1,0 +1,248 @@
+"""A result document of a node's topology: what differs from its node model (experiment E13)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal
+
+import fabricheck
+from fabricheck.core import checkout
+from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.whole_files import write_whole
+from fabricheck.node import NodeModel, load
+from fabricheck.results import document
+from fabricheck.results.model import STATUS_OF_EXIT, Device, ResultDocument
+from fabricheck.tools.topology.comparison import compare
+from fabricheck.tools.topology.detection import Detection, detect
+from fabricheck.tools.topology.host import (
+    UNKNOWN,
+    balancing_setting,
+    describe_host,
+    driver_version,
+    host_differences,
+)
+from fabricheck.tools.topology.parse import parse_files
+from fabricheck.tools.topology.reported import Reported
+from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
+
+Runtime = Literal["rocm", "cuda", "sim"]
+
+#: What a comparison without is worth nothing: two kinds of node differ in these alone.
+ESSENTIAL = ("links", "NUMA domains")
+
+#: Variables that change which devices a tool or a runtime shows, and how it numbers them.
+_ENVIRONMENT = (
+    "ROCR_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "SLURM_GPUS_ON_NODE",
+    "FABRICHECK_NODE",
+)
+
+
+class TimeLimit(FabricheckError):
+    """The tools did not answer within the time limit."""
+
+    exit_code = 6
+
+
+class PreventedBySetting(FabricheckError):
+    """A setting of the node or the job is not as it should be, and nothing else differs."""
+
+    exit_code = 8
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be recorded.
+
+    model: the node model to compare with.
+    runtime: what the programs of the same environment were built for.
+    simulated: the platform of a simulated node, else this machine is asked.
+    files: outputs of this machine's tools; without any they are run.
+    limit_s: the time limit in s.
+    root: where ``proc`` and ``sys`` are.
+    devices: how many of the model's devices the node has; ``None`` is all of them.
+    """
+
+    model: str
+    runtime: Runtime
+    simulated: Path | None = None
+    files: Sequence[Path] = ()
+    limit_s: float = 120
+    root: Path = Path("/")
+    devices: int | None = None
+
+
+def record(question: Question, output: Path) -> ResultDocument:
+    """Compare a node with its model and write the result document, also of a run that failed.
+
+    Differences are what the run was to find: it is good with them too, as a slow device is no fault
+    of the program that measured it. Who reads the document judges.
+
+    :raises NotFoundError: when the document can not be written.
+    """
+    started = time.monotonic()
+    content = _empty(question)
+    try:
+        with _time_limit(question.limit_s):
+            model = load(question.model)
+            if question.devices is not None:
+                model = model.part(question.devices)
+            content["options"] |= {"node": model.name, "digest": model.sha256}
+            _ask(question, model, content)
+    except FabricheckError as error:
+        message = " ".join(str(error).split())
+        status = STATUS_OF_EXIT[error.exit_code]
+        content["outcome"] = {
+            "exit_code": error.exit_code,
+            "status": status,
+            "message": message,
+        }
+        content["complete"] = False
+    content["finished"] = _now()
+    content["duration_s"] = time.monotonic() - started
+    text = json.dumps(content, indent=1) + "\n"
+    checked = document.parse(text, output)
+    write_whole(output, text)
+    return checked
+
+
+def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
+    """Ask the node and put what it said, and what differs, into the document."""
+    notes: list[str] = []
+    if question.simulated is not None:
+        answer = ask_simulated(question.simulated)
+        report, content["host"] = answer.report, answer.host
+        content["devices"], content["node"] = answer.devices, answer.identity
+    else:
+        found = Detection(parse_files(question.files), (), ()) if question.files else detect()
+        report = found.report
+        content["devices"] = _devices(report)
+        notes += [f"not used: {sentence}" for sentence in found.failed]
+    granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
+    if granted == str(report.count) and report.count < len(model.devices):
+        raise PreventedBySetting(
+            f"SLURM_GPUS_ON_NODE is {granted} on node {content['host']['hostname']}, whose tools "
+            f"show {report.count} devices of the {len(model.devices)} in {model.name}: ask for all "
+            "of them."
+        )
+    outcome = compare(model, report)
+    compared = [*outcome.compared]
+    host = content["host"]
+    for what, told in (
+        ("NUMA domains and cores of the host", bool(host["numa_domains"])),
+        ("NUMA balancing", host["numa_balancing"] is not None),
+    ):
+        if told:
+            compared.append(what)
+        else:
+            notes.append(f"not told: {what}")
+    content["notes"] = [f"compared with {model.name}: {', '.join(compared)}"]
+    content["notes"] += [*outcome.notes, *notes]
+    differences = [*outcome.differences, *host_differences(model, host)]
+    untold = [what for what in ESSENTIAL if what not in outcome.compared]
+    # With another number of devices there is one difference, and nothing else can be compared.
+    if untold and report.count == len(model.devices) and report.vendor == model.vendor:
+        content["notes"] += [f"difference: {sentence}" for sentence in differences]
+        silent = f" ({report.silent}; {content['versions']['driver']})" if report.silent else ""
+        raise NotFoundError(
+            f"The {' and '.join(untold)} of node {host['hostname']} are not told in "
+            f"{report.origin}{silent}, so they cannot be compared with {model.name}."
+        )
+    setting = balancing_setting(host)
+    if setting and not differences:
+        raise PreventedBySetting(setting)
+    if setting:
+        content["notes"].append(setting)
+    content["differences"] = differences
+
+
+def _empty(question: Question) -> dict[str, Any]:
+    """Return the document of a run that found nothing yet."""
+    simulated = question.simulated is not None
+    return {
+        "schema": document.SCHEMA_NAME,
+        "schema_version": document.SCHEMA_VERSION,
+        "complete": True,
+        "program": {
+            "name": "topology",
+            "version": fabricheck.__version__,
+            "commit": checkout.commit(),
+            "runtime": question.runtime,
+            "compiler": "none",
+        },
+        "clock": "simulated" if simulated else "measured",
+        "node": None,
+        "started": _now(),
+        "host": simulated_host(UNKNOWN, []) if simulated else describe_host(question.root),
+        "devices": [],
+        "versions": {
+            "runtime": "none",
+            "driver": "none" if simulated else driver_version(question.root),
+        },
+        "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "options": {
+            "node": question.model,
+            "devices": question.devices,
+            "simulated": None if question.simulated is None else str(question.simulated),
+            "from": [str(path) for path in question.files],
+            "time_limit_s": question.limit_s,
+        },
+        "faults_injected": [],
+        "outcome": {"exit_code": 0, "status": "good", "message": None},
+        "series": [],
+        "differences": None,
+        "notes": [],
+    }
+
+
+def _devices(report: Reported) -> list[Device]:
+    """Return the devices as far as topology tools tell them; no runtime is asked."""
+    return [
+        {
+            "index": index,
+            "name": f"{report.vendor} device",
+            "arch": UNKNOWN,
+            "pci_address": report.pci[index] if report.pci else None,
+            "unique_id": None,
+            "memory_bytes": None,
+            "compute_units": None,
+            "last_level_cache_bytes": None,
+            "numa_domain": report.numa[index] if report.numa else None,
+        }
+        for index in range(report.count)
+    ]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """End what runs inside with :class:`TimeLimit` after so many seconds."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise TimeLimit(f"The node did not answer within the time limit of {seconds:g} s.")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,180 @@
+"""Node models and reports as text for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fabricheck.node import NodeModel, Quantity, format_cores
+from fabricheck.tools.topology.reported import Reported
+
+
+def matrix_text(cells: Sequence[Sequence[object]], labels: Sequence[object]) -> str:
+    """Write a square table with labels; every column is as wide as its widest cell."""
+    rows = [["", *map(str, labels)]]
+    rows += [[str(label), *map(str, row)] for label, row in zip(labels, cells, strict=True)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def _links(links: Sequence[Sequence[int]]) -> list[list[str]]:
+    return [
+        ["-" if a == b else (str(cell) if cell else ".") for b, cell in enumerate(row)]
+        for a, row in enumerate(links)
+    ]
+
+
+def model_text(model: NodeModel) -> str:
+    """Describe a node model: devices, NUMA domains, links, classes, peaks, sources."""
+    return "\n".join(_model_lines(model))
+
+
+def _model_lines(model: NodeModel) -> Iterator[str]:
+    labels = range(len(model.devices))
+    yield f"{model.name}: {model.title}"
+    if model.systems:
+        yield f"found in: {', '.join(model.systems)}"
+    if model.overlay is not None:
+        yield f"changed by the overlay '{model.overlay.name}': {model.overlay.parts.description}"
+    yield f"\nDevices: {len(model.devices)} x {model.device_model} ({model.architecture})"
+    for device in model.devices:
+        pci = "" if device.pci_address is None else f", PCI {device.pci_address}"
+        yield (
+            f"  {device.index}: package {device.package}, NUMA domain {device.domain}, "
+            f"memory {device.memory_bytes / 2**30:.1f} GiB at {device.memory_peak_gbs:g} GB/s, "
+            f"nearest cores {format_cores(device.near_cores)}{pci}"
+        )
+    yield "\nNUMA domains"
+    for domain in model.domains:
+        peak = domain.memory_peak_gbs
+        memory = "memory peak unknown" if peak is None else f"memory {peak:g} GB/s"
+        reserved = f" (reserved {format_cores(domain.reserved)})" if domain.reserved else ""
+        attached = ", ".join(map(str, domain.devices)) or "none"
+        yield (
+            f"  {domain.index}: cores {format_cores(domain.cores)}{reserved}, {memory}, "
+            f"devices {attached}"
+        )
+    yield f"\nHost link of each device: {model.host_link_type}, " + _peaks(
+        f"{device.host_link_gbs:g}" for device in model.devices
+    )
+    engine = model.copy_engine
+    yield "Copy engine: " + (
+        "peak unknown" if engine.peak_gbs is None else f"{engine.peak_gbs:g} GB/s per transfer"
+    )
+    if model.switch is not None:
+        yield (
+            f"\nSwitch: {model.switch.links_per_device} links per device, "
+            f"{model.switch.peak_gbs:g} GB/s each and per direction"
+        )
+    else:
+        yield "\nLinks between devices (. none), " + _peaks(
+            f"{link.peak_gbs:g}" for link in model.links.values()
+        )
+        yield matrix_text(_links(model.link_matrix), labels)
+        yield "\nHops of the shortest path"
+        yield matrix_text(model.hop_matrix, labels)
+    yield "\nLink classes (theoretical peak of the widest path, GB/s per direction)"
+    for link_class, pairs in model.link_classes.items():
+        peaks = {model.peer_peak_gbs(a, b) for a, b in pairs if link_class.links}
+        shown = " and ".join(f"{peak:g}" for peak in sorted(peaks)) or "none"
+        listed = " ".join(f"{a}-{b}" for a, b in pairs)
+        yield f"  {link_class.name} ({shown}): {listed}"
+    if model.detour_pairs:
+        listed = " ".join(f"{a}-{b}" for a, b in model.detour_pairs)
+        yield f"  widest path longer than the shortest: {listed}"
+    yield "\nPlacements (one rank per device)"
+    for name, placement in model.placements().items():
+        yield f"  {name}: devices {_list(placement.devices)}, cores {placement.map_cpu}"
+    yield "\nNumbers and where they come from"
+    for key, fact in model.facts.items():
+        shown = f" = {fact.value}" if isinstance(fact, Quantity) else ""
+        place = ", ".join(filter(None, (fact.source, fact.where, fact.record)))
+        note = f" ({fact.note})" if fact.note else ""
+        yield f"  {key}{shown}: {fact.kind}{f', {place}' if place else ''}{note}"
+    yield "\nSources"
+    for key, source in model.sources.items():
+        yield f"  {key}: {source.title}{f', {source.url}' if source.url else ''}"
+
+
+def _peaks(values: Iterator[str]) -> str:
+    return f"{' and '.join(dict.fromkeys(values))} GB/s per direction"
+
+
+def _list(values: Sequence[int]) -> str:
+    return ",".join(map(str, values))
+
+
+def report_text(report: Reported) -> str:
+    """Describe what the tools said."""
+    return "\n".join(_report_lines(report))
+
+
+def _report_lines(report: Reported) -> Iterator[str]:
+    labels = range(report.count)
+    yield f"{report.origin}: {report.count} {report.vendor} devices"
+    if report.links is not None:
+        peak = report.link_peak_gbs
+        each = "" if peak is None else f", {peak:g} GB/s each and per direction"
+        yield f"\nDirect links (. none){each}"
+        yield matrix_text(_links(report.links), labels)
+    elif report.link_types is not None:
+        yield "\nLink types (the number of links is not told)"
+        yield matrix_text(report.link_types, labels)
+    for title, values in (
+        ("NUMA domain", report.numa),
+        ("CPU affinity", report.cpus),
+        ("PCI address", report.pci),
+    ):
+        if values is not None:
+            yield f"\n{title} of each device"
+            yield from (f"  {i}: {'-' if v is None else v}" for i, v in enumerate(values))
+
+
+def model_json(model: NodeModel) -> str:
+    """Write a model with its derived quantities as JSON, for programs.
+
+    Bandwidths are in GB/s per direction, sizes in bytes; each pair has its widest path.
+    """
+    n = len(model.devices)
+    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+    content: dict[str, Any] = {
+        "identity": model.identity,
+        "vendor": model.vendor,
+        "device_model": model.device_model,
+        "architecture": model.architecture,
+        "devices": [vars(device) for device in model.devices],
+        "domains": [vars(domain) for domain in model.domains],
+        "links": [
+            {"pair": pair, "count": link.count, "peak_gbs": link.peak_gbs}
+            for pair, link in model.links.items()
+        ],
+        "switch": None if model.switch is None else vars(model.switch),
+        "copy_engine": vars(model.copy_engine),
+        "pairs": [
+            {
+                "source": a,
+                "destination": b,
+                "class": model.link_class(a, b).name,
+                "shortest_path": model.shortest_path(a, b),
+                "widest_path": model.widest_path(a, b),
+            }
+            for a, b in pairs
+        ],
+    }
+    return json.dumps(content, indent=1)
+
+
+def reframe_devices(model: NodeModel) -> str:
+    """Write the ``devices`` of a ReFrame partition, which ReFrame does not detect by itself."""
+    device = {
+        "type": "gpu",
+        "arch": model.architecture,
+        "model": model.device_model,
+        "num_devices": len(model.devices),
+    }
+    fields = "\n".join(f"        {key!r}: {value!r}," for key, value in device.items())
+    return f"'devices': [\n    {{\n{fields}\n    }},\n],"

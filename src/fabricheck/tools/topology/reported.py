@@ -1,0 +1,130 @@
+"""What a tool reported about a node, whatever the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from fabricheck.core.errors import InvalidInputError
+
+T = TypeVar("T")
+Matrix = tuple[tuple[T, ...], ...]
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The devices of a node as one tool, or several, reported them; ``None`` is not told.
+
+    Devices are numbered as the tool does, which need not be HIP's order. Matrices are
+    devices x devices: ``links`` counts the direct links of a pair (0: none), ``link_peak_gbs`` is
+    the peak of a single link in GB/s per direction, ``link_types`` is the tool's word.
+    ``numa`` and ``cpus`` have one entry per device. ``may_be_cut`` marks a list of devices whose
+    end nothing confirms: it needs a report with a table of all pairs beside it. ``silent`` says
+    what a tool printed where its driver told it nothing.
+    """
+
+    origin: str
+    vendor: Literal["amd", "nvidia"]
+    count: int
+    links: Matrix[int] | None = None
+    link_peak_gbs: float | None = None
+    link_types: Matrix[str] | None = None
+    numa: tuple[int | None, ...] | None = None
+    cpus: tuple[str | None, ...] | None = None
+    pci: tuple[str, ...] | None = None
+    may_be_cut: bool = False
+    silent: str | None = None
+
+    @property
+    def direct_peaks_gbs(self) -> Matrix[float] | None:
+        """Peak of the direct links of each pair; one link counts 1 where its peak is not told."""
+        if self.links is None:
+            return None
+        unit = self.link_peak_gbs or 1.0
+        return tuple(tuple(cell * unit for cell in row) for row in self.links)
+
+
+def _permuted(report: Reported, order: Sequence[int]) -> Reported:
+    """Renumber the devices: the new device i is the old device ``order[i]``."""
+
+    def square(matrix: Matrix[T] | None) -> Matrix[T] | None:
+        if matrix is None:
+            return None
+        return tuple(tuple(matrix[a][b] for b in order) for a in order)
+
+    def row(values: tuple[T, ...] | None) -> tuple[T, ...] | None:
+        return None if values is None else tuple(values[a] for a in order)
+
+    return replace(
+        report,
+        links=square(report.links),
+        link_types=square(report.link_types),
+        numa=row(report.numa),
+        cpus=row(report.cpus),
+        pci=row(report.pci),
+    )
+
+
+def by_pci(report: Reported, addresses: Sequence[str]) -> Reported | None:
+    """Renumber the devices by PCI address, so that device i is at ``addresses[i]``.
+
+    :returns: ``None`` when the report tells no addresses.
+    :raises InvalidInputError: when it tells other addresses.
+    """
+    if report.pci is None:
+        return None
+    for address in addresses:
+        if address not in report.pci:
+            raise InvalidInputError(
+                f"There is no device at PCI address {address} in {report.origin}."
+            )
+    return _permuted(report, [report.pci.index(address) for address in addresses])
+
+
+def merge(reports: Sequence[Reported]) -> Reported:
+    """Put several reports about the same node together, the first one's numbering first.
+
+    Reports that tell PCI addresses are matched by them, others by number.
+
+    :raises InvalidInputError: when two reports contradict each other, naming both and the device.
+    """
+    # A report with addresses leads: any other can then be matched with it.
+    ordered = sorted(reports, key=lambda report: report.pci is None)
+    merged = ordered[0]
+    for report in ordered[1:]:
+        if report.count != merged.count or report.vendor != merged.vendor:
+            raise InvalidInputError(
+                f"The node has {merged.count} {merged.vendor} devices in {merged.origin}, "
+                f"{report.count} {report.vendor} devices in {report.origin}."
+            )
+        if merged.pci is not None:
+            report = by_pci(report, merged.pci) or report
+        _agree(merged, report)
+        merged = replace(
+            merged,
+            origin=" and ".join(dict.fromkeys((merged.origin, report.origin))),
+            links=merged.links or report.links,
+            link_peak_gbs=merged.link_peak_gbs or report.link_peak_gbs,
+            link_types=merged.link_types or report.link_types,
+            numa=merged.numa or report.numa,
+            cpus=merged.cpus or report.cpus,
+            may_be_cut=merged.may_be_cut and report.may_be_cut,
+            silent=" and ".join(filter(None, (merged.silent, report.silent))) or None,
+        )
+    return merged
+
+
+def _agree(one: Reported, other: Reported) -> None:
+    for a in range(one.count):
+        for b in range(a + 1, one.count):
+            if one.links and other.links and one.links[a][b] != other.links[a][b]:
+                raise InvalidInputError(
+                    f"Pair {a}-{b}: {one.links[a][b]} links in {one.origin}, "
+                    f"{other.links[a][b]} in {other.origin}."
+                )
+        if one.numa and other.numa and one.numa[a] != other.numa[a]:
+            raise InvalidInputError(
+                f"Device {a}: NUMA domain {one.numa[a]} in {one.origin}, "
+                f"{other.numa[a]} in {other.origin}."
+            )

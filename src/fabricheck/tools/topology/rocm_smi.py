@@ -1,0 +1,235 @@
+"""Reading what rocm-smi prints for --shownodesbw, --showtopo, --showtoponuma and --showbus.
+
+The texts have sections, each announced by a title between equals signs. Sections that are not
+about the topology are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.core.errors import GarbledOutput
+from fabricheck.core.lines import Line, lines_of
+from fabricheck.tools.topology.reported import Matrix, Reported
+from fabricheck.tools.topology.tables import Table, links_of, read_table
+
+_TITLE = re.compile(r"=+\s*([^=]*?)\s*=+")
+_CLOSING = "End of ROCm SMI Log"
+_BANDWIDTH = "Bandwidth"
+_TYPES = "Link Type between two GPUs"
+_NUMBERS = ("Weight between two GPUs", "Hops between two GPUs")
+_NUMA = "Numa Nodes"
+_BUS = "PCI Bus ID"
+_OF_DEVICE = re.compile(r"GPU(?:\[(\d+)\]| (\d+))\s*: (.*)")
+_UNSUPPORTED = "Non-xGMI links detected"
+
+#: The kernel's -1, as a tool prints it that reads it as a number without a sign.
+_NO_DOMAIN = 0xFFFFFFFF
+
+
+@dataclass
+class _Section:
+    title: str
+    line: Line
+    body: list[Line] = field(default_factory=list)
+
+
+def recognises(text: str) -> bool:
+    """Whether a text has a section that this module reads."""
+    titles = {section.title for section in _sections(lines_of(text))}
+    return bool(titles & {_BANDWIDTH, _TYPES, _NUMA, _BUS, *_NUMBERS})
+
+
+def parse(text: str, origin: str) -> Reported:
+    """Read the output of rocm-smi.
+
+    :param text: the output of one call, or of several after each other.
+    :param origin: the file or command, for errors.
+    :raises GarbledOutput: when it is cut, damaged or contradicts itself.
+    """
+    sections = _sections(lines_of(text))
+    closed = any(section.title == _CLOSING for section in sections)
+    found: dict[str, _Section] = {}
+    for section in sections:
+        if section.title in (_BANDWIDTH, _TYPES, _NUMA, _BUS, *_NUMBERS):
+            if section.title in found:
+                reason = f"the section '{section.title}' is there twice"
+                raise GarbledOutput(origin, section.line.number, reason)
+            found[section.title] = section
+        else:
+            _no_table(section, origin)
+    tables = {
+        title: _table(found[title], origin)
+        for title in (_BANDWIDTH, _TYPES, *_NUMBERS)
+        if title in found
+    }
+    if not closed and tables and _BANDWIDTH not in tables:
+        # --showtopo prints several sections: such a text may end between two of them.
+        last = lines_of(text)[-1]
+        reason = f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut"
+        raise GarbledOutput(origin, last.number, reason)
+    links, peak, silent = None, None, None
+    if _BANDWIDTH in tables:
+        body = found[_BANDWIDTH].body
+        _check_unit(body, origin)
+        unsupported = any(line.text.startswith(_UNSUPPORTED) for line in body)
+        if not unsupported and _tells_nothing(tables[_BANDWIDTH]):
+            silent = f"the driver tells no bandwidth of links: {origin} prints 0 for every pair"
+        else:
+            links, peak = links_of(tables[_BANDWIDTH], origin, unsupported=unsupported)
+    for title in _NUMBERS:
+        if title in tables:
+            numbers = tables[title].read(origin, _number)
+            tables[title].symmetric(origin, numbers, zero=0)
+    numa = _numa(found[_NUMA], origin) if _NUMA in found else None
+    pci = _pci(found[_BUS], origin) if _BUS in found else None
+    counts = {title: len(table.labels) for title, table in tables.items()}
+    if numa is not None:
+        counts[_NUMA] = len(numa)
+    if pci is not None:
+        counts[_BUS] = len(pci)
+    count = _one_count(counts, found, origin)
+    return Reported(
+        origin=origin,
+        vendor="amd",
+        count=count,
+        links=links,
+        link_peak_gbs=peak,
+        link_types=_types(tables[_TYPES], origin) if _TYPES in tables else None,
+        numa=numa,
+        pci=pci,
+        may_be_cut=not closed and not tables,
+        silent=silent,
+    )
+
+
+def _sections(lines: Sequence[Line]) -> list[_Section]:
+    sections: list[_Section] = []
+    for line in lines:
+        match = _TITLE.fullmatch(line.text.strip())
+        if match is not None:
+            sections.append(_Section(match[1], line))
+        elif sections:
+            sections[-1].body.append(line)
+        else:
+            sections.append(_Section("", line, [line]))
+    return sections
+
+
+def _no_table(section: _Section, origin: str) -> None:
+    for line in section.body:
+        if re.match(r"\s*GPU(\d|\[)", line.text):
+            reason = f"a table of GPUs stands under the unknown title '{section.title}'"
+            raise GarbledOutput(origin, line.number, reason)
+
+
+def _table(section: _Section, origin: str) -> Table:
+    table = read_table(
+        section.body, origin, section.title, section.line, lambda i, text: text == f"GPU{i}"
+    )
+    for line in section.body[len(table.labels) + 1 :]:
+        if line.text.lstrip().startswith("GPU"):
+            reason = f"the table '{section.title}' has more rows than columns"
+            raise GarbledOutput(origin, line.number, reason)
+    return table
+
+
+def _check_unit(body: Sequence[Line], origin: str) -> None:
+    for line in body:
+        if line.text.startswith("Format:") and "Units: mps" not in line.text:
+            raise GarbledOutput(origin, line.number, "the unit of the bandwidths is not mps")
+
+
+def _tells_nothing(table: Table) -> bool:
+    """Whether no pair has a bandwidth, although all are connected by XGMI.
+
+    rocm-smi leaves a 0 where the driver has no file of it, and prints 0-0 where that is empty.
+    """
+    pairs = [text for a, row in enumerate(table.cells) for b, text in enumerate(row) if a != b]
+    return bool(pairs) and set(pairs) <= {"0", "0-0"}
+
+
+def _number(text: str) -> int:
+    if not text.isdigit():
+        raise ValueError("a number")
+    return int(text)
+
+
+def _types(table: Table, origin: str) -> Matrix[str]:
+    def link_type(text: str) -> str:
+        if text not in ("0", "XGMI", "PCIE", "XXXX"):
+            raise ValueError("a link type (XGMI, PCIE)")
+        return text
+
+    types = table.read(origin, link_type)
+    table.symmetric(origin, types, zero="0")
+    return types
+
+
+def _per_device(
+    section: _Section, origin: str, fields: Sequence[tuple[str, Callable[[str], str | int]]]
+) -> list[list[str | int]]:
+    """Read lines such as ``GPU[0] : (Topology) Numa Node: 3``: the same fields of each device."""
+    values: list[list[str | int]] = []
+    for position, line in enumerate(section.body):
+        device, number = divmod(position, len(fields))
+        name, read = fields[number]
+        match = _OF_DEVICE.fullmatch(line.text.strip())
+        if match is None or int(match[1] or match[2]) != device:
+            reason = f"here belongs a line about GPU[{device}]"
+            raise GarbledOutput(origin, line.number, reason)
+        if not match[3].startswith(f"{name}: "):
+            raise GarbledOutput(origin, line.number, f"here belongs '{name}' of GPU[{device}]")
+        try:
+            value = read(match[3].removeprefix(f"{name}: ").strip())
+        except ValueError as error:
+            reason = f"'{name}' of GPU[{device}] is not {error}"
+            raise GarbledOutput(origin, line.number, reason) from None
+        values.append([value]) if number == 0 else values[-1].append(value)
+    if not values or len(values[-1]) != len(fields):
+        last = section.body[-1] if section.body else section.line
+        reason = f"the section '{section.title}' ends in the middle"
+        raise GarbledOutput(origin, last.number, reason)
+    return values
+
+
+def _domain(text: str) -> int:
+    if re.fullmatch(r"-?\d+", text) is None:
+        raise ValueError("the number of a NUMA domain")
+    return int(text)
+
+
+def _numa(section: _Section, origin: str) -> tuple[int | None, ...]:
+    fields = (("(Topology) Numa Node", _domain), ("(Topology) Numa Affinity", _domain))
+    values = _per_device(section, origin, fields)
+    # A negative number is the kernel's way to say that there is no affinity.
+    return tuple(
+        node if isinstance(node, int) and 0 <= node < _NO_DOMAIN else None for node, _ in values
+    )
+
+
+def _address(text: str) -> str:
+    if re.fullmatch(r"[0-9A-Fa-f]{4}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]", text) is None:
+        raise ValueError("a PCI address")
+    return text.lower()
+
+
+def _pci(section: _Section, origin: str) -> tuple[str, ...]:
+    addresses = tuple(
+        str(value) for (value,) in _per_device(section, origin, (("PCI Bus", _address),))
+    )
+    if len(set(addresses)) != len(addresses):
+        reason = "two devices have the same PCI address"
+        raise GarbledOutput(origin, section.line.number, reason)
+    return addresses
+
+
+def _one_count(counts: dict[str, int], found: dict[str, _Section], origin: str) -> int:
+    first, count = next(iter(counts.items()))
+    for title, other in counts.items():
+        if other != count:
+            reason = f"'{title}' has {other} devices, '{first}' has {count}"
+            raise GarbledOutput(origin, found[title].line.number, reason)
+    return count

@@ -1,0 +1,118 @@
+"""What a simulated node would say of itself, its overlay included."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.node import NodeModel, load
+from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
+from fabricheck.node.platform import platform
+from fabricheck.node.yamlfile import validated
+from fabricheck.results.model import Device, Host, NumaDomain, SimulatedNode
+from fabricheck.tools.topology.host import scheduler_node
+from fabricheck.tools.topology.reported import Reported
+
+NONE = "none (simulated)"
+
+
+@dataclass(frozen=True)
+class SimulatedAnswer:
+    """The node as its tools, its operating system and its runtime would tell it."""
+
+    identity: SimulatedNode
+    report: Reported
+    devices: list[Device]
+    host: Host
+
+
+def ask_simulated(path: Path) -> SimulatedAnswer:
+    """Read the platform of a simulated node, and tell what its tools would.
+
+    A platform has the widest path of each pair, not its links: those are taken from the node model
+    and the overlay that the platform names, and the two must give this platform.
+
+    :param path: what ``fabricheck topology export`` wrote.
+    :raises NotFoundError: when there is no such file, or no such node model.
+    :raises InvalidInputError: when it is no platform, or not the one of the model it names.
+    """
+    content = _read(path)
+    node = _node(content["node"], path)
+    if platform(node) != content:
+        raise InvalidInputError(
+            f"{path}: it is not the platform of the node model {node.name} as that is now; "
+            "export it again."
+        )
+    overlay = content["node"]["overlay"]
+    changed = f" with the overlay '{overlay['name']}'" if overlay else ""
+    return SimulatedAnswer(
+        identity=content["node"],
+        report=Reported(
+            origin=f"the simulated node{changed}",
+            vendor=node.vendor,
+            count=len(node.devices),
+            links=node.link_matrix,
+            # Tools tell the speed that links of this kind have, not the one that a link has now.
+            link_peak_gbs=max((link.peak_gbs for link in node.links.values()), default=None),
+            numa=tuple(device.domain for device in node.devices),
+        ),
+        devices=[
+            {
+                "index": index,
+                "name": f"{device['model']} (simulated)",
+                "arch": device["architecture"],
+                "pci_address": device["pci_address"],
+                "unique_id": None,
+                "memory_bytes": device["memory_bytes"],
+                "compute_units": device["compute_units"],
+                "last_level_cache_bytes": device["cache_bytes"],
+                "numa_domain": device["domain"],
+            }
+            for index, device in enumerate(content["devices"])
+        ],
+        host=simulated_host(node.name, content["domains"]),
+    )
+
+
+def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
+    """Describe the host of a simulated node, as the programs of the sim runtime do."""
+    return {
+        "hostname": f"{name} (simulated)",
+        "scheduler_node": scheduler_node(),
+        "kernel": NONE,
+        "cpu_model": NONE,
+        "cores_allowed": [core for domain in domains for core in domain["cores"]],
+        "numa_domains": domains,
+        "last_level_cache_bytes": 0,
+        "page_size_bytes": 4096,
+        "numa_balancing": None,
+        "transparent_hugepage": None,
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        content["node"]["name"], content["node"]["overlay"]
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise InvalidInputError(f"{path}: it can not be read ({error.strerror}).") from None
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInputError(f"{path}: it is not the platform of a simulated node.") from None
+    assert isinstance(content, dict)
+    return content
+
+
+def _node(identity: dict[str, Any], path: Path) -> NodeModel:
+    node = load(str(identity["name"]))
+    if identity["overlay"] is None:
+        return node
+    content = identity["overlay"]["content"]
+    parts = validated(OverlayFile, content, path)
+    overlay = Overlay(parts.name, path.name, "", MappingProxyType(content), parts)
+    return apply_overlay(node, overlay, path)
