@@ -65,6 +65,7 @@ lint: setup-test
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+	.venv/bin/lint-imports --no-cache
 	.venv/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
 
 format: setup-test

@@ -253,6 +253,6 @@ def test_models_are_found_outside_the_repository(tmp_path, monkeypatch):
 
 def test_no_folder_of_node_models(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fabricheck.node.loading.__file__", str(tmp_path / "a/b/c/d.py"))
+    monkeypatch.setattr("fabricheck.node.loading.ROOT", tmp_path / "a")
     with pytest.raises(NotFoundError, match="no folder config/nodes"):
         node_directory()

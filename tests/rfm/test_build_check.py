@@ -10,7 +10,6 @@ import pytest
 from stand_ins import script
 
 from fabricheck.core import checkout
-from fabricheck.site import clusters
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "software"))
 import locks
@@ -58,7 +57,6 @@ def builds(suite, tmp_path, monkeypatch):
     home.mkdir(parents=True)
     (home / "spack.lock").write_text(locks.text())
     monkeypatch.setattr(checkout, "ROOT", tmp_path / "checkout")
-    monkeypatch.setattr(clusters, "ROOT", tmp_path / "checkout")
     monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:/usr/bin:/bin")
     suite.own_site(SITE)
     suite.variables |= {"FAKE_SPACK_HOME": str(home), "FAKE_COMMIT": checkout.commit()}

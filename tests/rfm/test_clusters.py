@@ -7,6 +7,7 @@ import re
 import pytest
 from reframe.core.exceptions import ConfigError
 
+from fabricheck.core import checkout
 from fabricheck.rfm import this_machine
 from fabricheck.site import clusters, sites, variables
 
@@ -73,7 +74,7 @@ def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
 def test_a_site_names_the_variable_that_is_wrong(monkeypatch, variable, value, sentence):
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigError) as error:
-        sites.gather(clusters.ROOT / "config" / "sites")
+        sites.gather(checkout.ROOT / "config" / "sites")
     assert re.search(rf"^Site file \S+: {variable}={re.escape(sentence)}", str(error.value))
 
 
@@ -132,7 +133,7 @@ def test_a_node_model_that_is_not_there_is_one_sentence():
 def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     for name in ("ROCM_PROGRAMS", "ROCM_OSU", "RCCL_TESTS"):
         monkeypatch.delenv(f"FABRICHECK_{name}", raising=False)
-    view = clusters.ROOT / "build" / "spack" / "lumi" / "view"
+    view = checkout.ROOT / "build" / "spack" / "lumi" / "view"
     found = clusters.programs("rocm", "lumi")
     assert "rccl-tests" in found["features"]
     assert found["extras"] == {
@@ -160,17 +161,17 @@ def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     ],
 )
 def test_local_names_its_spack_environment_only_for_programs_of_it(monkeypatch, folder, expected):
-    monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(clusters.ROOT / folder))
-    monkeypatch.setenv("FABRICHECK_SIM_PROGRAMS", str(clusters.ROOT / folder))
-    environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(checkout.ROOT / folder))
+    monkeypatch.setenv("FABRICHECK_SIM_PROGRAMS", str(checkout.ROOT / folder))
+    environments = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
     stated = {one["name"]: one["extras"].get("spack_environment") for one in environments}
     assert (stated["host"], stated["sim"]) == (expected, expected)
 
 
 def test_ranks_of_the_host_are_started_by_the_mpi_of_make_build_whatever_the_path_has():
-    environments = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    environments = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
     (host,) = [one for one in environments if one["name"] == "host"]
-    own = clusters.ROOT / ".venv" / "mpich" / "bin"
+    own = checkout.ROOT / ".venv" / "mpich" / "bin"
     assert (own / "mpiexec").exists()
     assert ["PATH", f"{own}:$PATH"] in host["env_vars"]
 

@@ -8,9 +8,10 @@ import re
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.site import clusters, sites
+from fabricheck.core import checkout
+from fabricheck.site import sites
 
-PAGES = sorted((clusters.ROOT / "docs" / "sites").glob("*.md"))
+PAGES = sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
 
 BOUND = {"value": 1600.0, "origin": "published", "how": "the data sheet"}
 EXTRAS = {"expected_checks": ["stream_local"], "physical_bounds": {"GB/s": BOUND}}
@@ -46,7 +47,7 @@ def changed(content, path, value):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_of_a_site_begins_with_its_modules(page):
-    everything = sites.gather(clusters.ROOT / "config" / "sites")["environments"]
+    everything = sites.gather(checkout.ROOT / "config" / "sites")["environments"]
     here = [one for one in everything if one["target_systems"] == [page.stem]]
     loaded = [" ".join(one["modules"]) for one in here if one.get("modules")]
     text = page.read_text()

@@ -25,7 +25,7 @@ END = "<!-- end of fabricheck tools table -->"
 
 def row(ours, *tools, unit="GB/s", target=1.0, half_width=0.0):
     """Build a row of one or two tools from the values of rounds."""
-    case = Comparison("a case", unit, Ours("stream", "copy"), (CELL, OTHER), target)
+    case = Comparison("a case", Ours("stream", "copy"), (CELL, OTHER), unit, target)
     cells = zip((CELL, OTHER), tools, strict=False)
     values = None if ours is None else Values(tuple(ours), half_width)
     return Row(case, values, tuple((cell, Values(tuple(told))) for cell, told in cells))

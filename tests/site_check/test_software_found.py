@@ -7,6 +7,7 @@ import json
 import pytest
 from site_trees import Tree, environment_of, said, target
 
+from fabricheck.core import checkout
 from fabricheck.run.site_check import launching, modules, programs, spack
 from fabricheck.site import clusters
 
@@ -83,7 +84,7 @@ def test_no_module_system(tree):
 @pytest.fixture
 def lumi(tree, tmp_path, monkeypatch):
     """The environment of the site, whose Spack environment is installed with all it needs."""
-    monkeypatch.setattr(clusters, "ROOT", tmp_path / "checkout")
+    monkeypatch.setattr(checkout, "ROOT", tmp_path / "checkout")
     view = clusters.view("lumi")
     view.mkdir(parents=True)
     composed = locks.composed()

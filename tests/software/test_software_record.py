@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from fabricheck.core import checkout
 from fabricheck.site import clusters
 from fabricheck.site.software import record
 
@@ -17,7 +18,7 @@ from fabricheck.site.software import record
 @pytest.fixture
 def view(tmp_path, monkeypatch):
     """The view of the Spack environment `lumi`, beside its lock."""
-    monkeypatch.setattr(clusters, "ROOT", tmp_path)
+    monkeypatch.setattr(checkout, "ROOT", tmp_path)
     folder = clusters.view("lumi")
     (folder / "bin").mkdir(parents=True)
     (folder.parent / "spack.lock").write_text(locks.text())

@@ -7,12 +7,12 @@ import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge import testable
 from fabricheck.results.folder import Entry
@@ -125,7 +125,7 @@ class Coverage:
 @functools.cache
 def experiments() -> tuple[Experiment, ...]:
     """Return E1 to E15 in order."""
-    text = resources.files("fabricheck").joinpath("experiments.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("experiments.yaml").read_text(encoding="utf-8")
     table: dict[str, dict[str, Any]] = yaml.safe_load(text)
     return tuple(
         Experiment(
@@ -148,7 +148,7 @@ def checks_folders() -> list[Path]:
     given = os.environ.get(CHECKS_VARIABLE)
     if given:
         return [Path(part) for part in given.split(":") if part]
-    beside_the_package = Path(__file__).resolve().parents[2] / "reframe_checks"
+    beside_the_package = ROOT / "reframe_checks"
     return [folder for folder in (beside_the_package, Path("reframe_checks")) if folder.is_dir()][
         :1
     ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError
 from fabricheck.node.cores import parse_cores
 from fabricheck.node.errors import InvalidNode
@@ -22,7 +23,7 @@ def node_directory() -> Path:
 
     :raises NotFoundError: when neither exists.
     """
-    for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
+    for root in (Path.cwd(), ROOT):
         folder = root / "config" / "nodes"
         if folder.is_dir():
             return folder

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError
 from fabricheck.site.software import lock
 
 #: The environments of Spack, and where their working copies are.
-FOLDERS = tuple(Path(__file__).resolve().parents[3] / name for name in ("build/spack", "spack-env"))
+FOLDERS = tuple(ROOT / name for name in ("build/spack", "spack-env"))
 
 #: The package whose version is ROCm's or CUDA's.
 PACKAGES = {"rocm": "hip", "cuda": "cuda"}

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.rfm.folder import VARIABLE as RESULTS_VARIABLE
 from fabricheck.rfm.recorded import VARIABLE
 
-SETTINGS = Path(__file__).resolve().parents[3] / "config" / "settings.py"
+SETTINGS = ROOT / "config" / "settings.py"
 
 #: A dry run takes seconds; this is for a machine that does something else.
 LIMIT_S = 300

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.calibration.files import BOUNDS, OTHERS, PROVENANCE, REDUCED
 from fabricheck.references import origin
@@ -16,7 +17,7 @@ from fabricheck.references.published import FILE, Published, published, read_yam
 #: Where ReFrame looks for reference files; the settings set it where nobody has.
 PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
 
-OWN_FOLDER = Path(__file__).resolve().parents[3] / "reference_values"
+OWN_FOLDER = ROOT / "reference_values"
 
 
 def folder() -> Path:

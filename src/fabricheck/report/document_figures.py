@@ -6,7 +6,7 @@ import fnmatch
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -61,7 +61,7 @@ class Counterpart:
 @functools.cache
 def figures() -> tuple[DocumentFigure, ...]:
     """Return every figure of the documents, in their order."""
-    rows: list[dict[str, Any]] = yaml.safe_load(_text("report/document_figures.yaml"))
+    rows: list[dict[str, Any]] = yaml.safe_load(_text("document_figures.yaml"))
     return tuple(
         DocumentFigure(
             **row | {key: tuple(row.get(key, ())) for key in ("experiments", "ours", "nodes")}
@@ -71,7 +71,7 @@ def figures() -> tuple[DocumentFigure, ...]:
 
 
 def _text(name: str) -> str:
-    return resources.files("fabricheck").joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Counterpart]:

@@ -1,4 +1,4 @@
-"""Whether a partition passed, in a word and in numbers, by the rules of `fabricheck.judge.verdict`."""
+"""Whether a partition passed, in a word and in numbers, by the rules of `judge.verdict`."""
 
 from __future__ import annotations
 

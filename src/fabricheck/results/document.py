@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import sys
-from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NoReturn, cast
 
@@ -90,8 +89,8 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
 @functools.cache
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the version that this fabricheck reads and its programs write."""
-    name = f"schema/result-{SCHEMA_VERSION}.schema.json"
-    text = resources.files("fabricheck").joinpath(name).read_text(encoding="utf-8")
+    name = f"result-{SCHEMA_VERSION}.schema.json"
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
     return cast(dict[str, Any], json.loads(text))
 
 

@@ -20,7 +20,7 @@ import yaml
 from reframe.core import runtime
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.site.clusters import ROOT
+from fabricheck.core.checkout import ROOT
 
 #: Where a pipeline's jobs write, in the checkout.
 FOLDER = Path("pipeline")

@@ -10,11 +10,10 @@ from typing import Any
 
 from reframe.core.exceptions import ConfigError
 
+from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel, load
 from fabricheck.site.variables import word
-
-ROOT = Path(__file__).resolve().parents[3]
 
 #: The variable by which Slurm tells a process that it runs inside an allocation.
 ALLOCATION = "SLURM_JOB_ID"
@@ -244,7 +243,7 @@ def of_spack(programs: str, environment: str) -> dict[str, str]:
 
 def view(environment: str) -> Path:
     """Return the folder in which a Spack environment shows what it installed."""
-    return ROOT / "build" / "spack" / environment / "view"
+    return checkout.ROOT / "build" / "spack" / environment / "view"
 
 
 def tests_variable(tests: str) -> str:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results.session import EXPERIMENT
 
-SITES = Path(__file__).resolve().parents[2] / "config" / "sites"
+SITES = ROOT / "config" / "sites"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import argparse
 import functools
 import shlex
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
@@ -62,7 +62,7 @@ class Choice:
 @functools.cache
 def known() -> dict[str, CheckSet]:
     """Return the sets by name, from the shortest to the longest."""
-    text = resources.files("fabricheck").joinpath("sets.yaml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("sets.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, CheckSet]).validate_python(yaml.safe_load(text))
 
 

@@ -2,8 +2,8 @@
 
 A check writes a plan: the launches of one node, as a file beside the result. The launcher is part
 of each command line, so the file says all that ran, and can be run by hand. The parser of the tool
-(`fabricheck.tools.outputs`) reads what a launch prints; a row of it becomes a series of one sample: the
-mean that the tool reports, of `batch` operations.
+(`fabricheck.tools.outputs`) reads what a launch prints; a row of it becomes a series of one sample:
+the mean that the tool reports, of `batch` operations.
 
 A new tool is a parser with recorded outputs, and an entry in :data:`BENCHMARKS` with what makes
 series of its rows.
@@ -208,8 +208,8 @@ def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: s
 
     :param facts: a document of the same node: its devices and caches.
     :param origin: the file, for errors.
-    :raises FabricheckError: as the parsers of `fabricheck.tools.outputs` do, and when a run was of other
-        devices, or of another version than asked for.
+    :raises FabricheckError: as the parsers do, and when a run was of other devices, or of another
+        version than asked for.
     """
     return plan.benchmark.read(plan, launch, text, facts, origin)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.judge.fidelity.plan import Place
 from fabricheck.judge.fidelity.planfile import Counts, PlanFile, ProgramRun, Read
@@ -34,7 +35,7 @@ Documents = Mapping[str, Mapping[str, Any]]
 
 def default_folder() -> Path:
     """Return the folder of the simulated programs in the source tree."""
-    return Path(__file__).resolve().parents[3] / "build" / "sim" / "bin"
+    return ROOT / "build" / "sim" / "bin"
 
 
 def programs_of(plan: PlanFile) -> list[str]:

@@ -1,6 +1,6 @@
 """The documents of a verdict as types, which docs/verdict.md and the schema show.
 
-The schema in ``schema/verdict-1.schema.json`` is made of these types; a test holds them together.
+The schema in ``verdict-1.schema.json`` is made of these types; a test holds them together.
 """
 
 from __future__ import annotations

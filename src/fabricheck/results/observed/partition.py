@@ -75,7 +75,7 @@ class Observed:
         return found
 
     def select(self, **fields: Any) -> list[Point]:
-        """Return the points with these values of their properties (`fabricheck.results.observed.point`)."""
+        """Return the points with these values of their properties (`results.observed.point`)."""
         # Nearly all ask for one experiment, and there are thousands of points.
         match fields.get("experiment"):
             case str(experiment):

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.run.site_check.place import Finding, Place, missing, ok
-from fabricheck.site import clusters
 from fabricheck.site.software.lock import Concrete, Lock
 
 #: What `spack-env/install` asks about locks; a program of its own, as Spack's Python runs it.
-_CHECKER = clusters.ROOT / "spack-env" / "check.py"
+_CHECKER = ROOT / "spack-env" / "check.py"
 
 #: Prefixes that are there on every machine, whatever is installed.
 _SHARED = ("/", "/usr")

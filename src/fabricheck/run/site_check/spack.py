@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
 from fabricheck.run.site_check import externals
 from fabricheck.run.site_check.place import Finding, Place, missing, ok
 from fabricheck.run.site_check.target import Section
-from fabricheck.site import clusters
 from fabricheck.site.software import lock, record
 
 #: The first Spack that writes, and so can read, each format of a lock.
@@ -46,7 +46,7 @@ def _has_programs(extras: Section) -> bool:
 
 def _read(name: str) -> tuple[Path, lock.Lock] | str:
     """Return the lock of what is installed, else the committed one, or what is wrong with it."""
-    committed = clusters.ROOT / "spack-env" / name / "spack.lock"
+    committed = checkout.ROOT / "spack-env" / name / "spack.lock"
     for path in (record.home(name) / "spack.lock", committed):
         if path.is_file():
             try:
