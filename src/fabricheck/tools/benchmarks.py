@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError
+from fabricheck.core.errors import OtherRunError, UsageError
 from fabricheck.core.text import read_text
-from fabricheck.results.model import Place, ResultDocument, Series, Verification
+from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.tools.outputs import nccl, osu
-from fabricheck.tools.outputs.nccl import NcclDevice, NcclResult
+from fabricheck.tools.outputs.nccl import NcclResult
 from fabricheck.tools.outputs.nccl_rows import Timing
 
 #: The file in the folder of the launches that tells what the node is: a document of a program.
@@ -63,6 +63,7 @@ class Benchmark:
     path: the file of a program in that folder.
     operations: those of the series, by program.
     read: the reader of an output, see `read`.
+    engine: what moves the data.
     pairs: its programs of two ranks (E9); all others are collectives.
     collectives: the experiment of these.
     verifies_apart: whether it compares data in launches of their own.
@@ -74,6 +75,7 @@ class Benchmark:
     path: Callable[[str], str]
     operations: Mapping[str, str]
     read: Callable[[Plan, Launch, str, ResultDocument, str], Found]
+    engine: Literal["mpi", "rccl"]
     collectives: str
     pairs: Sequence[str] = ()
     verifies_apart: bool = False
@@ -81,12 +83,6 @@ class Benchmark:
     def experiment(self, program: str) -> str:
         """Return the experiment of a program."""
         return "E9" if program in self.pairs else self.collectives
-
-
-def _known(tool: str) -> str:
-    if tool not in BENCHMARKS:
-        raise ValueError(f"{tool} is none of {', '.join(BENCHMARKS)}")
-    return tool
 
 
 Count = Annotated[int, Field(gt=0)]
@@ -153,7 +149,7 @@ class Plan(_Part):
     network: what it must say that it uses between nodes.
     """
 
-    tool: Annotated[str, AfterValidator(_known)]
+    tool: str
     buffers: Literal["device", "host"]
     accelerator: Literal["rocm", "cuda"] | None = None
     facts: Command
@@ -169,7 +165,9 @@ class Plan(_Part):
 
     @model_validator(mode="after")
     def _holds_together(self) -> Plan:
-        tool = self.benchmark
+        tool = BENCHMARKS.get(self.tool)
+        if tool is None:
+            raise ValueError(f"the tool {self.tool} is none of {', '.join(BENCHMARKS)}")
         verified = {one.measured for one in self.launches if one.verifies}
         if len({one.name for one in self.launches}) != len(self.launches):
             raise ValueError("two launches have the same name")
@@ -231,39 +229,26 @@ def _of_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin
         if row.iterations is not None and row.iterations != launch.batch:
             reason = f"{row.iterations} iterations of {row.size} B, and {launch.batch} asked for"
             raise OtherRunError(origin, None, reason)
-        about = _about(plan, launch, facts, row.size) | {
-            "engine": "mpi",
-            "datatype": datatype,
-            "batch": launch.batch,
-        }
+        about = _about(plan, launch, facts, row.size) | {"datatype": datatype}
         rows.append(_series(about, row.value, result.unit))
     return Found(tuple(rows), versions)
 
 
 def _of_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
     result = nccl.parse(text, origin, launch.program, launch.ranks, launch.sizes)
-    _same_library(plan, result)
-    _same_network(plan, result)
-    if plan.buffers == "device":
-        for index, device in zip(launch.devices, result.devices, strict=True):
-            _same_device(index, device, facts, origin)
-    given = result.parameters.iterations * result.parameters.aggregated
-    if given != launch.batch:
-        reason = f"{given} operations are in a mean, and {launch.batch} were asked for"
+    for reason in _of_another_run(plan, launch, result, facts):
         raise OtherRunError(origin, None, reason)
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
             continue  # too small for an element of each rank: nothing was moved
-        about = _about(plan, launch, facts, row.size) | {
-            "engine": "rccl",
-            "datatype": DATATYPES.get(row.datatype),
-            "batch": launch.batch,
-        }
+        about = _about(plan, launch, facts, row.size) | {"datatype": DATATYPES.get(row.datatype)}
         for in_place, timing in ((False, row.out_of_place), (True, row.in_place)):
             if timing is not None:
                 series += _of_a_timing(about | {"in_place": in_place}, timing)
-    return Found(tuple(series), dict(_versions(plan, result)))
+    versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
+    versions |= {} if result.library is None else {"rccl": result.library}
+    return Found(tuple(series), versions | dict(result.stack))
 
 
 def _of_a_timing(about: dict[str, Any], timing: Timing) -> Iterator[Series]:
@@ -273,53 +258,36 @@ def _of_a_timing(about: dict[str, Any], timing: Timing) -> Iterator[Series]:
         yield _series(about | {"bytes_counted": "bus"}, timing.busbw, "GB/s")
 
 
-def _versions(plan: Plan, result: NcclResult) -> Iterator[tuple[str, str]]:
-    if result.tests is not None:
-        yield plan.tool, result.tests.split(" ")[-1]
-    if result.library is not None:
-        yield "rccl", result.library
-    yield from result.stack
-
-
-def _same_library(plan: Plan, result: NcclResult) -> None:
+def _of_another_run(
+    plan: Plan, launch: Launch, result: NcclResult, facts: ResultDocument
+) -> Iterator[str]:
+    """Yield why an output of nccl-tests or rccl-tests is not of the run that was asked for."""
     if result.tests is not None and not result.tests.startswith(plan.tool):
-        raise OtherRunError(result.origin, None, f"this is {result.tests}, not {plan.tool}")
-    if plan.library is None:
-        return
-    found = result.library
-    if found is None:
-        reason = f"the library tells no version, and {plan.library} is required"
-        raise OtherRunError(result.origin, None, reason)
-    if found != plan.library and not found.startswith((f"{plan.library}.", f"{plan.library}-")):
-        reason = f"the library is of version {found}, and {plan.library} is required"
-        raise OtherRunError(result.origin, None, reason)
-
-
-def _same_network(plan: Plan, result: NcclResult) -> None:
-    """Across nodes a library that falls back to plain sockets is slow, and nothing else says so."""
+        yield f"this is {result.tests}, not {plan.tool}"
+    required, found = plan.library, result.library
+    if required is not None and found is None:
+        yield f"the library tells no version, and {required} is required"
+    elif required is not None and not f"{found}.".startswith((f"{required}.", f"{required}-")):
+        yield f"the library is of version {found}, and {required} is required"
+    # Across nodes a library that falls back to plain sockets is slow, and nothing else says so.
     hosts = {device.host for device in result.devices}
-    if plan.network is None:
-        if len(hosts) > 1:
-            reason = f"the ranks are on {len(hosts)} nodes, and no network is named to be required"
-            raise OtherRunError(result.origin, None, reason)
-        return
-    if not any(plan.network in told for told in result.network):
+    if plan.network is None and len(hosts) > 1:
+        yield f"the ranks are on {len(hosts)} nodes, and no network is named to be required"
+    if plan.network is not None and not any(plan.network in told for told in result.network):
         told = " and ".join(result.network) or "none"
-        reason = f"the network is {plan.network} where required, and the library tells {told}"
-        raise OtherRunError(result.origin, None, reason)
-
-
-def _same_device(index: int, device: NcclDevice, facts: ResultDocument, origin: str) -> None:
+        yield f"the network is {plan.network} where required, and the library tells {told}"
     known = {one["index"]: one["pci_address"] for one in facts["devices"]}
-    if index not in known:
-        raise GarbledOutput(origin, None, f"device {index} is none of the node's")
-    address = known[index]
-    # Older versions print the bus alone (0x19), some without the function (0000:00:06).
-    if address is None or ":" not in device.pci:
-        return
-    if not address.lower().startswith(device.pci.lower()):
-        reason = f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
-        raise OtherRunError(origin, None, reason)
+    for index, device in zip(launch.devices, result.devices, strict=False):
+        if index not in known:
+            yield f"device {index} is none of the node's"
+            continue
+        address = known[index]
+        # Older versions print the bus alone (0x19), some without the function (0000:00:06).
+        if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
+            yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
+    batch = result.parameters.iterations * result.parameters.aggregated
+    if batch != launch.batch:
+        yield f"{batch} operations are in a mean, and {launch.batch} were asked for"
 
 
 def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:
@@ -335,6 +303,8 @@ def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict
     return {
         "experiment": plan.benchmark.experiment(launch.program),
         "operation": plan.benchmark.operations[launch.program],
+        "engine": plan.benchmark.engine,
+        "batch": launch.batch,
         "role": "single",
         "device": None,
         "device_set": devices,
@@ -347,12 +317,13 @@ def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict
         "bytes_counted": "once",
         "regime": "memory" if 2 * size >= PAST_CACHES * _cache(plan, facts) else "cache",
         "block_size": None,
-        "verification": _verification(size),
+        "verification": {
+            "bytes_checked": size,
+            "errors": 0,
+            "first_mismatch": None,
+            "by": "tool",
+        },
     }
-
-
-def _verification(size: int) -> Verification:
-    return {"bytes_checked": size, "errors": 0, "first_mismatch": None, "by": "tool"}
 
 
 def _cache(plan: Plan, facts: ResultDocument) -> int:
@@ -394,6 +365,7 @@ OSU = Benchmark(
         "osu_allgather": "allgather",
     },
     read=_of_osu,
+    engine="mpi",
     collectives="E10",
     pairs=_OSU_PAIRS,
     verifies_apart=True,
@@ -412,6 +384,7 @@ NCCL_TESTS = Benchmark(
         "all_gather": "allgather",
     },
     read=_of_nccl,
+    engine="rccl",
     collectives="E11",
 )
 

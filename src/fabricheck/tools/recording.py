@@ -7,7 +7,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -54,16 +53,6 @@ MOST_SENTENCES = 6
 _NOT_BUILT_FOR = ("Invalid option [-d]", "Support Not Enabled")
 
 
-@dataclass
-class Gathered:
-    """What the launches of a plan gave until now."""
-
-    series: list[Series] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    failures: list[FabricheckError] = field(default_factory=list)
-    ran: list[dict[str, Any]] = field(default_factory=list)
-
-
 def record(
     plan: Plan, output: Path, limit_s: float, say: Callable[[str], None] = lambda sentence: None
 ) -> ResultDocument:
@@ -81,7 +70,7 @@ def record(
         try:
             recording.all()
         except FabricheckError as error:
-            recording.gathered.failures.append(error)
+            recording.failures.append(error)
         except Interrupted as end:
             return recording.write(128 + end.number)
     return recording.write()
@@ -97,7 +86,10 @@ class _Recording:
         self.started = _now()
         self.facts: ResultDocument | None = None
         self.mpi: str | None = None
-        self.gathered = Gathered()
+        self.series: list[Series] = []
+        self.versions: dict[str, str] = {}
+        self.failures: list[FabricheckError] = []
+        self.ran: list[dict[str, Any]] = []
 
     def all(self) -> None:
         self.facts = self._facts()
@@ -112,7 +104,7 @@ class _Recording:
             try:
                 self.say(f"{said}: {_values(self._launch(launch))}")
             except FabricheckError as error:
-                self.gathered.failures.append(error)
+                self.failures.append(error)
                 self.say(f"{said}: {error}")
             self._partial()
 
@@ -131,7 +123,7 @@ class _Recording:
         assert self.facts is not None
         limit = min(launch.limit_s, self._left())
         ended, out, err = self._start(launch.command, launch.name, limit)
-        self.gathered.ran.append(
+        self.ran.append(
             {
                 "name": launch.name,
                 "command": launch.command,
@@ -150,7 +142,7 @@ class _Recording:
             raise NoDeviceSupport(launch.origin, None, reason)
         found = benchmarks.read(self.plan, launch, out, self.facts, launch.origin)
         self._same_versions(found.versions, launch.origin)
-        self.gathered.series += found.series
+        self.series += found.series
         return found.series
 
     def _failed(
@@ -172,7 +164,7 @@ class _Recording:
 
     def _same_versions(self, found: Any, origin: str) -> None:
         for name, version in found.items():
-            known = self.gathered.versions.setdefault(name, version)
+            known = self.versions.setdefault(name, version)
             if known != version:
                 raise InvalidInputError(
                     f"{origin}: {name} is of version {version}, and of {known} in other launches."
@@ -196,7 +188,7 @@ class _Recording:
     def write(self, signalled: int | None = None) -> ResultDocument:
         content = self._content()
         node = content["host"]["hostname"]
-        content["outcome"] = outcome = _outcome(self.gathered.failures, signalled, node)
+        content["outcome"] = outcome = _outcome(self.failures, signalled, node)
         content["complete"] = outcome["status"] in ("good", "wrong-data")
         text = json.dumps(content, indent=1) + "\n"
         checked = document.parse(text, self.output)
@@ -207,10 +199,9 @@ class _Recording:
 
     def _content(self) -> dict[str, Any]:
         facts: dict[str, Any] = cast(dict[str, Any], self.facts) or _without_facts()
-        told = self.gathered.versions
         versions = dict(facts["versions"])
         versions |= {"mpi": self.mpi} if self.mpi is not None else {}
-        versions |= {"rccl": told["rccl"]} if "rccl" in told else {}
+        versions |= {"rccl": self.versions["rccl"]} if "rccl" in self.versions else {}
         program = facts["program"]
         return {
             "schema": document.SCHEMA_NAME,
@@ -218,7 +209,7 @@ class _Recording:
             "complete": True,
             "program": {
                 "name": self.plan.tool,
-                "version": told.get(self.plan.tool, UNKNOWN),
+                "version": self.versions.get(self.plan.tool, UNKNOWN),
                 "commit": UNKNOWN,
                 "runtime": program["runtime"],
                 "compiler": UNKNOWN,
@@ -238,11 +229,11 @@ class _Recording:
                 "tool": self.plan.tool,
                 "buffers": self.plan.buffers,
                 "time_limit_s": self.limit_s,
-                "launches": self.gathered.ran,
+                "launches": self.ran,
             },
             "faults_injected": [],
             "outcome": {"exit_code": 0, "status": "good", "message": None},
-            "series": self.gathered.series,
+            "series": self.series,
             "notes": list(self._notes()),
         }
 

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.core.errors import InvalidDocument, NotFoundError
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
-from fabricheck.tools.rounds.launches import NAMES, TOOLS, order
+from fabricheck.tools.rounds.launches import NAMES, order
 
 #: Its name in the folder.
 FILE = "rounds.json"
-
-
-def _known(tool: str) -> str:
-    if tool not in TOOLS:
-        raise ValueError(f"{tool} is none of {', '.join(TOOLS)}")
-    return tool
-
-
-ToolName = Annotated[str, AfterValidator(_known)]
 
 
 class _Strict(BaseModel):
@@ -51,7 +42,7 @@ class LaunchRecord(_Strict):
 
     round: int
     name: str
-    tool: ToolName | None
+    tool: str | None
     command: str
     output: str
     exit_code: int | None
@@ -136,11 +127,11 @@ def load(folder: Path) -> Manifest:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
         raise InvalidDocument(path, f"{place}: {first['msg']}") from None
-    for number, ran in enumerate(found.launches):
-        known = NAMES[ran.tool]
-        if ran.name not in known:
-            whose = "our programs" if ran.tool is None else ran.tool
-            reason = f"{ran.name} is no launch of {whose} ({', '.join(known)})"
+    for number, launch in enumerate(found.launches):
+        known = NAMES.get(launch.tool, ("no tool that is known here",))
+        if launch.name not in known:
+            whose = launch.tool or "our programs"
+            reason = f"{launch.name} is no launch of {whose} ({', '.join(known)})"
             raise InvalidDocument(path, reason, f"launches.{number}")
     return found
 

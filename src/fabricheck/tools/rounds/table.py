@@ -90,12 +90,7 @@ class OurOutput:
 def devices_of(document: ResultDocument) -> tuple[Device, ...]:
     """Return the devices of a document as a manifest names them."""
     return tuple(
-        Device(
-            index=one["index"],
-            name=one["name"],
-            pci_address=one["pci_address"],
-            unique_id=one["unique_id"],
-        )
+        Device.model_validate({name: one[name] for name in Device.model_fields})  # type: ignore[literal-required]
         for one in document["devices"]
     )
 
