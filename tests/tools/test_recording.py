@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -17,7 +18,9 @@ import factories
 from fabricheck.core.errors import FabricheckError, UsageError
 from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
-from fabricheck.tools.benchmarks import NCCL_TESTS, Plan, read_plan
+from fabricheck.results.other_tools import of_another_tool
+from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan, read_plan
+from fabricheck.tools.benchmarks import OSU as OSU_TESTS
 from fabricheck.tools.recording import mpi_version, record
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
@@ -407,6 +410,20 @@ def test_plans_that_are_refused(tmp_path, change, sentence):
 def test_a_plan_that_is_not_there(tmp_path):
     with pytest.raises(FabricheckError, match=r"There is no file .*plan.json\."):
         read_plan(tmp_path / "plan.json")
+
+
+def test_a_new_tool_is_an_entry(tmp_path, monkeypatch):
+    def read(plan, launch, text, facts, origin):
+        return dataclasses.replace(OSU_TESTS.read(plan, launch, text, facts, origin), versions={})
+
+    own = dataclasses.replace(OSU_TESTS, name="own-tests", verifies_apart=False, read=read)
+    monkeypatch.setitem(BENCHMARKS, own.name, own)
+    document = recorded(bandwidth()[0], tmp_path=tmp_path, tool="own-tests")
+    assert document["outcome"]["message"] is None
+    assert load(tmp_path / "result.json") == document
+    assert (document["program"]["name"], document["program"]["version"]) == ("own-tests", "unknown")
+    assert [one["operation"] for one in document["series"]] == ["bandwidth"] * 5
+    assert of_another_tool(document)
 
 
 def test_a_program_without_mpi():
