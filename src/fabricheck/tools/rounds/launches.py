@@ -44,15 +44,15 @@ _LIMIT_S = 60.0
 
 
 class Printed(Protocol):
-    """What a tool printed, as its parser returns it.
-
-    version: None where it tells none; devices: none where it tells none.
-    """
+    """What a tool printed, as its parser returns it."""
 
     @property
-    def version(self) -> str | None: ...  # noqa: D102
+    def version(self) -> str | None:
+        """Its version; None where it tells none."""
+
     @property
-    def devices(self) -> tuple[str, ...]: ...  # noqa: D102
+    def devices(self) -> tuple[str, ...]:
+        """The devices that it saw; none where it tells none."""
 
     def cell(self, *place: Any, **named: Any) -> float | None:
         """Return one value; None where this machine has none."""

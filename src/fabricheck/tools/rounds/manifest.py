@@ -18,7 +18,7 @@ FILE = "rounds.json"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class Failure(_Strict):
@@ -84,8 +84,8 @@ class Manifest(_Strict):
     versions: dict[str, str]
     left_out: dict[str, str]
     planned: tuple[str, ...] = ()
-    launches: tuple[LaunchRecord, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    launches: list[LaunchRecord] = []
+    failures: list[Failure] = []
 
     @property
     def signal(self) -> int | None:

@@ -263,19 +263,13 @@ class _Rounds:
             return
         found = read_printed(output, command.tool, command.name, len(self.manifest.devices))
         if found.version is not None:
-            versions = self.manifest.versions | {TOOLS[command.tool].title: found.version}
-            self.manifest = self.manifest.model_copy(update={"versions": versions})
+            self.manifest.versions[TOOLS[command.tool].title] = found.version
 
     def _keep(self, launch: LaunchRecord) -> None:
-        kept = (*self.manifest.launches, launch)
-        self.manifest = self.manifest.model_copy(update={"launches": kept})
+        self.manifest.launches.append(launch)
         if launch.failure is not None:
-            self._failed(launch.failure)
+            self.manifest.failures.append(launch.failure)
         self._save(f"{launch.name} of round {launch.round} is not in it")
-
-    def _failed(self, failure: Failure) -> None:
-        failures = (*self.manifest.failures, failure)
-        self.manifest = self.manifest.model_copy(update={"failures": failures})
 
     def _save(self, what: str) -> None:
         try:
@@ -286,9 +280,9 @@ class _Rounds:
     def finish(self, end: int | None) -> Manifest:
         """Write the end of the rounds: that signal `end` came between launches, or their date."""
         if end is not None:
-            self._failed(Failure(code=128 + end, sentence=_ended_by(end)))
+            self.manifest.failures.append(Failure(code=128 + end, sentence=_ended_by(end)))
         if self.manifest.signal is None:
-            self.manifest = self.manifest.model_copy(update={"finished": _now()})
+            self.manifest.finished = _now()
         self._save("it does not say how the rounds ended")
         return self.manifest
 
