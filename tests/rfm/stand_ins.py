@@ -1,4 +1,4 @@
-"""Programs of other tools, and a launcher, as scripts that run fake_tools.py."""
+"""Third-party benchmarks, and a launcher, as scripts that run fake_tools.py."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def programs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tools(programs):
-    """Return the composed other tools."""
+    """Return the composed tools."""
     return {
         "nvbandwidth": programs / "nvbandwidth",
         "babelstream": programs / "cuda-stream",

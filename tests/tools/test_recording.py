@@ -1,4 +1,4 @@
-"""Outputs of other tools as result documents: launches that replay what was recorded."""
+"""Outputs of third-party benchmarks as result documents: launches that replay what was recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about other tools: ``fabricheck tools run``, ``rounds`` and ``table``."""
+"""The commands about third-party benchmarks: ``fabricheck tools run``, ``rounds`` and ``table``."""
 
 from __future__ import annotations
 

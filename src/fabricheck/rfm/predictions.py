@@ -28,7 +28,7 @@ SMALL_S = 20e-6
 #: Seconds in which ranks agree on a sample: they look twice, at most 1 ms apart.
 AGREED_S = 2e-3
 
-#: Operations of other tools for each one in their mean: they warm up with a tenth to a fifth more.
+#: Operations of a benchmark for each one in their mean: they warm up with a tenth to a fifth more.
 NCCL_WARMED, OSU_WARMED = 1.1, 1.2
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -54,7 +54,7 @@ def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float
 
 
 def of_launches(launches: Iterable[Launch], node: NodeModel) -> float:
-    """Return the seconds of ``fabricheck tools run`` for launches of another tool.
+    """Return the seconds of ``fabricheck tools run`` for launches of a third-party benchmark.
 
     :raises Unpredicted: when the node model has no timing.
     """
@@ -323,7 +323,7 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
 
 
 def _launch(run: _Run, launch: Launch) -> float:
-    """Return the seconds of a launch of another tool: its start, what it moves and compares."""
+    """Return the seconds of a benchmark's launch: its start, what it moves and compares."""
     timing = run.timing
     every = [run.peer_gbs(*pair, "copy_engine") for pair in permutations(launch.devices, 2)]
     one_s = _moved_s(sum(launch.sizes), min(every, default=run.link_gbs))

@@ -1,6 +1,6 @@
 """What is compared: what our programs and third-party benchmarks measure alike.
 
-All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What other tools measure was
+All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What the tools measure was
 looked up in their sources: nvbandwidth 0.8, BabelStream 5.0, cuda-samples.
 """
 
