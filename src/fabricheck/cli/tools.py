@@ -17,7 +17,7 @@ from fabricheck.tools.rounds import record as rounds
 from fabricheck.tools.rounds import render, table
 from fabricheck.tools.rounds.manifest import Failure
 
-_HELP = "Run the tools of others, as a check does or beside our programs, and compare."
+_HELP = "Run third-party benchmarks, as a check does or beside ours, and compare."
 
 tools_app = typer.Typer(name="tools", help=_HELP, no_args_is_help=True)
 
@@ -63,7 +63,7 @@ def rounds_command(
         float, typer.Option("--time-limit", min=0.001, help="For all of it, in s.")
     ] = 900,
 ) -> None:
-    """Run our programs and the tools of others in turn, and keep all that they say.
+    """Run our programs and third-party benchmarks in turn, and keep all they say.
 
     A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
     decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 7 too noisy, 4 else.
