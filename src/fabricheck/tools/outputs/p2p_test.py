@@ -73,7 +73,7 @@ def parse(text: str, origin: str, *, reads: bool) -> P2pTestResult:
     lines = ended_lines_of(text, origin)
     for line in lines:
         if line.text.startswith("Cuda failure"):
-            raise GarbledOutput(origin, line.number, f"the test ended with '{line.text}'")
+            raise line.garbled(f"the test ended with '{line.text}'")
     titles = tuple(title for title in TITLES if reads or _OF_READS not in title)
     return _Reader(origin, lines, titles).result()
 
