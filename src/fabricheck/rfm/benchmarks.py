@@ -65,7 +65,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         """Return what is to be started; each check has its own."""
         raise NotImplementedError
 
-    def required(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
+    def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return what must hold of all launches, as fields of `Plan`; each tool has its own."""
         raise NotImplementedError
 
@@ -76,7 +76,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             tool=self.program,
             facts=self.facts_command(),
             launches=launches,
-            **self.required(launches),
+            **self.conditions(launches),
         )
 
     @property
@@ -188,7 +188,7 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     rounds: Mapping[str, int] = {"iterations": 20, "warm_up": 2, "window": 64}
     latency_rounds: Mapping[str, int] = {"iterations": 1000, "warm_up": 100}
 
-    def required(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
+    def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return that the banner must name the accelerator, and a program of the MPI."""
         on_devices = self.runtime in VISIBLE
         return {
@@ -386,7 +386,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         features = self.current_environ.features
         return next(name for name in ("rccl-tests", "nccl-tests") if name in features)
 
-    def required(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
+    def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return the versions that the environment requires."""
         stated = self.current_environ.extras
         return {
