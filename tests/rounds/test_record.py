@@ -62,6 +62,7 @@ def test_a_set_has_all_other_devices(programs):
         ("cuda-stream:empty", "babelstream-512MiB", 4, "the text is empty"),
         ("p2p-test:empty", "p2p-test", 4, "the text is empty"),
         ("stream-1:noisy", "stream", 7, "device 0 is too noisy"),
+        ("stream-1:setting", "stream", 8, "/dev/shm has 64 MiB"),
         ("stream-1:empty", "stream", 4, "left no result document"),
         ("p2p-1:crash", "p2p", 4, "ended with exit code 1: the driver is gone"),
         ("p2p-1:lost-series", "p2p", 4, "has 0 series of engine"),

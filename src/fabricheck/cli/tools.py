@@ -66,7 +66,8 @@ def rounds_command(
     """Run our programs and third-party benchmarks in turn, and keep all they say.
 
     A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
-    decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 7 too noisy, 4 else.
+    decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 8 a setting of the node,
+    7 too noisy, 4 else.
     3 too when the record can not be written, and 128 + n when signal n ended the rounds.
     """
     given = {

@@ -25,7 +25,7 @@ from fabricheck.core.text import printable
 PATIENCE_S = 5.0
 
 #: Of several failures the first of these exit codes decides how all of them together ended.
-SEVERITY = (5, 6, 3, 7, 4, 2)
+SEVERITY = (5, 6, 3, 8, 7, 4, 2)
 
 #: Characters of a program's last words that are quoted.
 _LONGEST = 200
