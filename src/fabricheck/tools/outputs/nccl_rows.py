@@ -153,13 +153,7 @@ def _redop_and_root(
 
 
 def _right_size(
-    size: int,
-    count: int,
-    datatype: str,
-    collective: str,
-    ranks: int,
-    asked: int,
-    line: Line,
+    size: int, count: int, datatype: str, collective: str, ranks: int, asked: int, line: Line
 ) -> None:
     """Check size and count against each other and against what was asked for."""
     if datatype not in ELEMENT_BYTES:
