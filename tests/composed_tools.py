@@ -203,6 +203,9 @@ def ours(program, arguments, fault):
         told = ("samples", "median", "mad", "ci95", "relative_half_width", "host_clock")
         series[0] |= {name: wide[name] for name in told} | {"noisy": True}
         changes |= {"outcome": said}
+    if fault == "setting":
+        said = {"exit_code": 8, "status": "setting", "message": "/dev/shm has 64 MiB"}
+        changes |= {"outcome": said, "complete": False, "series": []}
     if fault == "lost-series":
         changes["series"] = series[1:]
     if fault == "simulated":
@@ -212,7 +215,7 @@ def ours(program, arguments, fault):
     if fault == "other-device":
         devices[0]["unique_id"] = "GPU-other"
     factories.write(asked.output, factories.document(program=program_of, **changes))
-    return 7 if fault == "noisy" else 0
+    return {"noisy": 7, "setting": 8}.get(fault, 0)
 
 
 def bytes_of(text):

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.rccl import RcclCheck
+from fabricheck.rfm.benchmarks import RcclCheck
 
 
 @rfm.simple_test

@@ -16,9 +16,10 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.judge.fidelity import compare, plan_path, read_plan, runs
 from fabricheck.judge.fidelity.planfile import Read
 from fabricheck.judge.fidelity.records import read_records
-from fabricheck.judge.fidelity.runs import ProgramFailed, value_of
+from fabricheck.judge.fidelity.runs import value_of
 from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
+from fabricheck.tools.runner import ProgramFailed, TimeLimit
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -224,13 +225,17 @@ def test_a_matrix_needs_its_records(changed, node, documents):
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("echo p2p: the node is broken. >&2; exit 4", ProgramFailed, "ended with 4: p2p: the node"),
+        (
+            "echo p2p: the node is broken. >&2; exit 4",
+            ProgramFailed,
+            "ended with exit code 4: p2p: the node",
+        ),
         (
             "exit 3",
             ProgramFailed,
-            "the run 'copies' of p2p on mi250x ended with 3: it says nothing",
+            "the run 'copies' of p2p on mi250x ended with exit code 3: it said nothing",
         ),
-        ("kill -9 $$", ProgramFailed, "ended with -9"),
+        ("kill -9 $$", ProgramFailed, "was ended by signal 9: it said nothing"),
         ("exit 0", ProgramFailed, "left no usable document: There is no result document"),
         ('for last; do :; done; echo "{" > "$last"', ProgramFailed, "left no usable document: "),
     ],
@@ -263,7 +268,7 @@ def test_a_program_that_can_not_start_or_end_is_named(node, fake, monkeypatch):
     with pytest.raises(ProgramFailed, match="p2p can not be run"):
         compare(node, folder)
     monkeypatch.setattr(runs, "TIME_LIMIT", 0.2)
-    with pytest.raises(ProgramFailed, match=r"took more than 0\.2 s"):
+    with pytest.raises(TimeLimit, match=r"did not end within 0\.2 s"):
         compare(node, fake("exec sleep 20"))
 
 
@@ -321,7 +326,7 @@ def test_a_record_in_an_unknown_unit_is_refused():
     records = read_records(ROOT / "reference_values" / "published_values.yaml")
     with pytest.raises(InvalidInputError, match="'paper-ddr-latency' can not be compared"):
         records.get("paper-ddr-latency")
-    assert "paper-ddr-latency" in records
+    assert records.matching("paper-ddr-*")
 
 
 def test_the_command_ends_with_a_sentence_and_a_code(tmp_path):

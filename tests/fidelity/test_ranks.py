@@ -6,9 +6,8 @@ import pytest
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.fidelity import read_plan
-from fabricheck.judge.fidelity.launch import command
 from fabricheck.judge.fidelity.planfile import ProgramRun, Read
-from fabricheck.judge.fidelity.runs import value_of
+from fabricheck.judge.fidelity.runs import command, value_of
 from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
 

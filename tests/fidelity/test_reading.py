@@ -7,9 +7,10 @@ import pytest
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.fidelity import compare, read_plan
 from fabricheck.judge.fidelity.planfile import Read
-from fabricheck.judge.fidelity.runs import ProgramFailed, value_of
+from fabricheck.judge.fidelity.runs import value_of
 from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
+from fabricheck.tools.runner import ProgramFailed
 
 
 def series(operation, median, *, device=0, domain=3, size=10**9):
@@ -130,5 +131,5 @@ def test_a_run_has_its_variables(changed, node, fake, monkeypatch):
     def variables(content):
         content["runs"]["copies"]["environment"] = {"HSA_XNACK": "1"}
 
-    with pytest.raises(ProgramFailed, match=r"'copies' of p2p .* ended with 4: HSA_XNACK is 1\."):
+    with pytest.raises(ProgramFailed, match=r"'copies' of p2p .* exit code 4: HSA_XNACK is 1\."):
         compare(node, folder, changed(variables))

@@ -20,7 +20,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.run.first_hour import facts, running, steps
 from fabricheck.run.site_check import Place, Target
-from fabricheck.tools.starting import start
+from fabricheck.tools.runner import start
 from full_disk import files_of_at_most
 
 #: Planted where a careless copy would take them along.

@@ -57,7 +57,8 @@ def of_rccl(unit="GB/s", **changes):
 
 def read(series, name="osu"):
     program = factories.document()["program"] | {"name": name}
-    return document.parse(json.dumps(factories.document(series=[series], program=program)))
+    content = factories.document(series=[series], program=program, options={"tool": name})
+    return document.parse(json.dumps(content))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_a_program_of_the_suite_compares_by_itself():
 def test_wrong_data_of_a_tool_is_told_by_the_outcome_alone():
     wrong = {"exit_code": 5, "status": "wrong-data", "message": "osu_bw: wrong data"}
     content = factories.document(series=[], outcome=wrong)
-    content["program"]["name"] = "osu"
+    content["program"]["name"] = content["options"]["tool"] = "osu"
     document.parse(json.dumps(content))
     content["program"]["name"] = "stream"
     with pytest.raises(InvalidDocument, match="no series has a verification error"):

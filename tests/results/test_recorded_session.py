@@ -17,7 +17,7 @@ from fabricheck.results import split_checks
 from fabricheck.results.document import load
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.rfm.metrics import Metric, evaluate
-from fabricheck.tools import plan, series
+from fabricheck.tools import benchmarks
 
 # Large documents, whose validation tracing would double.
 pytestmark = pytest.mark.slow
@@ -146,8 +146,8 @@ def test_coverage(said):
 def test_outputs_of_tools_give_the_documents_beside_them_again(check, launches):
     document = load(document_of(check))
     folder = document_of(check).parent
-    asked = plan.read(folder / "plan.json")
-    facts = load(folder / plan.FACTS)
+    asked = benchmarks.read_plan(folder / "plan.json")
+    facts = load(folder / benchmarks.FACTS)
     assert len(asked.launches) == launches
     assert {one.name for one in asked.launches} | {"facts"} == {
         file.stem for file in folder.glob("*.out")
@@ -155,7 +155,7 @@ def test_outputs_of_tools_give_the_documents_beside_them_again(check, launches):
     found = []
     for one in asked.launches:
         text = (folder / f"{one.name}.out").read_text()
-        found += series.read(asked, one, text, facts, one.origin).series
+        found += benchmarks.read(asked, one, text, facts, one.origin).series
     assert found and found == document["series"]
 
 

@@ -1,11 +1,11 @@
-"""Programs of other tools, and a launcher, as scripts that run fake_tools.py."""
+"""Third-party benchmarks, and a launcher, as scripts that run fake_tools.py."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS
+from fabricheck.tools.benchmarks import NCCL_TESTS, OSU
 
 HERE = Path(__file__).parent
 
@@ -23,10 +23,9 @@ def fake_tools(folder: Path, launcher: str = "mpiexec") -> None:
     :param launcher: the name of a command whose first two words say how many ranks.
     """
     run = f'exec "{sys.executable}" -S -E "{HERE / "fake_tools.py"}"'
-    for name in OSU_OPERATIONS:
-        kind = "pt2pt" if name in PAIRS else "collective"
-        script(folder / "osu" / "mpi" / kind / name, f'{run} {name} "$@"')
-    for name in NCCL_OPERATIONS:
-        script(folder / "nccl" / f"{name}_perf", f'{run} {name} "$@"')
+    for name in OSU.operations:
+        script(folder / "osu" / OSU.path(name), f'{run} {name} "$@"')
+    for name in NCCL_TESTS.operations:
+        script(folder / "nccl" / NCCL_TESTS.path(name), f'{run} {name} "$@"')
     # Prints for all ranks, as rank 0 does.
     script(folder / "launchers" / launcher, 'shift 2\nexec "$@"')

@@ -11,7 +11,7 @@ from stand_ins import fake_tools, script
 
 import factories
 from fabricheck.results.document import load
-from fabricheck.tools.plan import NCCL_OPERATIONS
+from fabricheck.tools.benchmarks import NCCL_TESTS
 
 pytestmark = pytest.mark.slow
 
@@ -101,10 +101,10 @@ def test_several_devices(h200, devices):
     sets = [tuple(range(count)) for count in range(2, devices)]
     if sets:
         smaller = plan(h200, devices, "rccl_scaling")
-        assert len(smaller) == len(NCCL_OPERATIONS) * len(sets)
+        assert len(smaller) == len(NCCL_TESTS.operations) * len(sets)
         assert {tuple(one["devices"]) for one in smaller} == set(sets)
     launches = plan(h200, devices, "rccl_collectives")
-    assert [one["program"] for one in launches] == list(NCCL_OPERATIONS)
+    assert [one["program"] for one in launches] == list(NCCL_TESTS.operations)
     assert {tuple(one["devices"]) for one in launches} == {tuple(range(devices))}
     assert launches[-1]["command"].startswith(
         f"env NCCL_DEBUG=VERSION CUDA_VISIBLE_DEVICES={every} CUDA_DEVICE_ORDER=PCI_BUS_ID /nccl/"

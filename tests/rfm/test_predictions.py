@@ -17,7 +17,7 @@ import pytest
 
 from fabricheck.node import load
 from fabricheck.rfm import predictions
-from fabricheck.tools.plan import Launch
+from fabricheck.tools.benchmarks import Launch
 
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
 NODE = load("h200")

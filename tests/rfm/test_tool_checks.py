@@ -13,7 +13,7 @@ import factories
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform
 from fabricheck.results.document import load
-from fabricheck.tools.plan import NCCL_OPERATIONS
+from fabricheck.tools.benchmarks import NCCL_TESTS
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def write_references(folder: Path) -> None:
         for check, sizes in SIZES.items()
     }  # fmt: skip
     pairs["osu_device_0"] += ["latency_quad_worst", "latency_quad_median"]
-    collectives = list(NCCL_OPERATIONS.values())
+    collectives = list(NCCL_TESTS.operations.values())
     osu = pairs | {"osu_collectives": [f"{one}_{k}_ranks" for one in collectives
                                        for k in (2, 3, 4)]}  # fmt: skip
     rccl = {

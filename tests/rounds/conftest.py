@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.tools.rounds.record import Asked, record
+from fabricheck.tools.rounds.record import record
 
 TESTS = Path(__file__).parents[1]
 NAMES = ("stream", "memcpy", "p2p", "nvbandwidth", "cuda-stream", "p2p-test")
@@ -32,7 +32,7 @@ def programs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tools(programs):
-    """Return the composed other tools."""
+    """Return the composed tools."""
     return {
         "nvbandwidth": programs / "nvbandwidth",
         "babelstream": programs / "cuda-stream",
@@ -45,5 +45,5 @@ def recorded(programs, tools, tmp_path_factory):
     """Return a folder with two good rounds, for reading only, and what was said meanwhile."""
     folder = tmp_path_factory.mktemp("recorded") / "beside-composed"
     said: list[str] = []
-    record(Asked(programs, tools, 2, 300), folder, said.append)
+    record(folder, programs, tools, 2, 300, said.append)
     return folder, said

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.cli import tools as commands
-from fabricheck.tools.rounds import manifest, render
-from fabricheck.tools.rounds.record import Asked, record
+from fabricheck.tools.rounds import manifest
+from fabricheck.tools.rounds.record import record
 
 FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
 
@@ -63,7 +63,7 @@ def test_a_signal_between_launches(programs, tmp_path):
         if "stream-from-host" in sentence:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    found = record(Asked(programs, {}, 1, 300), tmp_path / "out", end)
+    found = record(tmp_path / "out", programs, {}, 1, 300, end)
     assert manifest.load(tmp_path / "out") == found
     assert [one.name for one in found.launches] == ["stream", "stream-from-host"]
     assert (found.finished, found.signal) == (None, 15)
@@ -79,8 +79,11 @@ def test_a_signal_before_the_first_launch_leaves_nothing(programs, tmp_path):
 def test_the_manifest_is_there_before_the_first_launch(programs, tmp_path):
     there = []
     record(
-        Asked(programs, {}, 1, 300),
         tmp_path / "out",
+        programs,
+        {},
+        1,
+        300,
         lambda said: there.append((tmp_path / "out" / manifest.FILE).exists()),
     )
     # What is said first is which tools are left out.
@@ -132,7 +135,8 @@ def test_a_full_disk_leaves_what_was_recorded(
 
 def test_a_full_disk_leaves_the_page_as_it_was(recorded, tmp_path, limit):
     page = tmp_path / "page.md"
-    text = f"before\n\n{render.BEGIN}\nold\n{render.END}\n\nafter\n"
+    begin, end = "<!-- fabricheck tools table -->", "<!-- end of fabricheck tools table -->"
+    text = f"before\n\n{begin}\nold\n{end}\n\nafter\n"
     page.write_text(text)
     limit(2048)
     ended = CliRunner().invoke(app, ["tools", "table", str(recorded[0]), "--write", str(page)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -11,7 +12,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError
 from fabricheck.results.document import load
 from fabricheck.tools.rounds import launches, manifest, table
-from fabricheck.tools.rounds.record import Asked, exit_code, record
+from fabricheck.tools.rounds.record import exit_code, record
 
 OURS = [
     "stream", "stream-from-host", "stream-to-host", "memcpy",
@@ -21,7 +22,7 @@ THEIRS = ["nvbandwidth", "babelstream-512MiB", "babelstream-1GiB", "p2p-test"]
 
 
 def one_round(programs, tools, folder, limit_s=300.0):
-    return record(Asked(programs, tools, 1, limit_s), folder)
+    return record(folder, programs, tools, 1, limit_s)
 
 
 def test_good_rounds(recorded):
@@ -61,6 +62,7 @@ def test_a_set_has_all_other_devices(programs):
         ("cuda-stream:empty", "babelstream-512MiB", 4, "the text is empty"),
         ("p2p-test:empty", "p2p-test", 4, "the text is empty"),
         ("stream-1:noisy", "stream", 7, "device 0 is too noisy"),
+        ("stream-1:setting", "stream", 8, "/dev/shm has 64 MiB"),
         ("stream-1:empty", "stream", 4, "left no result document"),
         ("p2p-1:crash", "p2p", 4, "ended with exit code 1: the driver is gone"),
         ("p2p-1:lost-series", "p2p", 4, "has 0 series of engine"),
@@ -87,13 +89,14 @@ def test_a_failure_is_recorded_and_the_rest_goes_on(
     rows = table.read(tmp_path / "out").rows
     assert any(row.ours is not None for row in rows)
     for row in rows:
-        assert (row.ours is None) == (row.case.ours.launch in failed)
-        assert not any((cell.launch or cell.tool) in failed for cell, _ in row.tools)
+        assert (row.ours is None) == (row.comparison.ours.launch in failed)
+        assert not any(cell.launch in failed for cell, _ in row.tools)
 
 
 def test_a_launch_that_hangs_is_ended(programs, tools, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_FAULT", "p2p-test:hang")
-    monkeypatch.setitem(launches._LIMITS, "p2p-test", 0.5)
+    quick = dataclasses.replace(launches.TOOLS["p2p-test"], limit_s=0.5)
+    monkeypatch.setitem(launches.TOOLS, "p2p-test", quick)
     found = one_round(programs, tools, tmp_path / "out")
     (failure,) = found.failures
     assert (failure.code, exit_code(found)) == (6, 6)
@@ -116,8 +119,8 @@ def test_one_device(programs, tools, tmp_path, monkeypatch):
     assert [one.name for one in found.launches] == OURS[:4] + THEIRS[:3]
     assert found.left_out == {"p2pBandwidthLatencyTest": "there is one device only"}
     rows = table.read(tmp_path / "out").rows
-    assert [row.case.name for row in rows if row.ratio is not None] == [
-        row.case.name for row in rows[:7]
+    assert [row.comparison.name for row in rows if row.ratio is not None] == [
+        row.comparison.name for row in rows[:7]
     ]
 
 

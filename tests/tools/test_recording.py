@@ -1,7 +1,8 @@
-"""Outputs of other tools as result documents: launches that replay what was recorded."""
+"""Outputs of third-party benchmarks as result documents: launches that replay what was recorded."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -17,10 +18,10 @@ import factories
 from fabricheck.core.errors import FabricheckError, UsageError
 from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
-from fabricheck.tools import plan as plans
-from fabricheck.tools.mpi_version import mpi_version
-from fabricheck.tools.plan import NCCL_OPERATIONS, Plan
-from fabricheck.tools.recording import record
+from fabricheck.results.other_tools import of_another_tool
+from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan, read_plan
+from fabricheck.tools.benchmarks import OSU as OSU_TESTS
+from fabricheck.tools.recording import mpi_version, record
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 OSU = OUTPUTS / "osu-7.4-host"
@@ -107,7 +108,7 @@ def test_a_good_run_of_osu(tmp_path):
     assert all(one["exit_code"] == 0 for one in ran)
 
 
-@pytest.mark.parametrize("program", NCCL_OPERATIONS)
+@pytest.mark.parametrize("program", NCCL_TESTS.operations)
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_every_recorded_output_of_nccl_tests(tmp_path, program, count):
     file = NCCL / f"{program}_perf_{count}gpus_1MiB.txt"
@@ -388,7 +389,7 @@ def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path):
         (lambda plan: plan["launches"][0].update(devices=[0, 1]), "are not those of its ranks"),
         (lambda plan: plan.update(buffers="device"), "osu_bw names no devices"),
         (lambda plan: plan["launches"][1].update(name="osu_bw"), "have the same name"),
-        (lambda plan: plan.update(tool="other"), "tool: "),
+        (lambda plan: plan.update(tool="other"), "the tool other is none of osu, "),
         (lambda plan: plan["launches"][0].update(name="../x"), "launches.0.name: "),
         (lambda plan: plan.update(launches=[]), "launches: "),
     ],
@@ -397,18 +398,32 @@ def test_plans_that_are_refused(tmp_path, change, sentence):
     content = json.loads(a_plan(tmp_path=tmp_path).model_dump_json())
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(content))
-    assert plans.read(path).launches[0].name == "osu_bw"
+    assert read_plan(path).launches[0].name == "osu_bw"
     change(content)
     path.write_text(json.dumps(content))
     with pytest.raises(UsageError) as caught:
-        plans.read(path)
+        read_plan(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert sentence in str(caught.value)
 
 
 def test_a_plan_that_is_not_there(tmp_path):
     with pytest.raises(FabricheckError, match=r"There is no file .*plan.json\."):
-        plans.read(tmp_path / "plan.json")
+        read_plan(tmp_path / "plan.json")
+
+
+def test_a_new_tool_is_an_entry(tmp_path, monkeypatch):
+    def read(plan, launch, text, facts, origin):
+        return dataclasses.replace(OSU_TESTS.read(plan, launch, text, facts, origin), versions={})
+
+    own = dataclasses.replace(OSU_TESTS, name="own-tests", verifies_apart=False, read=read)
+    monkeypatch.setitem(BENCHMARKS, own.name, own)
+    document = recorded(bandwidth()[0], tmp_path=tmp_path, tool="own-tests")
+    assert document["outcome"]["message"] is None
+    assert load(tmp_path / "result.json") == document
+    assert (document["program"]["name"], document["program"]["version"]) == ("own-tests", "unknown")
+    assert [one["operation"] for one in document["series"]] == ["bandwidth"] * 5
+    assert of_another_tool(document)
 
 
 def test_a_program_without_mpi():

@@ -70,7 +70,9 @@ OF_A_CHECK = {
     ),
     "tool": (
         made.failed("sanity", job_exitcode=4),
-        made.ended("runtime-error", 4, "cut output", program=OSU, series=[]),
+        made.ended(
+            "runtime-error", 4, "cut output", program=OSU, options={"tool": "osu"}, series=[]
+        ),
         "osu on node node1 ended with runtime-error: cut output",
     ),
     "not-believed": (

@@ -9,7 +9,8 @@ import typer
 
 from fabricheck.cli.node import fail
 from fabricheck.cli.output import write_json
-from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
 
@@ -38,7 +39,8 @@ def fidelity(
     try:
         found = compare(load(node), programs)
         if write is not None:
-            _write(write, render.page(found))
+            write_whole(write, render.page(found))
+            typer.echo(f"wrote {write}", err=True)
     except FabricheckError as error:
         fail(error)
     if json:
@@ -47,14 +49,6 @@ def fidelity(
         typer.echo(render.matrices_text(found), nl=False)
     elif write is None:
         typer.echo(render.text(found), nl=False)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
-    typer.echo(f"wrote {path}", err=True)
 
 
 def register(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""The commands about other tools: ``fabricheck tools run``, ``rounds`` and ``table``."""
+"""The commands about third-party benchmarks: ``fabricheck tools run``, ``rounds`` and ``table``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.node import fail
+from fabricheck.core import page_block
 from fabricheck.core.errors import FabricheckError
-from fabricheck.tools import plan as plans
+from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
 from fabricheck.tools.rounds import record as rounds
 from fabricheck.tools.rounds import render, table
-from fabricheck.tools.rounds.cases import Tool
 from fabricheck.tools.rounds.manifest import Failure
 
-_HELP = "Run the tools of others, as a check does or beside our programs, and compare."
+_HELP = "Run third-party benchmarks, as a check does or beside ours, and compare."
 
 tools_app = typer.Typer(name="tools", help=_HELP, no_args_is_help=True)
 
@@ -33,7 +33,7 @@ def run_command(
     The outputs are kept beside the document. Exit codes are those of the measuring programs:
     3 not supported, 4 a launch failed or can not be believed, 5 wrong data, 6 time limit.
     """
-    found = record(plans.read(plan), output, limit_s, _say)
+    found = record(read_plan(plan), output, limit_s, _say)
     outcome = found["outcome"]
     if outcome["message"] is not None:
         typer.echo(f"fabricheck: {outcome['message']}", err=True)
@@ -63,20 +63,21 @@ def rounds_command(
         float, typer.Option("--time-limit", min=0.001, help="For all of it, in s.")
     ] = 900,
 ) -> None:
-    """Run our programs and the tools of others in turn, and keep all that they say.
+    """Run our programs and third-party benchmarks in turn, and keep all they say.
 
     A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
-    decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 7 too noisy, 4 else.
+    decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 8 a setting of the node,
+    7 too noisy, 4 else.
     3 too when the record can not be written, and 128 + n when signal n ended the rounds.
     """
-    given: dict[Tool, Path | None] = {
+    given = {
         "nvbandwidth": nvbandwidth,
         "babelstream": babelstream,
         "p2p-test": p2p_test,
     }
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:
-        found = rounds.record(rounds.Asked(programs, tools, number, limit_s), folder, _say)
+        found = rounds.record(folder, programs, tools, number, limit_s, _say)
     except rounds.NotKept as error:
         _tell(error.failures)
         fail(error)
@@ -107,7 +108,7 @@ def table_command(
     try:
         text = render.section(table.read_all(folders))
         if write is not None:
-            render.write(write, text)
+            page_block.rewrite(write, render.BLOCK, f"\n{text}\n")
             typer.echo(f"wrote {write}", err=True)
             return
     except FabricheckError as error:

@@ -1,7 +1,7 @@
 """The errors that fabricheck reports: one sentence and one exit code each.
 
 The codes are those of the measuring programs, as far as they apply: 0 good, 2 bad usage,
-3 nothing there, 4 unreadable or invalid input, 5 wrong data in another tool's output. 1 is left to
+3 nothing there, 4 unreadable or invalid input, 5 wrong data in a tool's output. 1 is left to
 a defect in fabricheck itself, and 6 to 8 (time limit, too noisy, setting) to the programs that
 measure.
 """
@@ -38,7 +38,7 @@ class InvalidInputError(FabricheckError):
 
 
 class _OfOutput(FabricheckError):
-    """Something is wrong with the output of another tool."""
+    """Something is wrong with the output of a third-party program."""
 
     def __init__(self, origin: str, line: int | None, reason: str) -> None:
         """Say where and why.

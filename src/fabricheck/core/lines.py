@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-from fabricheck.core.errors import GarbledOutput, UsageError
+from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
@@ -14,8 +14,12 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a text: its number, from 1, and what it says."""
+    """A line of a text: the file or command that it is of, its number, from 1, and what it says.
 
+    ``garbled``, ``other_run`` and ``wrong_data`` return the error of a fault in it.
+    """
+
+    origin: str
     number: int
     text: str
 
@@ -24,11 +28,26 @@ class Line:
         """What blanks separate."""
         return self.text.split()
 
+    def garbled(self, reason: str) -> GarbledOutput:
+        """Return that it is cut or damaged, or contradicts itself."""
+        return GarbledOutput(self.origin, self.number, reason)
 
-def lines_of(text: str) -> list[Line]:
-    """Return the lines that are not empty, without colours and trailing blanks."""
+    def other_run(self, reason: str) -> OtherRunError:
+        """Return that it is of another run than the one that was asked for."""
+        return OtherRunError(self.origin, self.number, reason)
+
+    def wrong_data(self, reason: str) -> WrongDataError:
+        """Return that the tool found wrong data."""
+        return WrongDataError(self.origin, self.number, reason)
+
+
+def lines_of(text: str, origin: str = "") -> list[Line]:
+    """Return the lines that are not empty, without colours and trailing blanks.
+
+    :param origin: the file or command, for errors.
+    """
     plain = (_ESCAPE.sub("", line).rstrip() for line in text.splitlines())
-    return [Line(number, line) for number, line in enumerate(plain, 1) if line.strip()]
+    return [Line(origin, number, line) for number, line in enumerate(plain, 1) if line.strip()]
 
 
 def ended_lines_of(text: str, origin: str) -> list[Line]:
@@ -38,7 +57,7 @@ def ended_lines_of(text: str, origin: str) -> list[Line]:
     :raises GarbledOutput: when there are none, or when the text stops in the middle of a line: what
         is there of a number need not be all of it.
     """
-    lines = lines_of(text)
+    lines = lines_of(text, origin)
     if not lines:
         raise GarbledOutput(origin, None, "the text is empty")
     if not text.endswith("\n"):

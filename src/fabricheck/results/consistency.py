@@ -9,7 +9,6 @@ from datetime import datetime
 from fabricheck.core import statistics
 from fabricheck.results import host_copies, launches, other_tools
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.results.other_tools import TOOLS
 
 #: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
 TOLERANCE = 1e-6
@@ -53,7 +52,7 @@ Findings = Iterator[tuple[str, str]]
 def _contradictions(document: ResultDocument) -> Findings:
     yield from _of_the_run(document)
     yield from _of_the_times(document)
-    of_tool = document["program"]["name"] in TOOLS
+    of_tool = other_tools.of_another_tool(document)
     if not of_tool:
         yield from launches.of_the_ranks(document)
     devices = {device["index"] for device in document["devices"]}
@@ -100,7 +99,7 @@ def _of_the_run(document: ResultDocument) -> Findings:
         yield "$.differences", f"is set, and the outcome's status is {status}"
     errors = any(series["verification"]["errors"] for series in document["series"])
     # Another tool does not tell its series apart from its verdict: the outcome alone names them.
-    if status == "wrong-data" and not errors and document["program"]["name"] not in TOOLS:
+    if status == "wrong-data" and not errors and not other_tools.of_another_tool(document):
         yield "$.outcome.status", "is wrong-data, and no series has a verification error"
 
 

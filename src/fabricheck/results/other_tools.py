@@ -1,4 +1,4 @@
-"""What a series must satisfy that another tool measured: OSU, rccl-tests, nccl-tests.
+"""What a series must satisfy that a third-party benchmark measured: OSU, rccl-tests, nccl-tests.
 
 Each launch of a document has ranks of its own, so a series names its ranks and its devices, and the
 document has no list of ranks.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricheck.results.model import Series
-
-#: Names of programs in documents that are made of another tool's output.
-TOOLS = ("osu", "rccl-tests", "nccl-tests")
+from fabricheck.results.model import ResultDocument, Series
 
 Findings = Iterator[tuple[str, str]]
+
+
+def of_another_tool(document: ResultDocument) -> bool:
+    """Whether a document is made of another tool's output, by ``fabricheck tools run``."""
+    return bool(document["options"].get("tool") == document["program"]["name"])
 
 
 def by_tool(series: Series) -> bool:

@@ -16,7 +16,7 @@ from fabricheck.core.lines import doubled
 from fabricheck.node import NodeModel
 from fabricheck.node.model import Engine
 from fabricheck.node.schema import TimingSection
-from fabricheck.tools.plan import NCCL_OPERATIONS, Launch
+from fabricheck.tools.benchmarks import NCCL_TESTS, Launch
 
 #: The rules of sampling that are no option of a check: samples of a series whose interval is narrow
 #: at once, and seconds until a device is warm (src/bench/harness/sampling.hpp).
@@ -28,7 +28,7 @@ SMALL_S = 20e-6
 #: Seconds in which ranks agree on a sample: they look twice, at most 1 ms apart.
 AGREED_S = 2e-3
 
-#: Operations of other tools for each one in their mean: they warm up with a tenth to a fifth more.
+#: Operations of a benchmark for each one in their mean: they warm up with a tenth to a fifth more.
 NCCL_WARMED, OSU_WARMED = 1.1, 1.2
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -54,7 +54,7 @@ def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float
 
 
 def of_launches(launches: Iterable[Launch], node: NodeModel) -> float:
-    """Return the seconds of ``fabricheck tools run`` for launches of another tool.
+    """Return the seconds of ``fabricheck tools run`` for launches of a third-party benchmark.
 
     :raises Unpredicted: when the node model has no timing.
     """
@@ -298,7 +298,7 @@ def _mpi(run: _Run) -> float:
                 # The rounds of a tournament, there and back, each as slow as its slowest pair.
                 seconds += 2 * (len(ranks) - 1) * max(each)
     without = {"none", *run.words("without", "")}
-    collectives = {*run.words("collectives", ",".join(NCCL_OPERATIONS.values()))} - without
+    collectives = {*run.words("collectives", ",".join(NCCL_TESTS.operations.values()))} - without
     return seconds + (len(ranks) - 1) * len(collectives) * run.series(0, 0)
 
 
@@ -323,13 +323,13 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
 
 
 def _launch(run: _Run, launch: Launch) -> float:
-    """Return the seconds of a launch of another tool: its start, what it moves and compares."""
+    """Return the seconds of a benchmark's launch: its start, what it moves and compares."""
     timing = run.timing
     every = [run.peer_gbs(*pair, "copy_engine") for pair in permutations(launch.devices, 2)]
     one_s = _moved_s(sum(launch.sizes), min(every, default=run.link_gbs))
     one_s += SMALL_S * launch.ranks * len(launch.sizes)
     join_s = timing.rank_s.value * launch.ranks
-    if launch.program in NCCL_OPERATIONS:  # out of place, and in place
+    if launch.program in NCCL_TESTS.operations:  # out of place, and in place
         return run.start_s + join_s + 2 * NCCL_WARMED * launch.batch * one_s
     compared_s = _moved_s(sum(launch.sizes), timing.osu_compares_gbs.value)
     seconds = timing.mpi_s.value + join_s + OSU_WARMED * launch.batch * one_s

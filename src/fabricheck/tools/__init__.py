@@ -1,1 +1,1 @@
-"""Running other tools (OSU, rccl-tests, nccl-tests) and telling what they found as a document."""
+"""Third-party programs: their parsers, one runner, what checks run, rounds beside ours."""

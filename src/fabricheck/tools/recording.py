@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -18,45 +18,39 @@ from fabricheck.core.errors import (
     WrongDataError,
 )
 from fabricheck.results import document
-from fabricheck.results.model import ResultDocument, Series, Status
-from fabricheck.tools import series
-from fabricheck.tools.mpi_version import mpi_version
-from fabricheck.tools.plan import FACTS, Launch, Plan
-from fabricheck.tools.starting import Ended, Interrupted, signals, start
+from fabricheck.results.model import STATUS_OF_EXIT, ResultDocument, Series
+from fabricheck.tools import benchmarks
+from fabricheck.tools.benchmarks import FACTS, Launch, Plan
+from fabricheck.tools.runner import (
+    Ended,
+    Interrupted,
+    ProgramFailed,
+    TimeLimit,
+    last_words,
+    run,
+    signals,
+    start,
+    text_of,
+    worst,
+)
 from fabricheck.tools.topology.host import UNKNOWN, describe_host
 
-_STATUS: dict[int, Status] = {
-    2: "usage",
-    3: "unsupported",
-    4: "runtime-error",
-    5: "wrong-data",
-    6: "time-limit",
-}
+#: Libraries that hold an MPI: MPICH and those made of it, Open MPI, and SimGrid's SMPI.
+_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", re.MULTILINE)
 
-#: Of several failures the first of these decides how the run ended.
-_WEIGHT = (5, 6, 3, 4, 2)
+# MPI allows this one call without MPI_Init. In a process of its own: a library may end it.
+_ASK_LIBRARY = """
+import ctypes, sys
+text, length = ctypes.create_string_buffer(65536), ctypes.c_int()
+ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode(errors="replace").splitlines()[0].strip())
+"""
 
 #: Sentences of failed launches in the outcome; a broken node fails all of them.
 MOST_SENTENCES = 6
 
 #: What a tool says that was built without what it is asked for; OSU takes -d only where it has any.
 _NOT_BUILT_FOR = ("Invalid option [-d]", "Support Not Enabled")
-
-
-class TimeLimit(FabricheckError):
-    """A launch did not end within its time."""
-
-    exit_code = 6
-
-
-@dataclass
-class Gathered:
-    """What the launches of a plan gave until now."""
-
-    series: list[Series] = field(default_factory=list)
-    versions: dict[str, str] = field(default_factory=dict)
-    failures: list[FabricheckError] = field(default_factory=list)
-    ran: list[dict[str, Any]] = field(default_factory=list)
 
 
 def record(
@@ -71,18 +65,18 @@ def record(
     :param say: is told of each launch.
     :raises NotFoundError: when the document can not be written.
     """
-    run = _Run(plan, output, limit_s, say)
+    recording = _Recording(plan, output, limit_s, say)
     with signals():
         try:
-            run.all()
+            recording.all()
         except FabricheckError as error:
-            run.gathered.failures.append(error)
+            recording.failures.append(error)
         except Interrupted as end:
-            return run.write(128 + end.number)
-    return run.write()
+            return recording.write(128 + end.number)
+    return recording.write()
 
 
-class _Run:
+class _Recording:
     def __init__(
         self, plan: Plan, output: Path, limit_s: float, say: Callable[[str], None]
     ) -> None:
@@ -92,7 +86,10 @@ class _Run:
         self.started = _now()
         self.facts: ResultDocument | None = None
         self.mpi: str | None = None
-        self.gathered = Gathered()
+        self.series: list[Series] = []
+        self.versions: dict[str, str] = {}
+        self.failures: list[FabricheckError] = []
+        self.ran: list[dict[str, Any]] = []
 
     def all(self) -> None:
         self.facts = self._facts()
@@ -107,7 +104,7 @@ class _Run:
             try:
                 self.say(f"{said}: {_values(self._launch(launch))}")
             except FabricheckError as error:
-                self.gathered.failures.append(error)
+                self.failures.append(error)
                 self.say(f"{said}: {error}")
             self._partial()
 
@@ -117,20 +114,16 @@ class _Run:
     def _facts(self) -> ResultDocument:
         path = self.folder / FACTS
         path.unlink(missing_ok=True)
-        ended = self._start(self.plan.facts, "facts", min(60.0, self._left()))
-        why = _last_line(self.folder / "facts.err", self.folder / "facts.out")
-        program = "The program that tells what the node is"
-        if ended.code is None:
-            raise TimeLimit(f"{program} did not end: {self.plan.facts}")
-        if ended.code != 0:
-            raise InvalidInputError(f"{program} ended with exit code {ended.code}: {why}")
+        limit = min(60.0, self._left())
+        ended, out, err = self._start(self.plan.facts, "facts", limit)
+        ended.require_good("The program that tells what the node is", limit, err, out)
         return document.load(path)
 
     def _launch(self, launch: Launch) -> tuple[Series, ...]:
         assert self.facts is not None
         limit = min(launch.limit_s, self._left())
-        ended = self._start(launch.command, launch.name, limit)
-        self.gathered.ran.append(
+        ended, out, err = self._start(launch.command, launch.name, limit)
+        self.ran.append(
             {
                 "name": launch.name,
                 "command": launch.command,
@@ -138,48 +131,50 @@ class _Run:
                 "seconds": round(ended.seconds, 3),
             }
         )
-        if ended.code is None:
-            raise TimeLimit(f"{launch.origin}: it did not end within {limit:.3g} s.")
-        out, err = (self.folder / f"{launch.name}.{kind}" for kind in ("out", "err"))
-        text = out.read_text(encoding="utf-8", errors="replace")
-        if ended.code != 0:
-            raise self._failed(launch, ended.code, text, _last_line(err, out))
-        if self.plan.accelerator is not None and _no_local_rank(err):
+        try:
+            ended.require_good(f"{launch.origin}: it", limit, err, out)
+        except TimeLimit:
+            raise
+        except ProgramFailed as error:
+            raise self._failed(launch, out, last_words(err, out), error) from None
+        if self.plan.accelerator is not None and "could not identify the local rank" in err:
             reason = f"{launch.program} found no local rank, so that all ranks took one device"
             raise NoDeviceSupport(launch.origin, None, reason)
-        found = series.read(self.plan, launch, text, self.facts, launch.origin)
+        found = benchmarks.read(self.plan, launch, out, self.facts, launch.origin)
         self._same_versions(found.versions, launch.origin)
-        self.gathered.series += found.series
+        self.series += found.series
         return found.series
 
-    def _failed(self, launch: Launch, code: int, text: str, why: str) -> FabricheckError:
+    def _failed(
+        self, launch: Launch, out: str, why: str, error: FabricheckError
+    ) -> FabricheckError:
+        """Return what is wrong with a launch that ended badly, where its output tells more."""
         assert self.facts is not None
-        origin = launch.origin
         try:
             # A tool that found wrong data says so and ends badly: that outweighs its exit code.
-            series.read(self.plan, launch, text, self.facts, origin)
-        except WrongDataError as error:
-            return error
+            benchmarks.read(self.plan, launch, out, self.facts, launch.origin)
+        except WrongDataError as wrong:
+            return wrong
         except FabricheckError:
             pass
-        if any(words in text or words in why for words in _NOT_BUILT_FOR):
+        if any(words in out or words in why for words in _NOT_BUILT_FOR):
             reason = f"{launch.program} was built without support for {self.plan.accelerator}"
-            return NoDeviceSupport(origin, None, reason)
-        signalled = f"was ended by signal {code - 128}"
-        ended = signalled if code > 128 else f"ended with exit code {code}"
-        return InvalidInputError(f"{origin}: it {ended}: {why}")
+            return NoDeviceSupport(launch.origin, None, reason)
+        return error
 
     def _same_versions(self, found: Any, origin: str) -> None:
         for name, version in found.items():
-            known = self.gathered.versions.setdefault(name, version)
+            known = self.versions.setdefault(name, version)
             if known != version:
                 raise InvalidInputError(
                     f"{origin}: {name} is of version {version}, and of {known} in other launches."
                 )
 
-    def _start(self, command: str, name: str, limit_s: float) -> Ended:
+    def _start(self, command: str, name: str, limit_s: float) -> tuple[Ended, str, str]:
+        """Return how a command ended, and what it wrote to standard output and error."""
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
-        return start(["/bin/sh", "-c", command], out, err, limit_s)
+        ended = start(["/bin/sh", "-c", command], out, err, limit_s)
+        return ended, text_of(out), text_of(err)
 
     def _partial(self) -> None:
         content = self._content()
@@ -193,7 +188,7 @@ class _Run:
     def write(self, signalled: int | None = None) -> ResultDocument:
         content = self._content()
         node = content["host"]["hostname"]
-        content["outcome"] = outcome = _outcome(self.gathered.failures, signalled, node)
+        content["outcome"] = outcome = _outcome(self.failures, signalled, node)
         content["complete"] = outcome["status"] in ("good", "wrong-data")
         text = json.dumps(content, indent=1) + "\n"
         checked = document.parse(text, self.output)
@@ -204,10 +199,9 @@ class _Run:
 
     def _content(self) -> dict[str, Any]:
         facts: dict[str, Any] = cast(dict[str, Any], self.facts) or _without_facts()
-        told = self.gathered.versions
         versions = dict(facts["versions"])
         versions |= {"mpi": self.mpi} if self.mpi is not None else {}
-        versions |= {"rccl": told["rccl"]} if "rccl" in told else {}
+        versions |= {"rccl": self.versions["rccl"]} if "rccl" in self.versions else {}
         program = facts["program"]
         return {
             "schema": document.SCHEMA_NAME,
@@ -215,7 +209,7 @@ class _Run:
             "complete": True,
             "program": {
                 "name": self.plan.tool,
-                "version": told.get("osu") or told.get("tests", UNKNOWN).split(" ")[-1],
+                "version": self.versions.get(self.plan.tool, UNKNOWN),
                 "commit": UNKNOWN,
                 "runtime": program["runtime"],
                 "compiler": UNKNOWN,
@@ -235,11 +229,11 @@ class _Run:
                 "tool": self.plan.tool,
                 "buffers": self.plan.buffers,
                 "time_limit_s": self.limit_s,
-                "launches": self.gathered.ran,
+                "launches": self.ran,
             },
             "faults_injected": [],
             "outcome": {"exit_code": 0, "status": "good", "message": None},
-            "series": self.gathered.series,
+            "series": self.series,
             "notes": list(self._notes()),
         }
 
@@ -254,8 +248,27 @@ class _Run:
             yield "the messages lie in host memory, and no device has a part in them"
         if self.facts is not None and self.facts["clock"] == "simulated":
             yield "the messages are simulated as between the devices whose hosts the ranks are on"
-        if self.plan.tool == "osu":
+        if self.plan.benchmark.verifies_apart:
             yield "the data were compared in runs of their own (-c), not in those that are timed"
+
+
+def mpi_version(program: Path) -> str | None:
+    """Return the first line of MPI_Get_library_version of a program's MPI.
+
+    :returns: ``None`` where the program has no MPI library of its own, or that does not answer.
+    """
+    found = _LIBRARY.search(_said("ldd", str(program)))
+    if found is None:
+        return None
+    return " ".join(_said(sys.executable, "-c", _ASK_LIBRARY, found[1]).split()) or None
+
+
+def _said(*command: str) -> str:
+    try:
+        done = run(command, limit_s=30)
+    except OSError:
+        return ""
+    return done.out if done.code == 0 else ""
 
 
 def _without_facts() -> dict[str, Any]:
@@ -275,13 +288,13 @@ def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) 
         return {"exit_code": signalled, "status": "interrupted", "message": message}
     if not failures:
         return {"exit_code": 0, "status": "good", "message": None}
-    code = min((one.exit_code for one in failures), key=_WEIGHT.index)
+    code = worst(one.exit_code for one in failures)
     ordered = sorted(failures, key=lambda one: one.exit_code != code)
     said = [" ".join(str(one).split()) for one in ordered[:MOST_SENTENCES]]
     more = len(failures) - len(said)
     said += [f"And {more} more."] if more else []
     message = f"Node {node}: {' '.join(said)}"
-    return {"exit_code": code, "status": _STATUS[code], "message": message}
+    return {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
 
 
 def _values(found: tuple[Series, ...]) -> str:
@@ -289,30 +302,6 @@ def _values(found: tuple[Series, ...]) -> str:
         return "verified"
     shown = [found[0], found[-1]] if len(found) > 1 else [found[0]]
     return ", ".join(f"{one['bytes']} B {one['median']:g} {one['unit']}" for one in shown)
-
-
-def _last_line(*files: Path) -> str:
-    """Return the last words of a program, from the first file that has any.
-
-    Open MPI frames what it says last by lines of hyphens: then all that stands between them.
-    """
-    for file in files:
-        text = file.read_text(encoding="utf-8", errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        framed = bool(lines) and not lines[-1].strip("-")
-        while lines and not lines[-1].strip("-"):
-            lines.pop()
-        if not lines:
-            continue
-        above = [i for i, line in enumerate(lines) if not line.strip("-")] if framed else []
-        first = above[-1] + 1 if above else len(lines) - 1
-        return " ".join(lines[first:])[:200]
-    return "it said nothing."
-
-
-def _no_local_rank(err: Path) -> bool:
-    text = err.read_text(encoding="utf-8", errors="replace")
-    return "could not identify the local rank" in text
 
 
 def _now() -> str:

@@ -36,7 +36,6 @@ class Group:
     """The items of one entry; ``remark`` is why they are not run, or not counted."""
 
     title: str
-    pattern: str
     items: tuple[Item, ...]
     remark: str | None
 
@@ -175,8 +174,7 @@ class _Expander:
             if entry.read is not None:
                 self._check_units(record, entry.read)
             items.append(Item(record, place, entry.read))
-        name = entry.records if isinstance(entry.records, str) else ", ".join(entry.records)
-        return Group(entry.title, name, tuple(items), entry.not_run or entry.reason)
+        return Group(entry.title, tuple(items), entry.not_run or entry.reason)
 
     def _records(self, entry: Entry) -> list[tuple[str, Place]]:
         if isinstance(entry.records, dict):

@@ -59,9 +59,6 @@ class Records:
         self.path = path
         self._content = content
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._content
-
     def matching(self, pattern: str) -> list[str]:
         """Return the ids that a shell pattern matches, such as one id.
 

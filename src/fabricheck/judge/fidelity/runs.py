@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,12 +10,16 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.judge.fidelity.launch import PLATFORM, command
 from fabricheck.judge.fidelity.plan import Place
 from fabricheck.judge.fidelity.planfile import Counts, PlanFile, ProgramRun, Read
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
+from fabricheck.tools import runner
+from fabricheck.tools.runner import ProgramFailed
+
+#: The platform of simulated ranks, in the folder of the programs.
+PLATFORM = "libfabricheck_node.so"
 
 #: Seconds that one run may take; all of them together take a few.
 TIME_LIMIT = 300
@@ -28,10 +31,6 @@ _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_")
 _PER_MESSAGE: dict[Counts, int] = {"once": 1, "read+write": 2}
 
 Documents = Mapping[str, Mapping[str, Any]]
-
-
-class ProgramFailed(FabricheckError):
-    """A simulated program ended without a good and complete document."""
 
 
 def default_folder() -> Path:
@@ -72,29 +71,46 @@ def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str
         }
 
 
+def command(run: ProgramRun, node: NodeModel, folder: Path, temporary: Path) -> list[str]:
+    """Return the command of a run, without its output; ranks' hosts are written to a file.
+
+    Every rank is put on the host of its device. With a placement it is bound to a core, whose NUMA
+    domain has its memory.
+
+    :param folder: of the programs, built for the sim runtime.
+    :param temporary: a folder for the file of hosts.
+    :raises InvalidInputError: for a placement that the node has not.
+    """
+    program = [str(folder / run.program), *run.arguments.split()]
+    if run.placement is not None:
+        placement = node.placements().get(run.placement)
+        if placement is None:
+            raise InvalidInputError(f"{node.name} has no placement '{run.placement}'.")
+        devices = placement.devices
+        program += ["--placement", placement.name]
+        program += ["--map", ",".join(map(str, devices)), "--bind", placement.map_cpu]
+    elif run.ranks is not None:
+        devices = tuple(range(run.ranks))
+    else:
+        return program
+    hosts = temporary / "hosts"
+    hosts.write_text("".join(f"device{device}\n" for device in devices), encoding="utf-8")
+    launcher = ["smpirun", "-np", str(len(devices)), "-platform", str(folder / PLATFORM)]
+    return [*launcher, "-hostfile", str(hosts), "--log=root.thresh:error", *program]
+
+
 def _run(
     name: str, run: ProgramRun, node: NodeModel, folder: Path, platform: Path, output: Path
 ) -> dict[str, Any]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
     line = [*command(run, node, folder, output.parent), "--output", str(output)]
     what = f"the run '{name}' of {run.program} on {node.name}"
+    variables = kept | {"FABRICHECK_NODE": str(platform)} | run.environment
     try:
-        done = subprocess.run(
-            line,
-            env=kept | {"FABRICHECK_NODE": str(platform)} | run.environment,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIME_LIMIT,
-            check=False,
-        )
+        done = runner.run(line, TIME_LIMIT, variables)
     except OSError as error:
         raise ProgramFailed(f"{line[0]} can not be run ({error.strerror}).") from None
-    except subprocess.TimeoutExpired:
-        raise ProgramFailed(f"{what} took more than {TIME_LIMIT} s.") from None
-    if done.returncode != 0:
-        said = done.stderr.strip().rsplit("\n", 1)[-1].rstrip(".") or "it says nothing"
-        raise ProgramFailed(f"{what} ended with {done.returncode}: {said}.")
+    done.require_good(what, TIME_LIMIT, done.err)
     try:
         found: dict[str, Any] = dict(document.load(output))
     except FabricheckError as error:

@@ -51,7 +51,6 @@ class Table:
     """The rows of one entry of the plan."""
 
     title: str
-    pattern: str
     remark: str | None
     rows: tuple[Row, ...]
 
@@ -187,7 +186,7 @@ def _table(
         if item.read is not None:
             simulated = value_of(documents, item.read, item.place, node)
         rows.append(Row(item.record, simulated, tolerance.fitted if fitted else limit))
-    return Table(group.title, group.pattern, group.remark, tuple(rows))
+    return Table(group.title, group.remark, tuple(rows))
 
 
 def _values(statement: Statement, node: NodeModel, plan: Plan, documents: Documents) -> list[float]:

@@ -11,7 +11,7 @@ from fabricheck.judge.verdict.rules import RULES, WORDS, Finding, Word, finding,
 from fabricheck.results import killed, missed, settings
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.other_tools import TOOLS
+from fabricheck.results.other_tools import of_another_tool
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.rfm.plausible import verification_faults
@@ -150,7 +150,7 @@ class Attempt:
         if status == "good" or (status == "wrong-data" and wrong):
             return
         rule = _RULE_OF_STATUS[status]
-        if status == "runtime-error" and document["program"]["name"] in TOOLS:
+        if status == "runtime-error" and of_another_tool(document):
             rule = "tool"
         said = self._outcome(document)
         if status == "unsupported" and self._lacks_devices(document):

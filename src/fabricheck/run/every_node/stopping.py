@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+
+from fabricheck.tools.runner import run
 
 #: What the step of a node's session is called.
 SESSION = "fabricheck-every-node"
@@ -52,15 +53,7 @@ def end(job: str, nodes: Collection[str], spared: Collection[str]) -> None:
 
 def _call(*command: str) -> str:
     try:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
+        return run(command, PATIENCE_S).out
+    except OSError:
         # A step that nobody ends has ended by the end of the job.
         return ""

@@ -9,7 +9,6 @@ import platform
 import re
 import resource
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from itertools import chain
@@ -22,8 +21,8 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.results import document
 from fabricheck.results.folder import find_documents
 from fabricheck.run.first_hour.steps import Place
-from fabricheck.tools.mpi_version import mpi_version
-from fabricheck.tools.starting import start
+from fabricheck.tools.recording import mpi_version
+from fabricheck.tools.runner import run, text_of
 from fabricheck.tools.topology.detection import COMMANDS
 from fabricheck.tools.topology.host import UNKNOWN, describe_host, driver_version
 
@@ -85,7 +84,7 @@ _LIMIT_S = 5
 
 def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
     """Return the versions of all that has a part in a measurement; null where nothing tells one."""
-    release = re.search(r'^PRETTY_NAME="?([^"\n]*)', _text(root / "etc/os-release"), re.MULTILINE)
+    release = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of(root / "etc/os-release"), re.MULTILINE)
     rocm = Path(os.environ.get("ROCM_PATH") or root / "opt/rocm")
     return {
         "fabricheck": fabricheck.__version__,
@@ -95,7 +94,7 @@ def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
         "os": release[1] if release else None,
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
         "driver": _known(driver_version(root)),
-        "rocm": _text(rocm / ".info/version").strip() or None,
+        "rocm": text_of(rocm / ".info/version").strip() or None,
         "modules": [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one],
         "programs": {name: _program(place.programs / name) for name in _PROGRAMS},
     }
@@ -110,9 +109,9 @@ def settings(results: Sequence[Path], root: Path = Path("/")) -> dict[str, Any]:
     """
     return {
         "host": describe_host(root),
-        "files": {str(path.relative_to(root)): _text(path).strip() for path in _files(root)},
-        "boot": _BOOT.findall(_text(root / "proc/cmdline")),
-        "allowed": re.findall(r"\w+_allowed_list:\s*\S+", _text(root / "proc/self/status")),
+        "files": {str(path.relative_to(root)): text_of(path).strip() for path in _files(root)},
+        "boot": _BOOT.findall(text_of(root / "proc/cmdline")),
+        "allowed": re.findall(r"\w+_allowed_list:\s*\S+", text_of(root / "proc/self/status")),
         "limits": {
             name: resource.getrlimit(getattr(resource, name))
             for name in dir(resource)
@@ -134,7 +133,7 @@ def _environments(results: Sequence[Path]) -> Iterator[dict[str, str]]:
 def _files(root: Path) -> Iterator[Path]:
     for pattern in _SETTINGS:
         yield from filter(Path.is_file, sorted(root.glob(pattern)))
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in text_of(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
         for controller in controllers.split(","):
             folder = root / "sys/fs/cgroup" / controller / group.lstrip("/")
@@ -218,17 +217,8 @@ def move_log(output: Path, log: Path) -> None:
 
 def _said(*command: str) -> str:
     """Return what a command writes; nothing where it can not be run, or does not end."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder, "out")
-        try:
-            ended = start(command, out, Path(folder, "err"), _LIMIT_S)
-        except OSError:
-            return ""
-        return _text(out) if ended.code is not None else ""
-
-
-def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        done = run(command, _LIMIT_S)
     except OSError:
         return ""
+    return done.out if done.code is not None else ""

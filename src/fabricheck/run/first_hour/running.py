@@ -22,7 +22,7 @@ from fabricheck.results.archive import RESULTS
 from fabricheck.results.folder import FOLDER_VARIABLE
 from fabricheck.run.first_hour import facts, packing
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
-from fabricheck.tools.starting import Interrupted, signals, start
+from fabricheck.tools.runner import Interrupted, last_words, signals, start, text_of
 
 #: The folder of what the commands left, a folder for each.
 FOLDER = "steps"
@@ -205,7 +205,7 @@ def _line(ran: Ran) -> str:
 def _answer(folder: Path) -> str:
     """Return what a command found: the values of its document, else what it wrote last."""
     log = folder / "runtime-log.txt"
-    asked = _POLICY.search(log.read_text(errors="replace")) if log.exists() else None
+    asked = _POLICY.search(text_of(log))
     if asked is not None:
         return printable(asked[0])
     path = folder / "result.json"
@@ -224,10 +224,7 @@ def _answer(folder: Path) -> str:
 
 def _last_line(*files: Path) -> str:
     """Return the last line that says something; of ReFrame and of a verdict the one that counts."""
-    for file in files:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        said = [line.strip() for line in lines if line.strip()]
-        if said:
-            counted = [line for line in said if _COUNTED.search(line)]
-            return printable((counted or said)[-1])[:200]
-    return "it said nothing"
+    texts = [text_of(file) for file in files]
+    said = next(filter(str.strip, texts), "")
+    counted = [line for line in said.splitlines() if _COUNTED.search(line.strip())]
+    return last_words(*counted[-1:], *texts)

@@ -12,6 +12,7 @@ from fabricheck.rfm.build import PROGRAMS, RANK_PROGRAMS
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.run.site_check.target import Section
 from fabricheck.site.clusters import COLLECTIVE_TESTS, tests_variable
+from fabricheck.tools.benchmarks import OSU
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
@@ -87,7 +88,7 @@ def _own(environment: Section, place: Place) -> Iterator[Finding]:
 def _osu(environment: Section, place: Place) -> Iterator[Finding]:
     runtime = environment["extras"]["runtime"]
     folder = Path(environment["extras"].get("osu_folder") or "")
-    program = folder / "mpi" / "pt2pt" / "osu_bw"
+    program = folder / OSU.path("osu_bw")
     if not _runs(program):
         yield missing(
             f"There is no {program}: build OSU Micro-Benchmarks, or name their folder in "

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
+from fabricheck.core.errors import UsageError
 from fabricheck.core.lines import Line, ended_lines_of, printed
 from fabricheck.tools.outputs.nccl_rows import COLLECTIVES, NcclRow, columns_of, row_of
 
@@ -150,7 +150,7 @@ class _Reader:
         self.average: float | None = None
         self.ended = False
         self.remarks: list[str] = []
-        self.last = Line(0, "")
+        self.last = Line(origin, 0, "")
 
     def take(self, line: Line) -> None:
         self.last = line
@@ -163,12 +163,6 @@ class _Reader:
         else:
             self._end(line)
 
-    def garbled(self, reason: str, line: Line | None = None) -> GarbledOutput:
-        return GarbledOutput(self.origin, (line or self.last).number, reason)
-
-    def other(self, reason: str) -> OtherRunError:
-        return OtherRunError(self.origin, self.last.number, reason)
-
     def _library(self, line: Line) -> bool:
         """Take a line that the library wrote, not the test."""
         log = _LOG.match(line.text)
@@ -176,10 +170,11 @@ class _Reader:
         if match := _LIBRARY.match(said):
             name, version = match[1], match[2]
             if not _VERSION.fullmatch(version):
-                raise self.garbled(f"'{version}' is no version of {name}")
+                raise self.last.garbled(f"'{version}' is no version of {name}")
             if self.versions.setdefault(name, version) != version:
-                reason = f"the ranks have versions {self.versions[name]} and {version} of {name}"
-                raise self.garbled(reason)
+                raise self.last.garbled(
+                    f"the ranks have versions {self.versions[name]} and {version} of {name}"
+                )
             return True
         if log and (match := _NETWORK.search(said)):
             self.network[(match[1] or match[2]).strip()] = None
@@ -195,15 +190,15 @@ class _Reader:
             self._same_collective(match[1])
         elif match := _PARAMETERS.fullmatch(line.text):
             if self.parameters is not None:
-                raise self.garbled("a second test begins here")
+                raise self.last.garbled("a second test begins here")
             self._parameters(match)
         elif match := _RANK.fullmatch(line.text):
             self._rank(match)
         elif _HEADER.match(line.text):
             self._devices()
-            self.columns = columns_of(line, self.origin)
+            self.columns = columns_of(line)
         elif re.match(r"#.*\b(nThread|Rank\s+\d|nccl-tests|Collective test)|rccl-tests", line.text):
-            raise self.garbled(f"'{line.text}' is damaged")
+            raise self.last.garbled(f"'{line.text}' is damaged")
         elif line.text.startswith("#") and not _HEADING.fullmatch(line.text):
             self.remarks.append(line.text)
 
@@ -222,39 +217,44 @@ class _Reader:
             graph_launches=int(match[11]),
         )
         if self.verified and self.parameters.validation == 0:
-            raise self.other("'validation: 0' says that the data were not verified (-c 1)")
+            raise self.last.other_run("'validation: 0' says that the data were not verified (-c 1)")
         size, step = self.parameters.smallest, self.parameters.step
         for position, asked in enumerate(self.sizes):
             if size != asked or size > self.parameters.largest:
-                raise self.other(f"size {position} of this run is not the {asked} B asked for")
+                raise self.last.other_run(
+                    f"size {position} of this run is not the {asked} B asked for"
+                )
             size = size * step if self.parameters.step_is_factor else size + step
         if self.parameters.smallest < size <= self.parameters.largest:
-            raise self.other("this run has more sizes than were asked for")
+            raise self.last.other_run("this run has more sizes than were asked for")
 
     def _rank(self, match: re.Match[str]) -> None:
         device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower(), match[6])
         if device.rank != len(self.devices):
-            reason = f"rank {device.rank} stands where rank {len(self.devices)} belongs"
-            raise self.garbled(reason)
+            raise self.last.garbled(
+                f"rank {device.rank} stands where rank {len(self.devices)} belongs"
+            )
         if match[2] not in (None, "0"):
-            raise self.other("the ranks are in groups, and the bandwidths are those of one group")
+            raise self.last.other_run(
+                "the ranks are in groups, and the bandwidths are those of one group"
+            )
         place = (device.host, device.index, device.pci)
         for before in self.devices:
             if (before.host, before.index, before.pci) == place:
                 reason = f"ranks {before.rank} and {device.rank} share device {device.index}"
-                raise self.other(f"{reason} ({device.pci})")
+                raise self.last.other_run(f"{reason} ({device.pci})")
         self.devices.append(device)
 
     def _devices(self) -> None:
         """Check what the banner should have told by its end."""
         if self.parameters is None:
-            raise self.garbled("the line '# nThread ...' with the parameters is missing above")
+            raise self.last.garbled("the line '# nThread ...' with the parameters is missing above")
         if len(self.devices) != self.ranks:
-            raise self.other(
+            raise self.last.other_run(
                 f"{len(self.devices)} ranks are listed, not the {self.ranks} asked for"
             )
         if self.ranks % (self.parameters.threads * self.parameters.devices_per_thread or 1):
-            raise self.garbled("the number of ranks is no multiple of nThread and nGpus")
+            raise self.last.garbled("the number of ranks is no multiple of nThread and nGpus")
 
     def _table(self, line: Line) -> None:
         assert self.columns is not None
@@ -262,31 +262,31 @@ class _Reader:
             self._bounds(int(match[1]), match[2])
         elif line.text.startswith("#"):
             if not re.match(r"#\s+\(B\)\s+\(elements\)|# Errors with asterisks", line.text):
-                raise self.garbled(f"'{line.text}' stands in the table")
+                raise self.last.garbled(f"'{line.text}' stands in the table")
         elif len(self.rows) == len(self.sizes):
-            raise self.garbled("a row follows that of the last size")
+            raise self.last.garbled("a row follows that of the last size")
         else:
             asked = self.sizes[len(self.rows)]
-            row = row_of(line, self.origin, self.collective, self.ranks, self.columns, asked)
+            row = row_of(line, self.collective, self.ranks, self.columns, asked)
             if self.rows and row.kind != self.rows[0].kind:
-                raise self.other("the rows are of several data types, reductions or roots")
+                raise self.last.other_run("the rows are of several data types, reductions or roots")
             if self.verified and not row.verified:
                 reason = f"#wrong of {row.size} B is N/A, so the data were not verified (-c 1)"
-                raise self.other(reason)
+                raise self.last.other_run(reason)
             self.rows.append(row)
 
     def _bounds(self, count: int, verdict: str) -> None:
         if verdict == "FAILED" or count:
-            raise WrongDataError(self.origin, self.last.number, f"{count} values are out of bounds")
+            raise self.last.wrong_data(f"{count} values are out of bounds")
         if len(self.rows) < len(self.sizes):
-            raise self.garbled(f"the row of {self.sizes[len(self.rows)]} B is missing above")
+            raise self.last.garbled(f"the row of {self.sizes[len(self.rows)]} B is missing above")
         self.bounded = True
 
     def _end(self, line: Line) -> None:
         if match := _AVERAGE.fullmatch(line.text):
             number = printed(match[1])
             if number is None or self.average is not None:
-                raise self.garbled(f"'{line.text}' is damaged or stands twice")
+                raise self.last.garbled(f"'{line.text}' is damaged or stands twice")
             self.average = number.value
         elif match := _CONCLUDED.fullmatch(line.text):
             self._same_collective(match[1])
@@ -294,13 +294,13 @@ class _Reader:
         elif line.text == "#" and self.average is not None:
             self.ended = self.ended or not self.named
         elif re.match(r"#\s*size|#? ?[nr]ccl-tests|# nThread|# Out of bounds", line.text):
-            raise self.garbled("a second test begins here")
+            raise self.last.garbled("a second test begins here")
         else:
             self.remarks.append(line.text)
 
     def _same_collective(self, name: str) -> None:
         if name != self.collective:
-            raise self.other(f"this is {name}_perf, not {self.collective}_perf")
+            raise self.last.other_run(f"this is {name}_perf, not {self.collective}_perf")
 
     def result(self) -> NcclResult:
         """Return what was read, once its end was seen."""
@@ -312,7 +312,7 @@ class _Reader:
             (self.ended, "its end ('# Collective test concluded', or '#' of older versions)"),
         ):
             if not seen:
-                raise self.garbled(f"the text ends without {what}")
+                raise self.last.garbled(f"the text ends without {what}")
         assert self.parameters is not None and self.average is not None
         library = self.versions.get("RCCL") or self.versions.get("NCCL")
         stack = tuple((name, v) for name, v in self.versions.items() if name in ("HIP", "ROCm"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from fabricheck.core.errors import GarbledOutput, OtherRunError, WrongDataError
 from fabricheck.core.lines import Line, Printed, agree, printed
 
 _GROUP = ("time", "algbw", "busbw", "#wrong")
@@ -94,7 +93,7 @@ class NcclRow:
         return all(timing is None or timing.wrong is not None for timing in timings)
 
 
-def columns_of(line: Line, origin: str) -> tuple[str, ...]:
+def columns_of(line: Line) -> tuple[str, ...]:
     """Return the columns behind size, count, type, redop and root: four for each placement.
 
     :raises GarbledOutput: for any other columns.
@@ -102,16 +101,15 @@ def columns_of(line: Line, origin: str) -> tuple[str, ...]:
     words = tuple(line.text.lstrip("#").split())
     groups = words[len(_LEFT) :]
     if words[: len(_LEFT)] != _LEFT or groups not in (_GROUP, 2 * _GROUP):
-        reason = (
+        raise line.garbled(
             f"the columns are not {' '.join(_LEFT)} and once or twice {' '.join(_GROUP)} "
             "(those of -C, -I, of time stamps and of versions before #wrong are not read)"
         )
-        raise GarbledOutput(origin, line.number, reason)
     return groups
 
 
 def row_of(
-    line: Line, origin: str, collective: str, ranks: int, columns: tuple[str, ...], asked: int
+    line: Line, collective: str, ranks: int, columns: tuple[str, ...], asked: int
 ) -> NcclRow:
     """Read one row, from the right: redop and root may be empty.
 
@@ -124,13 +122,12 @@ def row_of(
     words = line.words
     left, right = words[: -len(columns)], words[-len(columns) :]
     if not 3 <= len(left) <= len(_LEFT) or not all(_WHOLE.fullmatch(word) for word in left[:2]):
-        reason = f"'{line.text.strip()}' is no row of the table"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(f"'{line.text.strip()}' is no row of the table")
     size, count, datatype = int(left[0]), int(left[1]), left[2]
-    redop, root = _redop_and_root(left[3:], collective, ranks, line, origin)
-    _right_size(size, count, datatype, collective, ranks, asked, line, origin)
+    redop, root = _redop_and_root(left[3:], collective, ranks, line)
+    _right_size(size, count, datatype, collective, ranks, asked, line)
     timings = [
-        _timing(right[i : i + len(_GROUP)], size, collective, ranks, line, origin)
+        _timing(right[i : i + len(_GROUP)], size, collective, ranks, line)
         for i in range(0, len(right), len(_GROUP))
     ]
     out_of_place = timings[0] if len(timings) > 1 else None
@@ -138,7 +135,7 @@ def row_of(
 
 
 def _redop_and_root(
-    words: list[str], collective: str, ranks: int, line: Line, origin: str
+    words: list[str], collective: str, ranks: int, line: Line
 ) -> tuple[str | None, int | None]:
     redop: str | None = None
     root: int | None = None
@@ -149,68 +146,55 @@ def _redop_and_root(
         redop = rest.pop()
     rooted = COLLECTIVES[collective].rooted
     if rest or (root not in range(ranks) if rooted else root not in (None, -1)):
-        reason = f"'{' '.join(words)}' is no reduction and root of {collective} on {ranks} ranks"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(
+            f"'{' '.join(words)}' is no reduction and root of {collective} on {ranks} ranks"
+        )
     return (None if redop == "none" else redop), (None if root == -1 else root)
 
 
 def _right_size(
-    size: int,
-    count: int,
-    datatype: str,
-    collective: str,
-    ranks: int,
-    asked: int,
-    line: Line,
-    origin: str,
+    size: int, count: int, datatype: str, collective: str, ranks: int, asked: int, line: Line
 ) -> None:
     """Check size and count against each other and against what was asked for."""
     if datatype not in ELEMENT_BYTES:
-        raise OtherRunError(origin, line.number, f"'{datatype}' is no known data type")
+        raise line.other_run(f"'{datatype}' is no known data type")
     element = ELEMENT_BYTES[datatype]
     divided = COLLECTIVES[collective].divided
     if count * element * (ranks if divided else 1) != size:
-        reason = f"{count} elements of {datatype} for {ranks} ranks are not {size} B"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(f"{count} elements of {datatype} for {ranks} ranks are not {size} B")
     # Where ranks share a size, it is rounded down so that each rank's part is aligned: to 16 bytes
     # in new versions, to 4 elements in old ones.
     rounding = ranks * max(16, 4 * element) if divided else element
     if not asked - rounding < size <= asked:
-        reason = f"the row of {size} B stands where that of {asked} B belongs"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(f"the row of {size} B stands where that of {asked} B belongs")
 
 
-def _timing(
-    words: list[str], size: int, collective: str, ranks: int, line: Line, origin: str
-) -> Timing:
+def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line) -> Timing:
     time, algbw, busbw = (
-        _number(word, name, line, origin) for word, name in zip(words[:3], _GROUP[:3], strict=True)
+        _number(word, name, line) for word, name in zip(words[:3], _GROUP[:3], strict=True)
     )
     wrong = {"N/A": None, "0": 0}.get(words[3], -1)
     if wrong == -1:
-        if _number(words[3], "#wrong", line, origin).value > 0:
-            reason = f"{words[3]} values of {collective} with {size} B are wrong"
-            raise WrongDataError(origin, line.number, reason)
-        raise GarbledOutput(origin, line.number, f"'{words[3]}' (#wrong) is no count")
+        if _number(words[3], "#wrong", line).value > 0:
+            raise line.wrong_data(f"{words[3]} values of {collective} with {size} B are wrong")
+        raise line.garbled(f"'{words[3]}' (#wrong) is no count")
     if time.value <= 0:
-        raise GarbledOutput(origin, line.number, f"'{words[0]}' (time) is not above zero")
+        raise line.garbled(f"'{words[0]}' (time) is not above zero")
     # Bytes per us are 1e-3 GB/s.
     by_time = size / time.high * 1e-3, size / max(time.low, time.value / 2) * 1e-3
     if not agree((algbw.low, algbw.high), by_time):
-        reason = f"algbw is {words[1]} GB/s, and {size} B in {words[0]} us are not"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(f"algbw is {words[1]} GB/s, and {size} B in {words[0]} us are not")
     factor = COLLECTIVES[collective].factor(ranks)
     if not agree((busbw.low, busbw.high), (algbw.low * factor, algbw.high * factor)):
-        reason = (
+        raise line.garbled(
             f"busbw is {words[2]} GB/s, and {words[1]} GB/s of {collective} "
             f"on {ranks} ranks give {algbw.value * factor:.2f}"
         )
-        raise GarbledOutput(origin, line.number, reason)
     return Timing(time.value, algbw.value, busbw.value, wrong)
 
 
-def _number(text: str, column: str, line: Line, origin: str) -> Printed:
+def _number(text: str, column: str, line: Line) -> Printed:
     number = printed(text)
     if number is None:
-        raise GarbledOutput(origin, line.number, f"'{text}' ({column}) is no number")
+        raise line.garbled(f"'{text}' ({column}) is no number")
     return number

@@ -12,11 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from fabricheck.core.errors import (
-    GarbledOutput,
     NoDeviceSupport,
-    OtherRunError,
     UsageError,
-    WrongDataError,
 )
 from fabricheck.core.lines import Line, Printed, agree, ended_lines_of, printed
 
@@ -128,15 +125,16 @@ def parse(
     lines = [line for line in ended_lines_of(text, origin) if not _LOG.match(line.text)]
     for line in lines:
         if line.text.startswith(_WRONG):
-            raise WrongDataError(origin, line.number, f"OSU says '{line.text}'")
-    head, columns, rows = _split(lines, origin, program)
-    result = _header(head, origin, program)
+            raise line.wrong_data(f"OSU says '{line.text}'")
+    head, columns, rows = _split(lines, program)
+    result = _header(head, program)
     if verified and "Validation" not in columns:
-        reason = "there is no column 'Validation', so the data were not verified (-c)"
-        raise OtherRunError(origin, head[-1].number, reason)
+        raise head[-1].other_run(
+            "there is no column 'Validation', so the data were not verified (-c)"
+        )
     unit = PROGRAMS[program].unit
-    table = tuple(_row(line, origin, columns, unit) for line in rows)
-    _complete(table, rows, head[-1], origin, sizes)
+    table = tuple(_row(line, columns, unit) for line in rows)
+    _complete(table, rows, head[-1], sizes)
     return replace(result, rows=table)
 
 
@@ -162,67 +160,67 @@ def require_device_support(result: OsuResult, accelerator: Literal["rocm", "cuda
 
 
 def _split(
-    lines: Sequence[Line], origin: str, program: str
+    lines: Sequence[Line], program: str
 ) -> tuple[Sequence[Line], tuple[str, ...], Sequence[Line]]:
     """Return the lines from the banner to the names of the columns, these names, and the rest."""
     banners = [i for i, line in enumerate(lines) if line.text.startswith("# OSU ")]
     if not banners:
-        reason = f"'{lines[0].text.strip()}' stands where the banner '# OSU MPI ...' belongs"
-        raise GarbledOutput(origin, lines[0].number, reason)
+        raise lines[0].garbled(
+            f"'{lines[0].text.strip()}' stands where the banner '# OSU MPI ...' belongs"
+        )
     if len(banners) > 1:
-        raise GarbledOutput(origin, lines[banners[1]].number, "a second program begins here")
+        raise lines[banners[1]].garbled("a second program begins here")
     start = banners[0]
     end = next((i for i, line in enumerate(lines) if re.match(r"#\s+Size\b", line.text)), None)
     if end is None or end < start:
-        reason = "the text ends before the names of the columns"
-        raise GarbledOutput(origin, lines[-1].number, reason)
-    return lines[start : end + 1], _columns(lines[end], origin, program), lines[end + 1 :]
+        raise lines[-1].garbled("the text ends before the names of the columns")
+    return lines[start : end + 1], _columns(lines[end], program), lines[end + 1 :]
 
 
-def _columns(line: Line, origin: str, program: str) -> tuple[str, ...]:
+def _columns(line: Line, program: str) -> tuple[str, ...]:
     names = _COLUMN.findall(line.text[1:])
     rest = _COLUMN.sub("", line.text[1:]).strip()
     if rest:
-        raise GarbledOutput(origin, line.number, f"'{rest}' is no known column")
+        raise line.garbled(f"'{rest}' is no known column")
     value = next((name for name in PROGRAMS[program].values if name in names), None)
     if value is None or names[:2] != ["Size", value] or len(set(names)) != len(names):
         wanted = " or ".join(PROGRAMS[program].values)
-        reason = f"the columns of {program} should be Size, {wanted} and others, each once"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(
+            f"the columns of {program} should be Size, {wanted} and others, each once"
+        )
     return tuple(names)
 
 
-def _header(head: Sequence[Line], origin: str, program: str) -> OsuResult:
+def _header(head: Sequence[Line], program: str) -> OsuResult:
     """Read what stands above the rows; the first line is the banner, the last one the columns.
 
     :returns: the result without its rows.
     """
     banner = _BANNER.fullmatch(head[0].text)
     if banner is None:
-        raise GarbledOutput(origin, head[0].number, f"the banner '{head[0].text}' is damaged")
+        raise head[0].garbled(f"the banner '{head[0].text}' is damaged")
     if banner[2] != PROGRAMS[program].title:
-        reason = f"this is OSU's '{banner[2]}', not {program} ('{PROGRAMS[program].title}')"
-        raise OtherRunError(origin, head[0].number, reason)
+        raise head[0].other_run(
+            f"this is OSU's '{banner[2]}', not {program} ('{PROGRAMS[program].title}')"
+        )
     datatypes: list[str] = []
     pairs: tuple[int, int] | None = None
     comments: list[str] = []
     for line in head[1:-1]:
         if not line.text.startswith("#"):
-            reason = f"'{line.text.strip()}' stands above the names of the columns"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(f"'{line.text.strip()}' stands above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
         elif match := _PAIRS.fullmatch(line.text):
             pairs = int(match[1]), int(match[2])
         elif line.text.startswith(("# Datatype", "# [ pairs")):
-            raise GarbledOutput(origin, line.number, f"'{line.text}' is damaged")
+            raise line.garbled(f"'{line.text}' is damaged")
         else:
             comments.append(line.text)
     if len(datatypes) > 1 or (pairs is not None) != (program == "osu_mbw_mr"):
-        reason = "the lines of the datatype and of the pairs do not fit the program"
-        raise GarbledOutput(origin, head[-1].number, reason)
+        raise head[-1].garbled("the lines of the datatype and of the pairs do not fit the program")
     return OsuResult(
-        origin=origin,
+        origin=head[0].origin,
         program=program,
         version=banner[3],
         accelerator=banner[1].lower() if banner[1] else None,
@@ -235,28 +233,27 @@ def _header(head: Sequence[Line], origin: str, program: str) -> OsuResult:
     )
 
 
-def _row(line: Line, origin: str, columns: Sequence[str], unit: Unit) -> OsuRow:
+def _row(line: Line, columns: Sequence[str], unit: Unit) -> OsuRow:
     words = line.words
     if len(words) != len(columns):
-        reason = (
+        raise line.garbled(
             f"'{line.text.strip()}' has {len(words)} cells, and there are {len(columns)} columns"
         )
-        raise GarbledOutput(origin, line.number, reason)
     cells = dict(zip(columns, words, strict=True))
-    size = _whole(cells["Size"], "Size", line, origin)
+    size = _whole(cells["Size"], "Size", line)
     validation = cells.get("Validation")
     if validation == "Fail":
-        raise WrongDataError(origin, line.number, f"OSU found wrong data in messages of {size} B")
+        raise line.wrong_data(f"OSU found wrong data in messages of {size} B")
     if validation not in (None, "Pass"):
-        raise GarbledOutput(origin, line.number, f"'{validation}' is neither Pass nor Fail")
+        raise line.garbled(f"'{validation}' is neither Pass nor Fail")
     # MB/s of OSU are 1e6 bytes per second.
     per_unit = 1000 if unit == "GB/s" else 1
     numbers = {
-        name: _positive(cell, name, line, origin)
+        name: _positive(cell, name, line)
         for name, cell in cells.items()
         if name not in ("Size", "Iterations", "Validation")
     }
-    _consistent(numbers, size, line, origin)
+    _consistent(numbers, size, line)
 
     def told(name: str) -> float | None:
         return numbers[name].value if name in numbers else None
@@ -268,7 +265,7 @@ def _row(line: Line, origin: str, columns: Sequence[str], unit: Unit) -> OsuRow:
         minimum=told("Min Latency(us)"),
         maximum=told("Max Latency(us)"),
         messages_per_s=told("Messages/s"),
-        iterations=None if iterations is None else _whole(iterations, "Iterations", line, origin),
+        iterations=None if iterations is None else _whole(iterations, "Iterations", line),
         percentiles=tuple(
             (int(match[1]), number.value / per_unit)
             for name, number in numbers.items()
@@ -278,47 +275,47 @@ def _row(line: Line, origin: str, columns: Sequence[str], unit: Unit) -> OsuRow:
     )
 
 
-def _whole(text: str, column: str, line: Line, origin: str) -> int:
+def _whole(text: str, column: str, line: Line) -> int:
     if not _SIZE.fullmatch(text):
-        raise GarbledOutput(origin, line.number, f"'{text}' ({column}) is no whole number")
+        raise line.garbled(f"'{text}' ({column}) is no whole number")
     return int(text)
 
 
-def _positive(text: str, column: str, line: Line, origin: str) -> Printed:
+def _positive(text: str, column: str, line: Line) -> Printed:
     number = printed(text) if _VALUE.fullmatch(text) else None
     if number is None or number.value <= 0:
-        reason = f"'{text}' ({column}) is no number above zero with two digits after the point"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(
+            f"'{text}' ({column}) is no number above zero with two digits after the point"
+        )
     return number
 
 
-def _consistent(numbers: dict[str, Printed], size: int, line: Line, origin: str) -> None:
+def _consistent(numbers: dict[str, Printed], size: int, line: Line) -> None:
     """Check that the numbers of a row fit each other as far as their digits tell."""
     low, mean, high = (numbers.get(f"{which} Latency(us)") for which in ("Min", "Avg", "Max"))
     if low and mean and high and not low.value <= mean.value <= high.value:
-        reason = f"the mean latency {mean.value} us is not between {low.value} and {high.value} us"
-        raise GarbledOutput(origin, line.number, reason)
+        raise line.garbled(
+            f"the mean latency {mean.value} us is not between {low.value} and {high.value} us"
+        )
     rate, bandwidth = numbers.get("Messages/s"), numbers.get("MB/s")
     if rate and bandwidth:
         by_rate = rate.low * size / 1e6, rate.high * size / 1e6
         if not agree((bandwidth.low, bandwidth.high), by_rate):
-            reason = f"{bandwidth.value} MB/s are not {rate.value} messages of {size} B per second"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(
+                f"{bandwidth.value} MB/s are not {rate.value} messages of {size} B per second"
+            )
 
 
 def _complete(
-    table: Sequence[OsuRow], rows: Sequence[Line], header: Line, origin: str, sizes: Sequence[int]
+    table: Sequence[OsuRow], rows: Sequence[Line], header: Line, sizes: Sequence[int]
 ) -> None:
     """Check that the rows are those of the sizes asked for, in their order."""
     for row, line, size in zip(table, rows, sizes, strict=False):
         if row.size != size:
-            reason = f"the row of {row.size} B stands where that of {size} B belongs"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(f"the row of {row.size} B stands where that of {size} B belongs")
     last = rows[-1] if rows else header
     if len(table) < len(sizes):
-        reason = f"the text ends here, the row of {sizes[len(table)]} B is missing"
-        raise GarbledOutput(origin, last.number, reason)
+        raise last.garbled(f"the text ends here, the row of {sizes[len(table)]} B is missing")
     if len(table) > len(sizes):
         extra = rows[len(sizes)]
-        reason = f"a row of {table[len(sizes)].size} B follows the last size asked for"
-        raise GarbledOutput(origin, extra.number, reason)
+        raise extra.garbled(f"a row of {table[len(sizes)].size} B follows the last size asked for")

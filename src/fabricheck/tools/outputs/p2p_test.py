@@ -45,11 +45,15 @@ DEVICE_CLOCK, HOST_CLOCK, BANDWIDTH = "GPU", "CPU", "D\\D"
 
 @dataclass(frozen=True)
 class P2pTestResult:
-    """One run: names of the devices, matrices by title and head, and pairs without peer access."""
+    """One run: names of the devices, matrices by title and head, and pairs without peer access.
+
+    It tells no version.
+    """
 
     devices: tuple[str, ...]
     matrices: dict[tuple[str, str], Matrix]
     no_access: frozenset[tuple[int, int]]
+    version: None = None
 
     def cell(self, title: str, head: str, row: int, column: int) -> float | None:
         """Return one value; None where there are not so many devices, or no peer access."""
@@ -69,7 +73,7 @@ def parse(text: str, origin: str, *, reads: bool) -> P2pTestResult:
     lines = ended_lines_of(text, origin)
     for line in lines:
         if line.text.startswith("Cuda failure"):
-            raise GarbledOutput(origin, line.number, f"the test ended with '{line.text}'")
+            raise line.garbled(f"the test ended with '{line.text}'")
     titles = tuple(title for title in TITLES if reads or _OF_READS not in title)
     return _Reader(origin, lines, titles).result()
 

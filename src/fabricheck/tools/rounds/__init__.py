@@ -1,1 +1,1 @@
-"""Our programs beside the tools of others: launched in turn, round by round, and compared."""
+"""Our programs beside third-party benchmarks: launched in turn, round by round, and compared."""

@@ -1,22 +1,32 @@
-"""The launches of a round: which programs run, with which arguments, and where output goes."""
+"""The launches of a round: those of our programs, and the entries of third-party benchmarks."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from fabricheck.tools.rounds.cases import (
+from fabricheck.tools.outputs import babelstream, nvbandwidth, p2p_test
+from fabricheck.tools.rounds.comparisons import (
     ARRAY_BYTES,
     BABELSTREAM_BYTES,
     CHASE_BYTES,
-    TESTCASES,
-    Tool,
+    COMPARISONS,
 )
 
 _Named = TypeVar("_Named")
+
+#: Testcases of nvbandwidth that the comparisons need, each once, in order.
+TESTCASES: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        str(cell.place[0])
+        for one in COMPARISONS
+        for cell in one.tools
+        if cell.tool == "nvbandwidth"
+    )
+)
 
 #: Samples of each testcase of nvbandwidth, which times 16 copies in each and tells the median.
 NVBANDWIDTH_SAMPLES = 2
@@ -29,13 +39,88 @@ _BATCH = "--batch-time 0.02"
 _QUICK = "--series-time 0.5 --max-samples 15"
 _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 
-#: In s. What a launch of ours takes on two H200 is about 2 s, of nvbandwidth 30 s.
-_LIMITS: dict[str, float] = {"ours": 60, "nvbandwidth": 180, "babelstream": 90, "p2p-test": 60}
+#: Of a launch of ours, in s: it takes about 2 s on two H200, one of nvbandwidth 30 s.
+_LIMIT_S = 60.0
+
+
+class Printed(Protocol):
+    """What a tool printed, as its parser returns it."""
+
+    @property
+    def version(self) -> str | None:
+        """Its version; None where it tells none."""
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that it saw; none where it tells none."""
+
+    def cell(self, *place: Any, **named: Any) -> float | None:
+        """Return one value; None where this machine has none."""
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One launch.
+class Tool:
+    """A third-party benchmark that measures beside our programs.
+
+    title: its own name, in the table.
+    arguments: those of each launch, for a shell, by the launch's name.
+    parse: reads an output: its text, its file for errors, and the name of the launch.
+    limit_s: the time limit of a launch, in s.
+    fewest_devices: with fewer it does not run.
+    """
+
+    title: str
+    arguments: Mapping[str, str]
+    parse: Callable[[str, str, str], Printed]
+    limit_s: float
+    fewest_devices: int = 1
+
+
+def _babelstream(text: str, origin: str, launch: str) -> Printed:
+    array = BABELSTREAM_BYTES[launch.removeprefix("babelstream-")]
+    return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
+
+
+#: The tools by the name of their option, in the order of the table's columns. A new one is a parser
+#: with recorded outputs, an entry here, its cells among the comparisons, and an option.
+TOOLS: dict[str, Tool] = {
+    "nvbandwidth": Tool(
+        "nvbandwidth",
+        {
+            "nvbandwidth": f"-j -b {ARRAY_BYTES >> 20} -i {NVBANDWIDTH_SAMPLES} "
+            f"-t {' '.join(TESTCASES)}"
+        },
+        lambda text, origin, launch: nvbandwidth.parse(text, origin, TESTCASES),
+        limit_s=180,
+    ),
+    "babelstream": Tool(
+        "BabelStream",
+        {
+            f"babelstream-{size}": f"--csv --device 0 -s {array // 8} -n {BABELSTREAM_RUNS}"
+            for size, array in BABELSTREAM_BYTES.items()
+        },
+        _babelstream,
+        limit_s=90,
+    ),
+    "p2p-test": Tool(
+        "p2pBandwidthLatencyTest",
+        {"p2p-test": f"--p2p_read --numElems={ARRAY_BYTES // 4}"},
+        lambda text, origin, launch: p2p_test.parse(text, origin, reads=True),
+        limit_s=60,
+        fewest_devices=2,
+    ),
+}
+
+#: Names of the launches that have the compared values, by tool; None is ours.
+NAMES: dict[str | None, tuple[str, ...]] = {
+    None: tuple(dict.fromkeys(one.ours.launch for one in COMPARISONS)),
+    **{name: tuple(tool.arguments) for name, tool in TOOLS.items()},
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of every round.
 
     name: of its files, before the number of the round.
     tool: whose; None of one of ours.
@@ -45,7 +130,7 @@ class Launch:
     """
 
     name: str
-    tool: Tool | None
+    tool: str | None
     executable: Path
     arguments: str
     limit_s: float
@@ -59,13 +144,13 @@ class Launch:
         written = ["--output", self.output(number)] if self.tool is None else []
         return [*shlex.split(self.arguments), *written]
 
-    def command(self, number: int) -> str:
+    def line(self, number: int) -> str:
         """Return the command line as it is recorded, without folders."""
         return shlex.join([self.executable.name, *self.words(number)])
 
 
-def ours(programs: Path, devices: int) -> list[Launch]:
-    """Return the launches of our programs; those between devices only where there are several."""
+def ours(programs: Path, devices: int) -> list[Command]:
+    """Return the commands of our programs; those between devices only where there are several."""
     own = f"{_SIZE} {_QUICK} {_BATCH}"
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
@@ -93,31 +178,23 @@ def ours(programs: Path, devices: int) -> list[Launch]:
             ),
         ]
     return [
-        Launch(name, None, programs / program, arguments, _LIMITS["ours"])
+        Command(name, None, programs / program, arguments, _LIMIT_S)
         for name, program, arguments in found
     ]
 
 
-def facts(programs: Path) -> Launch:
-    """Return the launch that tells the devices: small, and measured for nobody."""
+def facts(programs: Path) -> Command:
+    """Return the command that tells the devices: small, and measured for nobody."""
     arguments = "--devices 0 --kernels copy --sizes 1MiB --max-samples 7 --noise-limit 10"
-    return Launch("facts", None, programs / "stream", arguments, _LIMITS["ours"])
+    return Command("facts", None, programs / "stream", arguments, _LIMIT_S)
 
 
-def theirs(tool: Tool, executable: Path) -> list[Launch]:
-    """Return the launches of another tool: all that the cases need of it, in few processes."""
-    found: dict[str, str] = {}
-    if tool == "nvbandwidth":
-        samples = f"-b {ARRAY_BYTES >> 20} -i {NVBANDWIDTH_SAMPLES}"
-        found[tool] = f"-j {samples} -t {' '.join(TESTCASES)}"
-    elif tool == "babelstream":
-        for size, array in BABELSTREAM_BYTES.items():
-            found[f"{tool}-{size}"] = f"--csv --device 0 -s {array // 8} -n {BABELSTREAM_RUNS}"
-    else:
-        found[tool] = f"--p2p_read --numElems={ARRAY_BYTES // 4}"
+def theirs(name: str, executable: Path) -> list[Command]:
+    """Return the commands of a tool: all that the comparisons need of it, in few processes."""
+    tool = TOOLS[name]
     return [
-        Launch(name, tool, executable, arguments, _LIMITS[tool])
-        for name, arguments in found.items()
+        Command(launch, name, executable, arguments, tool.limit_s)
+        for launch, arguments in tool.arguments.items()
     ]
 
 

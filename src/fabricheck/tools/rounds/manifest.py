@@ -11,15 +11,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from fabricheck.core.errors import InvalidDocument, NotFoundError
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
-from fabricheck.tools.rounds.cases import NAMES, Tool
-from fabricheck.tools.rounds.launches import order
+from fabricheck.tools.rounds.launches import NAMES, order
 
 #: Its name in the folder.
 FILE = "rounds.json"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class Failure(_Strict):
@@ -32,7 +31,7 @@ class Failure(_Strict):
     sentence: str
 
 
-class Ran(_Strict):
+class LaunchRecord(_Strict):
     """One launch, as it was started.
 
     round: from 1.
@@ -43,7 +42,7 @@ class Ran(_Strict):
 
     round: int
     name: str
-    tool: Tool | None
+    tool: str | None
     command: str
     output: str
     exit_code: int | None
@@ -85,8 +84,8 @@ class Manifest(_Strict):
     versions: dict[str, str]
     left_out: dict[str, str]
     planned: tuple[str, ...] = ()
-    launches: tuple[Ran, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    launches: list[LaunchRecord] = []
+    failures: list[Failure] = []
 
     @property
     def signal(self) -> int | None:
@@ -128,11 +127,11 @@ def load(folder: Path) -> Manifest:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
         raise InvalidDocument(path, f"{place}: {first['msg']}") from None
-    for number, ran in enumerate(found.launches):
-        known = NAMES[ran.tool]
-        if ran.name not in known:
-            whose = "our programs" if ran.tool is None else ran.tool
-            reason = f"{ran.name} is no launch of {whose} ({', '.join(known)})"
+    for number, launch in enumerate(found.launches):
+        known = NAMES.get(launch.tool, ("no tool that is known here",))
+        if launch.name not in known:
+            whose = launch.tool or "our programs"
+            reason = f"{launch.name} is no launch of {whose} ({', '.join(known)})"
             raise InvalidDocument(path, reason, f"launches.{number}")
     return found
 

@@ -1,20 +1,17 @@
-"""The table of recorded rounds as Markdown, and a file's part that is made of it."""
+"""The tables of recorded rounds as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.text import read_text
-from fabricheck.core.whole_files import write_whole
-from fabricheck.tools.rounds.cases import ARRAY_BYTES, TOOLS, Tool
+from fabricheck.core import amounts
+from fabricheck.tools.rounds.comparisons import ARRAY_BYTES
+from fabricheck.tools.rounds.launches import TOOLS
 from fabricheck.tools.rounds.manifest import Manifest
-from fabricheck.tools.rounds.table import ONE_ROUND, Occasion, Row, Values
+from fabricheck.tools.rounds.table import ONE_ROUND, Campaign, Row, Values
 
-#: The lines between which a file is made; what is around them stays.
-BEGIN = "<!-- begin: fabricheck tools table -->"
-END = "<!-- end: fabricheck tools table -->"
+#: The part of a page that holds them, see `fabricheck.core.page_block`.
+BLOCK = "fabricheck tools table"
 
 #: Said once, above the tables.
 _LEGEND = f"""\
@@ -28,38 +25,15 @@ within the spread*: short of the target, by no more than that ±; of one round n
 """
 
 
-def section(occasions: Sequence[Occasion]) -> str:
+def section(campaigns: Sequence[Campaign]) -> str:
     """Return all tables, one for each folder, with what they mean; ends with a line's end."""
-    if not occasions:
+    if not campaigns:
         return "Nothing is recorded yet.\n"
-    parts = [_LEGEND, *("\n".join(_occasion(one)) + "\n" for one in occasions)]
+    parts = [_LEGEND, *("\n".join(_campaign(one)) + "\n" for one in campaigns)]
     return "\n".join(parts)
 
 
-def rewrite(path: Path, text: str) -> str:
-    """Return a file's text with what stands between its markers replaced.
-
-    :raises NotFoundError: when there is no such file.
-    :raises InvalidInputError: when it has not each marker once, on a line of its own, in order.
-    """
-    lines = read_text(path).splitlines(keepends=True)
-    places = [[i for i, line in enumerate(lines) if line.strip() == m] for m in (BEGIN, END)]
-    if [len(found) for found in places] != [1, 1] or places[0] > places[1]:
-        raise InvalidInputError(f"{path} needs the lines {BEGIN} and {END}, once each, in order.")
-    begin, end = places[0][0], places[1][0]
-    return "".join([*lines[: begin + 1], "\n", text, "\n", *lines[end:]])
-
-
-def write(path: Path, text: str) -> None:
-    """Replace what stands between a file's markers.
-
-    :raises NotFoundError: when there is no such file, or it can not be written: then it stays.
-    :raises InvalidInputError: as `rewrite`.
-    """
-    write_whole(path, rewrite(path, text))
-
-
-def _occasion(one: Occasion) -> Iterator[str]:
+def _campaign(one: Campaign) -> Iterator[str]:
     manifest = one.manifest
     yield f"## {one.folder}"
     yield ""
@@ -69,16 +43,16 @@ def _occasion(one: Occasion) -> Iterator[str]:
         yield f"- Device {device.index}: {device.name}, {ids}."
     told = dict(manifest.versions)
     ran = {launch.tool for launch in manifest.launches}
-    for tool, name in TOOLS.items():
-        if tool in ran:
-            told.setdefault(name, "of a version that it does not tell")
+    for name, tool in TOOLS.items():
+        if name in ran:
+            told.setdefault(tool.title, "of a version that it does not tell")
     yield f"- Versions: {', '.join(f'{name} {version}' for name, version in told.items())}."
     for name, why in manifest.left_out.items():
         yield f"- {name} is left out: {why}."
     yield ""
     yield from _table(one.rows)
     yield ""
-    judged = [row for row in one.rows if row.case.target is not None]
+    judged = [row for row in one.rows if row.comparison.target is not None]
     counted: list[str | None] = [row.verdict for row in judged]
     words = ["reached", "equal within the spread", "missed"]
     words += [ONE_ROUND] * (ONE_ROUND in counted)
@@ -105,7 +79,7 @@ def _rounds(manifest: Manifest) -> str:
     return f"{asked} asked for, {how} after the last launch that is known"
 
 
-def _failures(one: Occasion) -> Iterator[str]:
+def _failures(one: Campaign) -> Iterator[str]:
     manifest = one.manifest
     missing = [
         f"round {number}: {'all' if len(names) == len(manifest.names) else ', '.join(names)}"
@@ -121,7 +95,16 @@ def _failures(one: Occasion) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    heads = ["case", "unit", "fabricheck", *TOOLS.values(), "ratio", "target", "verdict", "note"]
+    heads = [
+        "case",
+        "unit",
+        "fabricheck",
+        *(tool.title for tool in TOOLS.values()),
+        "ratio",
+        "target",
+        "verdict",
+        "note",
+    ]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'|'.join(['---'] * len(heads))}|"
     for row in rows:
@@ -129,7 +112,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _cells(row: Row) -> Iterator[str]:
-    case = row.case
+    case = row.comparison
     yield case.name
     yield case.unit
     yield "not measured" if row.ours is None else _values(row.ours, own=True)
@@ -142,24 +125,17 @@ def _cells(row: Row) -> Iterator[str]:
     yield case.note
 
 
-def _of_tool(row: Row, tool: Tool) -> str:
+def _of_tool(row: Row, tool: str) -> str:
     found = [values for cell, values in row.tools if cell.tool == tool]
     if not found:
-        return "no value" if any(cell.tool == tool for cell in row.case.tools) else ""
+        return "no value" if any(cell.tool == tool for cell in row.comparison.tools) else ""
     return "; ".join(_values(values) for values in found)
 
 
 def _values(values: Values, own: bool = False) -> str:
-    low, high = min(values.values), max(values.values)
+    median, low, high = map(amounts.number, (values.median, min(values.values), max(values.values)))
     width = f" ± {100 * values.half_width:.2f} %" if own else ""
-    count = len(values.values)
-    return f"{_number(values.median)}{width} ({_number(low)} to {_number(high)}, n={count})"
-
-
-def _number(value: float) -> str:
-    """Return five significant digits, as many as the tools print."""
-    before = len(str(int(value)))
-    return f"{value:.{max(5 - before, 0)}f}" if value >= 1 else f"{value:.4f}"
+    return f"{median}{width} ({low} to {high}, n={len(values.values)})"
 
 
 def _ratio(row: Row) -> str:

@@ -1,30 +1,127 @@
-"""The cases of recorded rounds: our values, those of the tools, ratios and verdicts."""
+"""What recorded rounds gave: our values, those of the tools, ratios and verdicts."""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fabricheck.core.errors import UsageError
-from fabricheck.core.statistics import FEWEST_FOR_INTERVAL, median_interval
+from fabricheck.core import statistics
+from fabricheck.core.errors import InvalidDocument, OtherRunError, UsageError
+from fabricheck.core.text import read_text
+from fabricheck.results import document
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.tools.rounds import manifest as manifests
-from fabricheck.tools.rounds.cases import CASES, Case, Cell
-from fabricheck.tools.rounds.manifest import Manifest
-from fabricheck.tools.rounds.reading import OurOutput, ToolOutput
+from fabricheck.tools.rounds.comparisons import (
+    ARRAY_BYTES,
+    CHASE_BYTES,
+    COMPARISONS,
+    Cell,
+    Comparison,
+    Ours,
+)
+from fabricheck.tools.rounds.launches import TOOLS, Printed
+from fabricheck.tools.rounds.manifest import Device, Manifest
 
 Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
 
 #: Short of the target, by nobody knows how much in spreads: one round tells none.
 ONE_ROUND: Verdict = "not judged (one round)"
 
+#: What a document's unit is times in a comparison's.
+_FACTORS = {("GB/s", "GB/s"): 1.0, ("us", "us"): 1.0, ("us", "ns"): 1000.0}
+
+
+class OurOutput:
+    """A result document of a launch of ours, good and complete."""
+
+    def __init__(self, path: Path, launch: str) -> None:
+        """Read it.
+
+        :param launch: its name.
+        :raises NotFoundError: when there is none.
+        :raises InvalidDocument: when it is invalid, or of a run that did not end well.
+        """
+        self.path, self.launch = path, launch
+        self.document: ResultDocument = document.load(path)
+        outcome = self.document["outcome"]
+        if not self.document["complete"] or outcome["status"] != "good":
+            said = outcome["message"] or f"the run ended as {outcome['status']}"
+            raise InvalidDocument(path, said.rstrip("."))
+
+    def check(self, devices: Sequence[Device]) -> None:
+        """Look whether it has what is compared, and is of these devices.
+
+        :raises InvalidDocument: when it has not, or is of others.
+        """
+        if devices_of(self.document) != tuple(devices):
+            raise InvalidDocument(self.path, "is of other devices than its manifest")
+        for comparison in COMPARISONS:
+            if comparison.ours.launch == self.launch:
+                self.value(comparison)
+
+    def value(self, comparison: Comparison) -> tuple[float, float]:
+        """Return the median in the comparison's unit, bytes once, and its relative half width.
+
+        :raises InvalidDocument: when not exactly one series is the one, or it is of other sizes.
+        """
+        ours, name = comparison.ours, comparison.name
+        found = [series for series in self.document["series"] if _is(ours, series)]
+        # A set of several pairs has shares beside the sum, one of one pair is a single.
+        if len(found) != 1:
+            reason = f"has {len(found)} series of {ours.operation} ({name}), not one"
+            raise InvalidDocument(self.path, reason)
+        (series,) = found
+        factor = _FACTORS.get((series["unit"], comparison.unit))
+        if factor is None:
+            reason = f"{ours.operation} is in {series['unit']}, and {name} in {comparison.unit}"
+            raise InvalidDocument(self.path, reason)
+        wanted = {"GB/s": ARRAY_BYTES, "us": series["bytes"], "ns": CHASE_BYTES}[comparison.unit]
+        if series["bytes"] != wanted:
+            reason = f"{ours.operation} is of {series['bytes']} B, and {name} of {wanted} B"
+            raise InvalidDocument(self.path, reason)
+        if series["bytes_counted"] == "read+write":
+            factor /= 2
+        return factor * series["median"], series["relative_half_width"] or 0.0
+
+
+def devices_of(document: ResultDocument) -> tuple[Device, ...]:
+    """Return the devices of a document as a manifest names them."""
+    return tuple(
+        Device.model_validate({name: one[name] for name in Device.model_fields})  # type: ignore[literal-required]
+        for one in document["devices"]
+    )
+
+
+def _is(ours: Ours, series: Series) -> bool:
+    return (
+        series["operation"] == ours.operation
+        and series["role"] in ours.roles
+        and ours.direction in (None, series["direction"])
+        and ours.to_host in (None, series["destination"]["memory"] != "device")
+    )
+
+
+def read_printed(path: Path, tool: str, launch: str, devices: int) -> Printed:
+    """Read what a tool printed.
+
+    :param launch: the name of the launch.
+    :param devices: how many our programs see.
+    :raises FabricheckError: when it is cut or damaged, as the parsers of `outputs` say.
+    :raises OtherRunError: when the tool saw another number of devices.
+    """
+    found = TOOLS[tool].parse(read_text(path), str(path), launch)
+    if found.devices and len(found.devices) != devices:
+        reason = f"it is of {len(found.devices)} devices, and our programs see {devices}"
+        raise OtherRunError(str(path), None, reason)
+    return found
+
 
 @dataclass(frozen=True)
 class Values:
-    """One value of each round that has one, in the case's unit.
+    """One value of each round that has one, in the comparison's unit.
 
     half_width: of ours the largest relative half width of a round's 95 % interval; of a tool, which
         tells none, 0.
@@ -47,17 +144,17 @@ class Values:
         """
         if len(self.values) < 2:
             return None
-        interval = (min(self.values), max(self.values))
-        if len(self.values) >= FEWEST_FOR_INTERVAL:
-            interval = median_interval(self.values) or interval
-        return max((interval[1] - interval[0]) / 2 / self.median, self.half_width)
+        between = statistics.relative_half_width(self.values)
+        if between is None:
+            between = (max(self.values) - min(self.values)) / 2 / self.median
+        return max(between, self.half_width)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One case in one folder: our values, None without any, and those of each cell with some."""
+    """One comparison in one folder: our values, None without any, those of cells with some."""
 
-    case: Case
+    comparison: Comparison
     ours: Values | None
     tools: tuple[tuple[Cell, Values], ...]
 
@@ -66,7 +163,7 @@ class Row:
         """The best tool, by its median: the highest bandwidth or the shortest time."""
         if not self.tools:
             return None
-        choose = max if self.case.higher_is_better else min
+        choose = max if self.comparison.higher_is_better else min
         return choose(self.tools, key=lambda one: one[1].median)
 
     @property
@@ -88,11 +185,11 @@ class Row:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Against the case's target; None without one, or where there is nothing to compare."""
-        if self.ratio is None or self.case.target is None:
+        """Against the target; None without one, or where there is nothing to compare."""
+        if self.ratio is None or self.comparison.target is None:
             return None
-        short = self.case.target - self.ratio
-        if not self.case.higher_is_better:
+        short = self.comparison.target - self.ratio
+        if not self.comparison.higher_is_better:
             short = -short
         if short <= 0:
             return "reached"
@@ -102,7 +199,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Occasion:
+class Campaign:
     """What one folder holds; folder is its name, with as many above it as tell it from others."""
 
     folder: str
@@ -110,7 +207,7 @@ class Occasion:
     rows: tuple[Row, ...]
 
 
-def read_all(folders: Sequence[Path]) -> list[Occasion]:
+def read_all(folders: Sequence[Path]) -> list[Campaign]:
     """Read recorded rounds of several folders, and name each so that it is told from the others.
 
     :raises UsageError: when a folder is named twice.
@@ -134,7 +231,7 @@ def _name(place: Path, places: Sequence[Path]) -> str:
     return str(place)
 
 
-def read(folder: Path) -> Occasion:
+def read(folder: Path) -> Campaign:
     """Read recorded rounds.
 
     Launches that failed give no value; every other one has to be whole.
@@ -145,32 +242,33 @@ def read(folder: Path) -> Occasion:
     """
     manifest = manifests.load(folder)
     ours: dict[str, list[OurOutput]] = {}
-    theirs: dict[str, list[ToolOutput]] = {}
-    for ran in manifest.launches:
-        path = folder / ran.output
-        if ran.failure is not None:
+    printed: dict[str, list[Printed]] = {}
+    for launch in manifest.launches:
+        path = folder / launch.output
+        if launch.failure is not None:
             continue
-        if ran.tool is None:
-            found = OurOutput(path, ran.name)
+        if launch.tool is None:
+            found = OurOutput(path, launch.name)
             found.check(manifest.devices)
-            ours.setdefault(ran.name, []).append(found)
+            ours.setdefault(launch.name, []).append(found)
         else:
-            output = ToolOutput(path, ran.tool, ran.name)
-            output.check(path, len(manifest.devices))
-            theirs.setdefault(ran.name, []).append(output)
-    rows = tuple(_row(case, ours.get(case.ours.launch, []), theirs) for case in CASES)
-    return Occasion(folder.resolve().name, manifest, rows)
+            output = read_printed(path, launch.tool, launch.name, len(manifest.devices))
+            printed.setdefault(launch.name, []).append(output)
+    rows = tuple(_row(one, ours.get(one.ours.launch, []), printed) for one in COMPARISONS)
+    return Campaign(folder.resolve().name, manifest, rows)
 
 
-def _row(case: Case, ours: Sequence[OurOutput], theirs: dict[str, list[ToolOutput]]) -> Row:
-    told = [output.value(case) for output in ours]
+def _row(
+    comparison: Comparison, ours: Sequence[OurOutput], printed: Mapping[str, Sequence[Printed]]
+) -> Row:
+    told = [output.value(comparison) for output in ours]
     mine = None
     if told:
         mine = Values(tuple(value for value, _ in told), max(width for _, width in told))
     tools = []
-    for cell in case.tools:
-        values = [output.value(cell) for output in theirs.get(cell.launch or cell.tool, [])]
-        there = tuple(value for value in values if value is not None)
+    for cell in comparison.tools:
+        values = [output.cell(*cell.place) for output in printed.get(cell.launch, [])]
+        there = tuple(cell.factor * value for value in values if value is not None)
         if there:
             tools.append((cell, Values(there)))
-    return Row(case, mine, tuple(tools))
+    return Row(comparison, mine, tuple(tools))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, lines_of
 from fabricheck.tools.topology.reported import Reported
 from fabricheck.tools.topology.tables import Table, links_of, read_table
@@ -29,29 +28,28 @@ def parse(text: str, origin: str) -> Reported:
     :param origin: the file or command, for errors.
     :raises GarbledOutput: when it is cut, damaged or contradicts itself.
     """
-    lines = lines_of(text)
-    tables = _tables(lines, origin)
+    lines = lines_of(text, origin)
+    tables = _tables(lines)
     labels = next(iter(tables.values())).labels
     for title, table in tables.items():
         if table.labels != labels:
-            reason = f"the table '{title}' names other devices than the first one"
-            raise GarbledOutput(origin, table.first.number, reason)
+            raise table.first.garbled(f"the table '{title}' names other devices than the first one")
     for title in (_TYPES, _BANDWIDTH):
         if title not in tables:
-            reason = f"the text ends without the table '{title}', so it may be cut"
-            raise GarbledOutput(origin, lines[-1].number, reason)
-    types = tables[_TYPES].read(origin, _link_type)
-    tables[_TYPES].symmetric(origin, types, zero="SELF")
+            raise lines[-1].garbled(f"the text ends without the table '{title}', so it may be cut")
+    types = tables[_TYPES].read(_link_type)
+    tables[_TYPES].symmetric(types, zero="SELF")
     # PCIe pairs have N/A in the bandwidth table; some driver releases print it for all pairs.
-    links, peak = links_of(tables[_BANDWIDTH], origin, unsupported=True)
+    links, peak = links_of(tables[_BANDWIDTH], unsupported=True)
     xgmi = any(cell == "XGMI" for row in types for cell in row)
     silent = xgmi and not any(map(any, links))
     for a, row in enumerate(links):
         for b, count in enumerate(row):
             if count and types[a][b] != "XGMI":
                 table = tables[_BANDWIDTH]
-                reason = f"{labels[a]} to {labels[b]} has XGMI bandwidth and type {types[a][b]}"
-                raise GarbledOutput(origin, table.rows[a].number, reason)
+                raise table.rows[a].garbled(
+                    f"{labels[a]} to {labels[b]} has XGMI bandwidth and type {types[a][b]}"
+                )
     return Reported(
         origin=origin,
         vendor="amd",
@@ -63,7 +61,7 @@ def parse(text: str, origin: str) -> Reported:
     )
 
 
-def _tables(lines: Sequence[Line], origin: str) -> dict[str, Table]:
+def _tables(lines: Sequence[Line]) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     position = 0
     while position < len(lines):
@@ -74,14 +72,13 @@ def _tables(lines: Sequence[Line], origin: str) -> dict[str, Table]:
             if line.words[0].startswith("Legend") or not tables:
                 continue
             if _ADDRESS.match(line.words[0]):
-                reason = "a table of devices stands without its title"
-                raise GarbledOutput(origin, line.number, reason)
+                raise line.garbled("a table of devices stands without its title")
             continue
         title = match[1]
         if title in tables:
-            raise GarbledOutput(origin, line.number, f"the table '{title}' is there twice")
+            raise line.garbled(f"the table '{title}' is there twice")
         tables[title] = read_table(
-            lines[position:], origin, title, line, lambda _, text: bool(_ADDRESS.fullmatch(text))
+            lines[position:], title, line, lambda _, text: bool(_ADDRESS.fullmatch(text))
         )
         position += len(tables[title].labels) + 1
     return tables

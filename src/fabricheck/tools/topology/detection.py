@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.tools.runner import run
 from fabricheck.tools.topology import nvidia_smi
 from fabricheck.tools.topology.parse import parse_text, usable
 from fabricheck.tools.topology.reported import Reported, merge
@@ -65,22 +65,8 @@ def detect(environ: Mapping[str, str] = os.environ) -> Detection:
 def _output(command: tuple[str, ...], environ: Mapping[str, str]) -> str:
     name = " ".join(command)
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=_TIME_LIMIT_S,
-            check=False,
-            env=dict(environ),
-        )
-    except subprocess.TimeoutExpired:
-        raise InvalidInputError(f"'{name}' did not end within {_TIME_LIMIT_S} s.") from None
+        done = run(command, _TIME_LIMIT_S, environ)
     except OSError as error:
         raise InvalidInputError(f"'{name}' can not be run ({error.strerror}).") from None
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-        said = said.rstrip(".")
-        raise InvalidInputError(
-            f"'{name}' failed with exit code {done.returncode}, saying: {said}."
-        )
-    return done.stdout
+    done.require_good(f"'{name}'", _TIME_LIMIT_S, done.err, done.out)
+    return done.out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, lines_of
 from fabricheck.node.cores import parse_cores
 from fabricheck.tools.topology.reported import Reported
@@ -33,29 +32,28 @@ def parse(text: str, origin: str) -> Reported:
     :param origin: the file or command, for errors.
     :raises GarbledOutput: when it is cut, damaged or contradicts itself.
     """
-    lines = lines_of(text)
+    lines = lines_of(text, origin)
     if not any(_is_header(line) for line in lines):
-        return _queried(lines, origin)
+        return _queried(lines)
     start = next(i for i, line in enumerate(lines) if _is_header(line))
     header = lines[start]
     names = [word for word in header.words if _GPU.fullmatch(word) or _NIC.fullmatch(word)]
     gpus = [name for name in names if _GPU.fullmatch(name)]
     if gpus != [f"GPU{i}" for i in range(len(gpus))] or names[: len(gpus)] != gpus:
-        raise GarbledOutput(origin, header.number, "the columns are not GPU0, GPU1 and so on")
+        raise header.garbled("the columns are not GPU0, GPU1 and so on")
     trailing = " ".join(header.words[len(names) :])
     if trailing not in ("", *(" ".join(_COLUMNS[:count]) for count in (1, 2, 3))):
-        raise GarbledOutput(origin, header.number, f"'{trailing}' is no known end of the header")
-    rows, rest = _rows(lines[start + 1 :], names, origin, header)
+        raise header.garbled(f"'{trailing}' is no known end of the header")
+    rows, rest = _rows(lines[start + 1 :], names, header)
     end = lines[start + 1 + len(names) :]
     if not any(line.text.strip() == "Legend:" for line in end):
-        reason = "the text ends without the legend, so it may be cut"
-        raise GarbledOutput(origin, lines[-1].number, reason)
+        raise lines[-1].garbled("the text ends without the legend, so it may be cut")
     count = len(gpus)
     table = Table(
         tuple(gpus), tuple(tuple(row[:count]) for row in rows[:count]), header, tuple(rest)
     )
-    types = table.read(origin, _cell)
-    table.symmetric(origin, types, zero="X")
+    types = table.read(_cell)
+    table.symmetric(types, zero="X")
     affinity = [row[len(names) :] for row in rows[:count]]
     return Reported(
         origin=origin,
@@ -65,10 +63,10 @@ def parse(text: str, origin: str) -> Reported:
             tuple(int(cell[2:]) if cell.startswith("NV") else 0 for cell in row) for row in types
         ),
         link_types=types,
-        numa=tuple(_numa(values, line, origin) for values, line in zip(affinity, rest, strict=True))
+        numa=tuple(_numa(values, line) for values, line in zip(affinity, rest, strict=True))
         if "NUMA" in trailing
         else None,
-        cpus=tuple(_cpus(values, line, origin) for values, line in zip(affinity, rest, strict=True))
+        cpus=tuple(_cpus(values, line) for values, line in zip(affinity, rest, strict=True))
         if "CPU" in trailing
         else None,
     )
@@ -79,27 +77,23 @@ def _is_header(line: Line) -> bool:
 
 
 def _rows(
-    lines: Sequence[Line], names: Sequence[str], origin: str, header: Line
+    lines: Sequence[Line], names: Sequence[str], header: Line
 ) -> tuple[list[list[str]], list[Line]]:
     """Return the cells of each row, affinities last, and the lines of the devices' rows."""
     rows: list[list[str]] = []
     last = header
     for position, name in enumerate(names):
         if position >= len(lines):
-            reason = f"the text ends here, the row of {name} is missing"
-            raise GarbledOutput(origin, last.number, reason)
+            raise last.garbled(f"the text ends here, the row of {name} is missing")
         last = lines[position]
         words = last.words
         if words[0] != name:
-            reason = f"'{words[0]}' stands where the row of {name} belongs"
-            raise GarbledOutput(origin, last.number, reason)
+            raise last.garbled(f"'{words[0]}' stands where the row of {name} belongs")
         if len(words) <= len(names):
-            reason = f"{name} has {len(words) - 1} cells, not {len(names)}"
-            raise GarbledOutput(origin, last.number, reason)
+            raise last.garbled(f"{name} has {len(words) - 1} cells, not {len(names)}")
         for other, cell in zip(names, words[1:], strict=False):
             if (cell == "X") != (other == name) or (cell != "X" and not _CELL.fullmatch(cell)):
-                reason = f"'{cell}' ({name} to {other}) is no kind of connection"
-                raise GarbledOutput(origin, last.number, reason)
+                raise last.garbled(f"'{cell}' ({name} to {other}) is no kind of connection")
         rows.append([*words[1 : len(names) + 1], *_affinity(last, len(names))])
     return rows, [line for line in lines[: len(names)] if _GPU.fullmatch(line.words[0])]
 
@@ -119,38 +113,37 @@ def _cell(text: str) -> str:
     return text
 
 
-def _numa(values: Sequence[str], line: Line, origin: str) -> int | None:
+def _numa(values: Sequence[str], line: Line) -> int | None:
     text = values[1] if len(values) > 1 else ""
     if text in ("", "N/A") or re.fullmatch(r"\d+-\d+", text):
         return None
     if not text.isdigit():
-        raise GarbledOutput(origin, line.number, f"'{text}' is no NUMA affinity")
+        raise line.garbled(f"'{text}' is no NUMA affinity")
     return int(text)
 
 
-def _cpus(values: Sequence[str], line: Line, origin: str) -> str | None:
+def _cpus(values: Sequence[str], line: Line) -> str | None:
     text = values[0] if values else ""
     if text in ("", "N/A"):
         return None
     try:
         parse_cores(text)
     except ValueError as error:
-        raise GarbledOutput(origin, line.number, f"the CPU affinity is damaged: {error}") from None
+        raise line.garbled(f"the CPU affinity is damaged: {error}") from None
     return text
 
 
-def _queried(lines: Sequence[Line], origin: str) -> Reported:
+def _queried(lines: Sequence[Line]) -> Reported:
     addresses: list[str] = []
     if lines and lines[0].text.replace(" ", "") == "index,pci.bus_id":
         lines = lines[1:]  # --format=csv writes a header, csv,noheader does not
     for position, line in enumerate(lines):
         match = _QUERIED.fullmatch(line.text)
         if match is None or int(match[1]) != position:
-            reason = f"here belongs the PCI address of GPU {position}"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(f"here belongs the PCI address of GPU {position}")
         addresses.append(match[2][4:].lower())
     return Reported(
-        origin=origin,
+        origin=lines[0].origin,
         vendor="nvidia",
         count=len(addresses),
         pci=tuple(addresses),

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, lines_of
 from fabricheck.tools.topology.reported import Matrix, Reported
 from fabricheck.tools.topology.tables import Table, links_of, read_table
@@ -49,55 +48,51 @@ def parse(text: str, origin: str) -> Reported:
     :param origin: the file or command, for errors.
     :raises GarbledOutput: when it is cut, damaged or contradicts itself.
     """
-    sections = _sections(lines_of(text))
+    sections = _sections(lines_of(text, origin))
     closed = any(section.title == _CLOSING for section in sections)
     found: dict[str, _Section] = {}
     for section in sections:
         if section.title in (_BANDWIDTH, _TYPES, _NUMA, _BUS, *_NUMBERS):
             if section.title in found:
-                reason = f"the section '{section.title}' is there twice"
-                raise GarbledOutput(origin, section.line.number, reason)
+                raise section.line.garbled(f"the section '{section.title}' is there twice")
             found[section.title] = section
         else:
-            _no_table(section, origin)
+            _no_table(section)
     tables = {
-        title: _table(found[title], origin)
-        for title in (_BANDWIDTH, _TYPES, *_NUMBERS)
-        if title in found
+        title: _table(found[title]) for title in (_BANDWIDTH, _TYPES, *_NUMBERS) if title in found
     }
     if not closed and tables and _BANDWIDTH not in tables:
         # --showtopo prints several sections: such a text may end between two of them.
-        last = lines_of(text)[-1]
-        reason = f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut"
-        raise GarbledOutput(origin, last.number, reason)
+        last = lines_of(text, origin)[-1]
+        raise last.garbled(f"the text ends without rocm-smi's line '{_CLOSING}', so it may be cut")
     links, peak, silent = None, None, None
     if _BANDWIDTH in tables:
         body = found[_BANDWIDTH].body
-        _check_unit(body, origin)
+        _check_unit(body)
         unsupported = any(line.text.startswith(_UNSUPPORTED) for line in body)
         if not unsupported and _tells_nothing(tables[_BANDWIDTH]):
             silent = f"the driver tells no bandwidth of links: {origin} prints 0 for every pair"
         else:
-            links, peak = links_of(tables[_BANDWIDTH], origin, unsupported=unsupported)
+            links, peak = links_of(tables[_BANDWIDTH], unsupported=unsupported)
     for title in _NUMBERS:
         if title in tables:
-            numbers = tables[title].read(origin, _number)
-            tables[title].symmetric(origin, numbers, zero=0)
-    numa = _numa(found[_NUMA], origin) if _NUMA in found else None
-    pci = _pci(found[_BUS], origin) if _BUS in found else None
+            numbers = tables[title].read(_number)
+            tables[title].symmetric(numbers, zero=0)
+    numa = _numa(found[_NUMA]) if _NUMA in found else None
+    pci = _pci(found[_BUS]) if _BUS in found else None
     counts = {title: len(table.labels) for title, table in tables.items()}
     if numa is not None:
         counts[_NUMA] = len(numa)
     if pci is not None:
         counts[_BUS] = len(pci)
-    count = _one_count(counts, found, origin)
+    count = _one_count(counts, found)
     return Reported(
         origin=origin,
         vendor="amd",
         count=count,
         links=links,
         link_peak_gbs=peak,
-        link_types=_types(tables[_TYPES], origin) if _TYPES in tables else None,
+        link_types=_types(tables[_TYPES]) if _TYPES in tables else None,
         numa=numa,
         pci=pci,
         may_be_cut=not closed and not tables,
@@ -118,28 +113,24 @@ def _sections(lines: Sequence[Line]) -> list[_Section]:
     return sections
 
 
-def _no_table(section: _Section, origin: str) -> None:
+def _no_table(section: _Section) -> None:
     for line in section.body:
         if re.match(r"\s*GPU(\d|\[)", line.text):
-            reason = f"a table of GPUs stands under the unknown title '{section.title}'"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(f"a table of GPUs stands under the unknown title '{section.title}'")
 
 
-def _table(section: _Section, origin: str) -> Table:
-    table = read_table(
-        section.body, origin, section.title, section.line, lambda i, text: text == f"GPU{i}"
-    )
+def _table(section: _Section) -> Table:
+    table = read_table(section.body, section.title, section.line, lambda i, text: text == f"GPU{i}")
     for line in section.body[len(table.labels) + 1 :]:
         if line.text.lstrip().startswith("GPU"):
-            reason = f"the table '{section.title}' has more rows than columns"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(f"the table '{section.title}' has more rows than columns")
     return table
 
 
-def _check_unit(body: Sequence[Line], origin: str) -> None:
+def _check_unit(body: Sequence[Line]) -> None:
     for line in body:
         if line.text.startswith("Format:") and "Units: mps" not in line.text:
-            raise GarbledOutput(origin, line.number, "the unit of the bandwidths is not mps")
+            raise line.garbled("the unit of the bandwidths is not mps")
 
 
 def _tells_nothing(table: Table) -> bool:
@@ -157,19 +148,19 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _types(table: Table, origin: str) -> Matrix[str]:
+def _types(table: Table) -> Matrix[str]:
     def link_type(text: str) -> str:
         if text not in ("0", "XGMI", "PCIE", "XXXX"):
             raise ValueError("a link type (XGMI, PCIE)")
         return text
 
-    types = table.read(origin, link_type)
-    table.symmetric(origin, types, zero="0")
+    types = table.read(link_type)
+    table.symmetric(types, zero="0")
     return types
 
 
 def _per_device(
-    section: _Section, origin: str, fields: Sequence[tuple[str, Callable[[str], str | int]]]
+    section: _Section, fields: Sequence[tuple[str, Callable[[str], str | int]]]
 ) -> list[list[str | int]]:
     """Read lines such as ``GPU[0] : (Topology) Numa Node: 3``: the same fields of each device."""
     values: list[list[str | int]] = []
@@ -178,20 +169,17 @@ def _per_device(
         name, read = fields[number]
         match = _OF_DEVICE.fullmatch(line.text.strip())
         if match is None or int(match[1] or match[2]) != device:
-            reason = f"here belongs a line about GPU[{device}]"
-            raise GarbledOutput(origin, line.number, reason)
+            raise line.garbled(f"here belongs a line about GPU[{device}]")
         if not match[3].startswith(f"{name}: "):
-            raise GarbledOutput(origin, line.number, f"here belongs '{name}' of GPU[{device}]")
+            raise line.garbled(f"here belongs '{name}' of GPU[{device}]")
         try:
             value = read(match[3].removeprefix(f"{name}: ").strip())
         except ValueError as error:
-            reason = f"'{name}' of GPU[{device}] is not {error}"
-            raise GarbledOutput(origin, line.number, reason) from None
+            raise line.garbled(f"'{name}' of GPU[{device}] is not {error}") from None
         values.append([value]) if number == 0 else values[-1].append(value)
     if not values or len(values[-1]) != len(fields):
         last = section.body[-1] if section.body else section.line
-        reason = f"the section '{section.title}' ends in the middle"
-        raise GarbledOutput(origin, last.number, reason)
+        raise last.garbled(f"the section '{section.title}' ends in the middle")
     return values
 
 
@@ -201,9 +189,9 @@ def _domain(text: str) -> int:
     return int(text)
 
 
-def _numa(section: _Section, origin: str) -> tuple[int | None, ...]:
+def _numa(section: _Section) -> tuple[int | None, ...]:
     fields = (("(Topology) Numa Node", _domain), ("(Topology) Numa Affinity", _domain))
-    values = _per_device(section, origin, fields)
+    values = _per_device(section, fields)
     # A negative number is the kernel's way to say that there is no affinity.
     return tuple(
         node if isinstance(node, int) and 0 <= node < _NO_DOMAIN else None for node, _ in values
@@ -216,20 +204,16 @@ def _address(text: str) -> str:
     return text.lower()
 
 
-def _pci(section: _Section, origin: str) -> tuple[str, ...]:
-    addresses = tuple(
-        str(value) for (value,) in _per_device(section, origin, (("PCI Bus", _address),))
-    )
+def _pci(section: _Section) -> tuple[str, ...]:
+    addresses = tuple(str(value) for (value,) in _per_device(section, (("PCI Bus", _address),)))
     if len(set(addresses)) != len(addresses):
-        reason = "two devices have the same PCI address"
-        raise GarbledOutput(origin, section.line.number, reason)
+        raise section.line.garbled("two devices have the same PCI address")
     return addresses
 
 
-def _one_count(counts: dict[str, int], found: dict[str, _Section], origin: str) -> int:
+def _one_count(counts: dict[str, int], found: dict[str, _Section]) -> int:
     first, count = next(iter(counts.items()))
     for title, other in counts.items():
         if other != count:
-            reason = f"'{title}' has {other} devices, '{first}' has {count}"
-            raise GarbledOutput(origin, found[title].line.number, reason)
+            raise found[title].line.garbled(f"'{title}' has {other} devices, '{first}' has {count}")
     return count

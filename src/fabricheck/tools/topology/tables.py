@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line
 from fabricheck.tools.topology.reported import Matrix
 
@@ -23,7 +22,7 @@ class Table:
     first: Line
     rows: tuple[Line, ...]
 
-    def read(self, origin: str, cell: Callable[[str], T]) -> Matrix[T]:
+    def read(self, cell: Callable[[str], T]) -> Matrix[T]:
         """Convert every cell.
 
         :param cell: converts one; its ``ValueError`` is the reason given.
@@ -37,31 +36,30 @@ class Table:
                     row.append(cell(text))
                 except ValueError as error:
                     place = f"{self.labels[a]} to {self.labels[b]}"
-                    reason = f"'{text}' ({place}) is not {error}"
-                    raise GarbledOutput(origin, self.rows[a].number, reason) from None
+                    raise self.rows[a].garbled(f"'{text}' ({place}) is not {error}") from None
             rows.append(tuple(row))
         return tuple(rows)
 
-    def symmetric(self, origin: str, values: Matrix[T], zero: T | None = None) -> None:
+    def symmetric(self, values: Matrix[T], zero: T | None = None) -> None:
         """Check that both directions of each pair agree, and the diagonal if ``zero`` is given.
 
         :raises GarbledOutput: naming the pair and the line of its second direction.
         """
         for a, label in enumerate(self.labels):
             if zero is not None and values[a][a] != zero:
-                reason = f"'{self.cells[a][a]}' ({label} to itself) is out of place"
-                raise GarbledOutput(origin, self.rows[a].number, reason)
+                raise self.rows[a].garbled(
+                    f"'{self.cells[a][a]}' ({label} to itself) is out of place"
+                )
             for b in range(a):
                 if values[a][b] != values[b][a]:
-                    reason = (
+                    raise self.rows[a].garbled(
                         f"{label} to {self.labels[b]} is '{self.cells[a][b]}', "
                         f"the way back is '{self.cells[b][a]}'"
                     )
-                    raise GarbledOutput(origin, self.rows[a].number, reason)
 
 
 def read_table(
-    lines: Sequence[Line], origin: str, name: str, title: Line, label: Callable[[int, str], bool]
+    lines: Sequence[Line], name: str, title: Line, label: Callable[[int, str], bool]
 ) -> Table:
     """Read a square table: a row of labels, then a row for each, with a cell for each.
 
@@ -72,34 +70,30 @@ def read_table(
     :raises GarbledOutput: naming the line, when a row or a cell is missing or out of place.
     """
     if not lines:
-        raise GarbledOutput(origin, title.number, f"the text ends before the table '{name}'")
+        raise title.garbled(f"the text ends before the table '{name}'")
     header, labels = lines[0], lines[0].words
     for column, text in enumerate(labels):
         if not label(column, text):
-            reason = f"'{text}' is no label of column {column} of the table '{name}'"
-            raise GarbledOutput(origin, header.number, reason)
+            raise header.garbled(f"'{text}' is no label of column {column} of the table '{name}'")
     if len(set(labels)) != len(labels):
-        raise GarbledOutput(origin, header.number, f"the table '{name}' names a device twice")
-    rows = list(_rows(lines[1:], origin, name, header, labels))
+        raise header.garbled(f"the table '{name}' names a device twice")
+    rows = list(_rows(lines[1:], name, header, labels))
     return Table(tuple(labels), tuple(tuple(row.words[1:]) for row in rows), header, tuple(rows))
 
 
-def _rows(
-    lines: Sequence[Line], origin: str, name: str, header: Line, labels: Sequence[str]
-) -> Iterator[Line]:
+def _rows(lines: Sequence[Line], name: str, header: Line, labels: Sequence[str]) -> Iterator[Line]:
     last = header
     for position, label in enumerate(labels):
         if position >= len(lines):
-            reason = f"the text ends here, the table '{name}' lacks the row of {label}"
-            raise GarbledOutput(origin, last.number, reason)
+            raise last.garbled(f"the text ends here, the table '{name}' lacks the row of {label}")
         last = lines[position]
         if last.words[0] != label:
-            reason = f"'{last.words[0]}' stands where the table '{name}' has {label}"
-            raise GarbledOutput(origin, last.number, reason)
+            raise last.garbled(f"'{last.words[0]}' stands where the table '{name}' has {label}")
         cells = len(last.words) - 1
         if cells != len(labels):
-            reason = f"{label} has {cells} cells in the table '{name}', not {len(labels)}"
-            raise GarbledOutput(origin, last.number, reason)
+            raise last.garbled(
+                f"{label} has {cells} cells in the table '{name}', not {len(labels)}"
+            )
         yield last
 
 
@@ -120,7 +114,7 @@ def bandwidth_range(text: str) -> tuple[int, int] | None:
     return low, high
 
 
-def links_of(table: Table, origin: str, *, unsupported: bool) -> tuple[Matrix[int], float | None]:
+def links_of(table: Table, *, unsupported: bool) -> tuple[Matrix[int], float | None]:
     """Turn a table of bandwidth ranges into counts of links and the peak of one, in GB/s.
 
     The kernel reports the bandwidth of one link as the minimum, and that of all as the maximum.
@@ -128,20 +122,19 @@ def links_of(table: Table, origin: str, *, unsupported: bool) -> tuple[Matrix[in
     :param unsupported: whether ``N/A`` may stand for a pair without a link of this kind.
     :raises GarbledOutput: when a cell is damaged, or the two directions of a pair differ.
     """
-    ranges = table.read(origin, bandwidth_range)
-    table.symmetric(origin, ranges)
+    ranges = table.read(bandwidth_range)
+    table.symmetric(ranges)
     peaks: set[int] = set()
     for a, row in enumerate(ranges):
         for b, cell in enumerate(row):
             if (cell is None) != (a == b) and not (cell is None and unsupported):
                 place = f"{table.labels[a]} to {table.labels[b]}"
-                reason = f"'{table.cells[a][b]}' ({place}) is out of place"
-                raise GarbledOutput(origin, table.rows[a].number, reason)
+                raise table.rows[a].garbled(f"'{table.cells[a][b]}' ({place}) is out of place")
             if cell is not None and cell[0]:
                 peaks.add(cell[0])
     if len(peaks) > 1:
         listed = " and ".join(str(peak) for peak in sorted(peaks))
-        raise GarbledOutput(origin, table.first.number, f"one link has {listed} MB/s")
+        raise table.first.garbled(f"one link has {listed} MB/s")
     links = tuple(
         tuple(cell[1] // cell[0] if cell and cell[0] else 0 for cell in row) for row in ranges
     )

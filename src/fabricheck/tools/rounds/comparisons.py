@@ -1,6 +1,6 @@
-"""What is compared: one row for each case, with the value of each tool that measures the same.
+"""What is compared: what our programs and third-party benchmarks measure alike.
 
-All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What other tools measure was
+All bandwidths are GB/s (1e9 bytes per second) and count bytes once. What the tools measure was
 looked up in their sources: nvbandwidth 0.8, BabelStream 5.0, cuda-samples.
 """
 
@@ -21,19 +21,10 @@ CHASE_BYTES = 2 << 20
 #: its rates grow with the size (H200: read plus written 3454 GB/s at 512 MiB, 3528 at 4 GiB).
 BABELSTREAM_BYTES = {"512MiB": 512 << 20, "1GiB": 1 << 30}
 
-Tool = Literal["nvbandwidth", "babelstream", "p2p-test"]
-
-#: The tools in the order of the table's columns, and their names there.
-TOOLS: dict[Tool, str] = {
-    "nvbandwidth": "nvbandwidth",
-    "babelstream": "BabelStream",
-    "p2p-test": "p2pBandwidthLatencyTest",
-}
-
 
 @dataclass(frozen=True)
 class Ours:
-    """The one series of a launch (see `fabricheck.tools.rounds.launches`) with these fields.
+    """The one series of a launch (see `launches.ours`) with these fields.
 
     roles: a set of one pair is a single, of several it has a sum.
     to_host: the destination's memory is the host's; None where no other series is alike.
@@ -50,22 +41,21 @@ class Ours:
 class Cell:
     """One value of a tool.
 
-    test: testcase, kernel or title of a matrix; head: of p2pBandwidthLatencyTest, its first word.
-    launch: which one of the tool's, where it has several.
-    factor: times what the tool prints is in the case's unit and convention.
+    tool: a key of `launches.TOOLS`.
+    place: where it stands, as the tool's parser takes it: a testcase, row and column; a kernel; a
+        title, head, row and column.
+    launch: which one of the tool's.
+    factor: times what the tool prints is in the comparison's unit and convention.
     """
 
-    tool: Tool
-    test: str
-    row: int = 0
-    column: int = 0
-    head: str = p2p_test.BANDWIDTH
+    tool: str
+    place: tuple[str | int, ...]
+    launch: str
     factor: float = 1.0
-    launch: str | None = None
 
 
 @dataclass(frozen=True)
-class Case:
+class Comparison:
     """One row.
 
     target: of ours over the best tool's: at least, or for a time (us, ns) at most; None where the
@@ -74,9 +64,9 @@ class Case:
     """
 
     name: str
-    unit: Literal["GB/s", "us", "ns"]
     ours: Ours
     tools: tuple[Cell, ...]
+    unit: Literal["GB/s", "us", "ns"] = "GB/s"
     target: float | None = 1.00
     note: str = ""
 
@@ -87,18 +77,18 @@ class Case:
 
 
 def _nvb(test: str, row: int = 0, column: int = 0) -> Cell:
-    return Cell("nvbandwidth", test, row, column)
+    return Cell("nvbandwidth", (test, row, column), "nvbandwidth")
 
 
 def _babelstream(kernel: str) -> tuple[Cell, ...]:
     return tuple(
-        Cell("babelstream", kernel, factor=0.5, launch=f"babelstream-{size}")
+        Cell("babelstream", (kernel,), f"babelstream-{size}", factor=0.5)
         for size in BABELSTREAM_BYTES
     )
 
 
 def _p2p(test: str, row: int, column: int, head: str = p2p_test.BANDWIDTH) -> Cell:
-    return Cell("p2p-test", test, row, column, head)
+    return Cell("p2p-test", (test, head, row, column), "p2p-test")
 
 
 _SHARE = ("share",)
@@ -111,108 +101,86 @@ _TOTAL = "nvbandwidth adds the rates of both; ours is all bytes over the time of
 _SWAPPED = "nvbandwidth calls it {}; its kernels are the sources', ours the destinations'"
 _RENAMED = "nvbandwidth calls it {}; its copies are queued by the destinations, ours by the sources"
 
-#: Data go from device 0 to device 1, or one of them and the host, unless the case says otherwise.
-CASES: tuple[Case, ...] = (
-    Case(
+#: Data go from device 0 to device 1, or one of them and the host, unless one says otherwise.
+COMPARISONS: tuple[Comparison, ...] = (
+    Comparison(
         "copy on the device",
-        "GB/s",
         Ours("stream", "copy"),
         (_nvb("device_local_copy"), *_babelstream("Copy")),
         target=1.02,
         note="nvbandwidth's is by engine; BabelStream tells the best of its runs, half of it here, "
         f"of arrays of {' and of '.join(BABELSTREAM_BYTES)}: it waits after each kernel",
     ),
-    Case(
-        "host to device, engine",
-        "GB/s",
-        Ours("memcpy", "h2d"),
-        (_nvb("host_to_device_memcpy_ce"),),
+    Comparison(
+        "host to device, engine", Ours("memcpy", "h2d"), (_nvb("host_to_device_memcpy_ce"),)
     ),
-    Case(
-        "device to host, engine",
-        "GB/s",
-        Ours("memcpy", "d2h"),
-        (_nvb("device_to_host_memcpy_ce"),),
+    Comparison(
+        "device to host, engine", Ours("memcpy", "d2h"), (_nvb("device_to_host_memcpy_ce"),)
     ),
-    Case(
+    Comparison(
         "host to device, engine, beside the other direction",
-        "GB/s",
         Ours("memcpy", "both", _SHARE, to_host=False),
         (_nvb("host_to_device_bidirectional_memcpy_ce"),),
         note=_BESIDE,
     ),
-    Case(
+    Comparison(
         "device to host, engine, beside the other direction",
-        "GB/s",
         Ours("memcpy", "both", _SHARE, to_host=True),
         (_nvb("device_to_host_bidirectional_memcpy_ce"),),
         note=_BESIDE,
     ),
-    Case(
+    Comparison(
         "host to device, kernel",
-        "GB/s",
         Ours("stream-from-host", "copy"),
         (_nvb("host_to_device_memcpy_sm"),),
     ),
-    Case(
+    Comparison(
         "device to host, kernel",
-        "GB/s",
         Ours("stream-to-host", "copy"),
         (_nvb("device_to_host_memcpy_sm"),),
     ),
-    Case(
+    Comparison(
         "to a peer, engine",
-        "GB/s",
         Ours("p2p", "engine"),
         (_nvb("device_to_device_memcpy_write_ce", 0, 1), _p2p(p2p_test.WRITES, 0, 1)),
     ),
-    Case(
+    Comparison(
         "from a peer, engine",
-        "GB/s",
         Ours("p2p", "engine"),
         (_nvb("device_to_device_memcpy_read_ce", 1, 0), _p2p(p2p_test.READS, 1, 0)),
         note="the tools' copies are queued by the destination, ours by the source",
     ),
-    Case(
+    Comparison(
         "both directions between peers, engine, beside writes",
-        "GB/s",
         Ours("p2p", "engine-both", _SUM),
-        (
-            _nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1),
-            _p2p(p2p_test.BOTH, 0, 1),
-        ),
+        (_nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1), _p2p(p2p_test.BOTH, 0, 1)),
         note=_TOTAL,
     ),
-    Case(
+    Comparison(
         "both directions between peers, engine, beside reads",
-        "GB/s",
         Ours("p2p", "engine-both", _SUM),
         (_nvb("device_to_device_bidirectional_memcpy_read_ce", 0, 1),),
         note=f"{_TOTAL}; {_QUEUED}",
     ),
-    Case(
+    Comparison(
         "read from a peer, kernel",
-        "GB/s",
         Ours("p2p", "read"),
         (_nvb("device_to_device_memcpy_read_sm", 1, 0),),
     ),
-    Case(
+    Comparison(
         "write to a peer, kernel",
-        "GB/s",
         Ours("p2p", "write"),
         (_nvb("device_to_device_memcpy_write_sm", 0, 1),),
         target=1.01,
     ),
-    Case(
+    Comparison(
         "both directions between peers, kernels that read",
-        "GB/s",
         Ours("p2p", "read-both", _SUM),
         (_nvb("device_to_device_bidirectional_memcpy_read_sm", 0, 1),),
         note=_TOTAL,
     ),
-    Case(
+    Comparison(
         "both directions between peers, kernels that write",
-        "GB/s",
         Ours("p2p", "write-both", _SUM),
         (_nvb("device_to_device_bidirectional_memcpy_write_sm", 0, 1),),
         note=_TOTAL,
@@ -220,96 +188,71 @@ CASES: tuple[Case, ...] = (
     # What nvbandwidth 0.8 calls a read of one by all swaps source and destination (allToOneHelper,
     # oneToAllHelper), so that data go the other way than the name says; its kernels (PREFER_SRC_
     # CONTEXT) are then those of the sources.
-    Case(
+    Comparison(
         "device 0 to all others, engine, beside writes",
-        "GB/s",
         Ours("p2p-to-all", "engine", _SET),
         (_nvb("one_to_all_write_ce"),),
     ),
-    Case(
+    Comparison(
         "device 0 to all others, engine, beside reads",
-        "GB/s",
         Ours("p2p-to-all", "engine", _SET),
         (_nvb("all_to_one_read_ce"),),
         note=_RENAMED.format("all_to_one_read"),
     ),
-    Case(
+    Comparison(
         "all others to device 0, engine, beside writes",
-        "GB/s",
         Ours("p2p-to-one", "engine", _SET),
         (_nvb("all_to_one_write_ce"),),
     ),
-    Case(
+    Comparison(
         "all others to device 0, engine, beside reads",
-        "GB/s",
         Ours("p2p-to-one", "engine", _SET),
         (_nvb("one_to_all_read_ce"),),
         note=_RENAMED.format("one_to_all_read"),
     ),
-    Case(
+    Comparison(
         "device 0 writes to all others, kernels",
-        "GB/s",
         Ours("p2p-to-all", "write", _SET),
         (_nvb("one_to_all_write_sm"),),
     ),
-    Case(
+    Comparison(
         "all others read from device 0, kernels",
-        "GB/s",
         Ours("p2p-to-all", "read", _SET),
         (_nvb("all_to_one_read_sm"),),
         note=_SWAPPED.format("all_to_one_read"),
     ),
-    Case(
+    Comparison(
         "all others write to device 0, kernels",
-        "GB/s",
         Ours("p2p-to-one", "write", _SET),
         (_nvb("all_to_one_write_sm"),),
     ),
-    Case(
+    Comparison(
         "device 0 reads from all others, kernels",
-        "GB/s",
         Ours("p2p-to-one", "read", _SET),
         (_nvb("one_to_all_read_sm"),),
         note=_SWAPPED.format("one_to_all_read"),
     ),
-    Case(
+    Comparison(
         "copy of 16 B to a peer, device's clock",
-        "us",
         Ours("p2p", "latency"),
         (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.DEVICE_CLOCK),),
+        unit="us",
     ),
-    Case(
+    Comparison(
         "copy of 16 B to a peer, host's clock",
-        "us",
         Ours("p2p", "latency-host"),
         (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.HOST_CLOCK),),
+        unit="us",
         target=None,
         note="not the same: the test times the calls that queue 100 copies and waits for none; "
         "ours waits for each copy",
     ),
-    Case(
+    Comparison(
         "load from a peer, pointer chase in 2 MiB",
-        "ns",
         Ours("p2p-chase", "chase", direction="one-way"),
         (_nvb("device_to_device_latency_sm", 1, 0),),
+        unit="ns",
         note="not the same walk: ours is random, 16 kernels a sample; the stride of nvbandwidth is "
         "128 B; both are means over multiprocessors",
     ),
-)
-
-#: Names of the launches that have the cases' values, by tool; None is ours.
-NAMES: dict[Tool | None, tuple[str, ...]] = {
-    None: tuple(dict.fromkeys(case.ours.launch for case in CASES))
-} | {
-    tool: tuple(
-        dict.fromkeys(
-            cell.launch or tool for case in CASES for cell in case.tools if cell.tool == tool
-        )
-    )
-    for tool in TOOLS
-}
-
-#: Testcases of nvbandwidth that the cases need, each once, in order.
-TESTCASES: tuple[str, ...] = tuple(
-    dict.fromkeys(cell.test for case in CASES for cell in case.tools if cell.tool == "nvbandwidth")
 )

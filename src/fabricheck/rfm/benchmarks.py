@@ -1,0 +1,453 @@
+"""The checks that run a third-party benchmark: several launches, and one result document of them.
+
+The launches are a plan (`fabricheck.tools.benchmarks`) in the stage folder. ``fabricheck tools
+run`` starts them through the launcher of the partition, reads what they print and writes the
+document, so that all that holds for this suite's own programs holds for the tools as well. The
+tools are OSU Micro-Benchmarks: MPI between two ranks (E9), and its collectives (E10); and
+rccl-tests or nccl-tests: collectives of RCCL or NCCL (E11).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reframe.core.backends import getlauncher
+from reframe.core.exceptions import PipelineError
+
+from fabricheck.core import amounts
+from fabricheck.core.lines import doubled
+from fabricheck.rfm import launchers, predictions, slurm
+from fabricheck.rfm.base import RESULT, MeasuringCheck
+from fabricheck.rfm.metrics import LARGEST, Metric, Reduction, Unit
+from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
+
+#: The plan in the stage folder.
+PLAN = "plan.json"
+
+#: What tells the node: a launch that takes no time of the program that every environment has.
+FACTS_PROGRAM = "stream"
+FACTS_ARGUMENTS = ("--devices", "0", "--kernels", "copy", "--sizes", "64KiB", "--time-limit", "50")
+
+#: The variable that shows a process some devices only, and so numbers them by the order of ranks.
+VISIBLE = {"rocm": "HIP_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}
+
+#: Bytes of the messages whose latency OSU's checks judge, and of the largest in the same scan.
+LATENCY_SIZES = (16, 8192)
+
+#: What holds of all series of OSU: another convention is a factor of two.
+CONVENTION = {"engine": "mpi", "bytes_counted": "once", "role": "single"}
+
+REDUCTIONS: tuple[Reduction, Reduction] = ("worst", "median")
+
+#: Operations in a mean of rccl-tests, and before it, each time.
+ITERATIONS, WARM_UP = 50, 5
+
+
+class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
+    """Runs a third-party benchmark; `program` is its name in the document.
+
+    launch_seconds: the time limit of one launch in s.
+    sizes: the first and the last message size in bytes; those between double.
+    stated_sizes: what the partition calls them among its extras of the tool.
+    """
+
+    launch_seconds = 120
+    seconds = 1800
+    keep_files = [RESULT, PLAN, FACTS, "*.out"]
+    sizes: tuple[int, int]
+    stated_sizes: str | None = None
+
+    def launches(self) -> Sequence[Launch]:
+        """Return what is to be started; each check has its own."""
+        raise NotImplementedError
+
+    def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
+        """Return what must hold of all launches, as fields of `Plan`; each tool has its own."""
+        raise NotImplementedError
+
+    def plan(self) -> Plan:
+        """Return the launches, and what must hold of all of them."""
+        launches = list(self.launches())
+        return Plan(
+            tool=self.program,
+            facts=self.facts_command(),
+            launches=launches,
+            **self.conditions(launches),
+        )
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """The entry of the tool."""
+        return BENCHMARKS[self.program]
+
+    def tool_path(self, program: str) -> Path:
+        """Return the file of one of the tool's programs.
+
+        :raises PipelineError: when the environment does not state their folder.
+        """
+        tool, extra = self.benchmark, f"{self.benchmark.extra}_folder"
+        try:
+            return Path(self.current_environ.extras[extra]) / tool.path(program)
+        except KeyError:
+            raise PipelineError(
+                f"Environment {self.current_environ.name} states no {extra} in its extras: "
+                f"{tool.folder}."
+            ) from None
+
+    def stated(self, key: str | None) -> Any:
+        """Return what the partition states of the tool in its extras; None where it does not."""
+        return self.current_partition.extras.get(self.benchmark.extra, {}).get(key)
+
+    def judged_sizes(self) -> tuple[int, int]:
+        """Return the first and the last size, as the partition states them or the check does."""
+        first, last = self.stated(self.stated_sizes) or self.sizes
+        return int(first), int(last)
+
+    def device_sets(self) -> Sequence[tuple[int, ...]]:
+        """Return sets of 2, 3 ... devices: the best of a node, else the first ones."""
+        if self.node is not None:
+            return self.node.growing_subsets
+        return [tuple(range(count)) for count in range(2, self.device_count + 1)]
+
+    def program_path(self) -> Path:
+        """Return ``fabricheck`` itself, beside the Python that runs ReFrame."""
+        return Path(sys.executable).with_name("fabricheck")
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the arguments of ``fabricheck``."""
+        return ("tools", "run", PLAN)
+
+    def predicted_s(self) -> float:
+        """Return how many seconds all launches will take.
+
+        :raises Unpredicted: as the base does.
+        """
+        return predictions.of_launches(self.launches(), self._timed_node())
+
+    @property
+    def runtime(self) -> str:
+        """The runtime of the environment."""
+        return str(self.current_environ.extras["runtime"])
+
+    def processes(self, plan: Plan) -> int:
+        """Return how many processes the largest launch has."""
+        return max(launch.ranks for launch in plan.launches)
+
+    def _keep_to_one_node(self) -> None:
+        # Launchers are part of the plan; what ReFrame starts is the one process that follows it.
+        plan = self.plan()
+        self.num_tasks = self.processes(plan)
+        self.num_tasks_per_node = self.num_tasks
+        (Path(self.stagedir) / PLAN).write_text(plan.model_dump_json(indent=1) + "\n")
+        self._require_programs(plan)
+        self.job.launcher = getlauncher("local")()
+
+    def _require_programs(self, plan: Plan) -> None:
+        if self.is_dry_run():
+            return
+        for name in dict.fromkeys(launch.program for launch in plan.launches):
+            path = self.tool_path(name)
+            if not path.is_file():
+                raise PipelineError(
+                    f"There is no program {path} for the environment {self.current_environ.name}, "
+                    f"which has the feature of {self.program}."
+                )
+
+    def facts_command(self) -> str:
+        """Return the command that lets a program of this suite tell what the node is."""
+        program = Path(self.current_environ.extras["programs"]) / FACTS_PROGRAM
+        command = shlex.join([str(program), *FACTS_ARGUMENTS, "--output", FACTS])
+        return " ".join(filter(None, [launchers.line(self.job, self.job.launcher, 1), command]))
+
+    def environment(self, devices: Sequence[int], *settings: str) -> str:
+        """Return what precedes a program so that it sees some devices only, in this order.
+
+        :param settings: what ``env`` is to do beside it.
+        """
+        variable = VISIBLE.get(self.runtime)
+        if variable is None or not devices:
+            return ""
+        # By PCI address, as the node model and the other programs number them.
+        order = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if self.runtime == "cuda" else []
+        return " ".join(["env", *settings, f"{variable}={','.join(map(str, devices))}", *order])
+
+
+class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
+    """OSU Micro-Benchmarks: each program once to measure and once, with few rounds, to compare.
+
+    rounds: iterations, those to warm up, and of ``osu_bw`` messages in flight.
+    latency_rounds: those of ``osu_latency``, whose few microseconds need more to be steady.
+    """
+
+    program = "osu"
+    stated_sizes = "sizes"
+    rounds: Mapping[str, int] = {"iterations": 20, "warm_up": 2, "window": 64}
+    latency_rounds: Mapping[str, int] = {"iterations": 1000, "warm_up": 100}
+
+    def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
+        """Return that the banner must name the accelerator, and a program of the MPI."""
+        on_devices = self.runtime in VISIBLE
+        return {
+            "buffers": "device" if on_devices or self.simulated else "host",
+            "accelerator": self.runtime if on_devices else None,
+            "mpi_program": str(self.tool_path(launches[0].program)),
+        }
+
+    def twice(
+        self, program: str, devices: Sequence[int], ranks: int, sizes: tuple[int, int]
+    ) -> Iterator[Launch]:
+        """Yield the launch that measures, and the one that compares the data.
+
+        :param devices: those of the ranks, in order; empty for host memory.
+        :param sizes: the first and the last, in bytes.
+        """
+        which = "latency_rounds" if program == "osu_latency" else "rounds"
+        given = {**getattr(self, which), **(self.stated(which) or {})}
+        once = {"iterations": 1, "warm_up": 0, "window": 1}
+        for verifies, rounds in ((False, given), (True, once)):
+            name = "-".join([program, *(map(str, devices) if devices else [f"{ranks}ranks"])])
+            window = rounds["window"] if program == "osu_bw" else 1
+            yield Launch(
+                name=f"{name}-c" if verifies else name,
+                program=program,
+                command=self._command(program, devices, ranks, sizes, rounds, verifies),
+                ranks=ranks,
+                devices=list(devices),
+                sizes=list(doubled(*sizes)),
+                batch=rounds["iterations"] * window,
+                verifies=verifies,
+                limit_s=self.launch_seconds,
+            )
+
+    def _command(
+        self,
+        program: str,
+        devices: Sequence[int],
+        ranks: int,
+        sizes: tuple[int, int],
+        rounds: Mapping[str, int],
+        verifies: bool,
+    ) -> str:
+        options = ["-m", f"{sizes[0]}:{sizes[1]}"]
+        options += ["-i", str(rounds["iterations"]), "-x", str(rounds["warm_up"])]
+        options += ["-W", str(rounds["window"])] if program == "osu_bw" else []
+        options += ["-c", "-u", "0"] if verifies else []
+        options += [] if program in OSU.pairs else ["-f"]
+        if self.runtime in VISIBLE:
+            options += ["-d", self.runtime, *(["D", "D"] if program in OSU.pairs else [])]
+        started = shlex.join([str(self.tool_path(program)), *options])
+        return f"{self.mpi_line(devices, ranks)} {started}"
+
+    def mpi_line(self, devices: Sequence[int], ranks: int) -> str:
+        """Return the launcher of so many ranks, and what each of them starts the program with.
+
+        On a simulated node each rank is on the host of its device.
+        """
+        name = self.current_partition.extras.get("mpi_launcher")
+        launcher = getlauncher(name)() if name else self.job.launcher
+        if isinstance(launcher, launchers.SmpirunLauncher):
+            programs = Path(self.current_environ.extras["programs"])
+            launcher.platform = str(programs / launchers.NODE_PLUGIN)
+            launcher.hosts = [f"device{device}" for device in devices]
+            launcher.hostfile = f"{launchers.HOSTFILE}-{'-'.join(map(str, devices))}"
+        # OSU takes that of a job's script, 0 for all ranks, before one that a launcher may set.
+        foreign = launcher.registered_name != slurm.STEP_LAUNCHER
+        environment = self.environment(devices, *(["-u SLURM_PROCID"] if foreign else []))
+        return " ".join(filter(None, [launchers.line(self.job, launcher, ranks), environment]))
+
+
+class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
+    """Bandwidth between two ranks, and latency: the worst and the median of each link class.
+
+    programs: which of OSU's.
+    first_only: whether device 0 is the source of all pairs; else every ordered pair is measured.
+    Where buffers are in host memory there is one pair: two ranks.
+    """
+
+    programs: Sequence[str] = OSU.pairs
+    first_only = True
+
+    def pairs(self) -> Mapping[str, Sequence[tuple[int, ...]]]:
+        """Return the ordered pairs of devices by link class; of host memory one without devices."""
+        if self.runtime == "host":
+            return {"": [()]}
+        node = self.required_node
+        found: dict[str, list[tuple[int, ...]]] = {}
+        for source in range(1 if self.first_only else len(node.devices)):
+            for destination in range(len(node.devices)):
+                if source != destination:
+                    name = node.link_class(source, destination).name
+                    found.setdefault(name, []).append((source, destination))
+        return found
+
+    def launches(self) -> Sequence[Launch]:
+        """Return two launches for each pair and program."""
+        pairs = sorted(pair for group in self.pairs().values() for pair in group)
+        return [
+            launch
+            for program in self.programs
+            for pair in pairs
+            for launch in self.twice(program, pair, 2, self.sizes_of(program))
+        ]
+
+    def sizes_of(self, program: str) -> tuple[int, int]:
+        """Return the first and the last message size of a program in bytes."""
+        return self.judged_sizes() if program == "osu_bw" else LATENCY_SIZES
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the metrics of each link class: bandwidth at both sizes, latency at the first."""
+        return [
+            self._metric(program, class_name, pairs, size, reduce)
+            for program in self.programs
+            for class_name, pairs in self.pairs().items()
+            for size in (self.judged_sizes() if program == "osu_bw" else LATENCY_SIZES[:1])
+            for reduce in REDUCTIONS
+        ]
+
+    def _metric(
+        self,
+        program: str,
+        class_name: str,
+        pairs: Sequence[tuple[int, ...]],
+        size: int,
+        reduce: Reduction,
+    ) -> Metric:
+        operation = OSU.operations[program]
+        unit: Unit = "GB/s" if program == "osu_bw" else "us"
+        label = amounts.size(size).replace(" ", "") if program == "osu_bw" else ""
+        name = "_".join(filter(None, [operation, class_name, label, reduce]))
+        where = {"operation": operation, "bytes": size, "experiment": "E9"}
+        among = tuple((list(pair),) for pair in pairs)
+        return Metric(name, CONVENTION | where, ("device_set",), reduce, unit, among)
+
+
+class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
+    """The five collectives on 2 to all devices; one metric for each and number of ranks."""
+
+    rounds: Mapping[str, int] = {"iterations": 100, "warm_up": 10}
+
+    @property
+    def programs(self) -> Sequence[str]:
+        """OSU's programs of collectives, but for those that this MPI is known not to do."""
+        without = self.current_environ.extras.get("mpi_without", ())
+        return [
+            program
+            for program, operation in OSU.operations.items()
+            if program not in OSU.pairs and operation not in without
+        ]
+
+    def launches(self) -> Sequence[Launch]:
+        """Return two launches for each set and collective."""
+        on_devices = self.runtime != "host"
+        return [
+            launch
+            for program in self.programs
+            for devices in self.device_sets()
+            for launch in self.twice(
+                program, devices if on_devices else (), len(devices), self.judged_sizes()
+            )
+        ]
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the latency of each collective and number of ranks, at the last size."""
+        return [
+            Metric(
+                f"{OSU.operations[program]}_{len(devices)}_ranks",
+                CONVENTION
+                | {
+                    "operation": OSU.operations[program],
+                    "bytes": self.judged_sizes()[1],
+                    "ranks": list(range(len(devices))),
+                    "experiment": "E10",
+                },
+                (),
+                unit="us",
+            )
+            for program in self.programs
+            for devices in self.device_sets()
+        ]
+
+
+class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
+    """rccl-tests or nccl-tests: one process with all devices of a set, which verifies the data too.
+
+    values: the figures of a collective, by unit their name in that of a metric.
+    """
+
+    values: Mapping[Unit, str] = {"us": "latency", "GB/s": "busbw"}
+
+    @property
+    def program(self) -> str:  # type: ignore[override]
+        """Which of the two tools the environment has."""
+        features = self.current_environ.features
+        return next(name for name in ("rccl-tests", "nccl-tests") if name in features)
+
+    def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
+        """Return the versions that the environment requires."""
+        stated = self.current_environ.extras
+        return {
+            "buffers": "device",
+            "library": stated.get("rccl_version"),
+            "network": stated.get("rccl_network"),
+        }
+
+    def processes(self, plan: Plan) -> int:
+        """One process has all devices."""
+        return 1
+
+    def launches(self) -> Sequence[Launch]:
+        """Return one launch for each collective and set of devices."""
+        sizes = self.judged_sizes()
+        return [
+            Launch(
+                name="-".join([program, *map(str, devices)]),
+                program=program,
+                command=self._command(program, devices, sizes),
+                ranks=len(devices),
+                devices=list(devices),
+                sizes=list(doubled(*sizes)),
+                batch=ITERATIONS,
+                limit_s=self.launch_seconds,
+            )
+            for program in NCCL_TESTS.operations
+            for devices in self.device_sets()
+        ]
+
+    def _command(self, program: str, devices: Sequence[int], sizes: tuple[int, int]) -> str:
+        first, last = map(str, sizes)
+        options = ["-b", first, "-e", last, "-f", "2", "-g", str(len(devices))]
+        options += ["-n", str(ITERATIONS), "-w", str(WARM_UP), "-c", "1"]
+        started = shlex.join([str(self.tool_path(program)), *options])
+        # Older tests do not tell the library's version; the library does where it is asked.
+        line = launchers.line(self.job, self.job.launcher, 1)
+        environment = self.environment(devices, "NCCL_DEBUG=VERSION")
+        return " ".join(filter(None, [line, environment, started]))
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the figures of each collective and set, out of place, at the largest size."""
+        return [
+            Metric(
+                f"{operation}_{len(devices)}_devices_{value}",
+                self._where(operation, unit, devices),
+                (),
+                unit=unit,
+            )
+            for operation in NCCL_TESTS.operations.values()
+            for devices in self.device_sets()
+            for unit, value in self.values.items()
+        ]
+
+    def _where(self, operation: str, unit: str, devices: Sequence[int]) -> dict[str, Any]:
+        return {
+            "experiment": "E11",
+            "operation": operation,
+            "unit": unit,
+            "bytes_counted": "bus" if unit == "GB/s" else "once",
+            "device_set": list(devices),
+            "in_place": False,
+            "bytes": LARGEST,
+        }

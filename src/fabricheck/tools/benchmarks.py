@@ -1,0 +1,394 @@
+"""The third-party benchmarks that checks run: their entries, plans of launches, and series.
+
+A check writes a plan: the launches of one node, as a file beside the result. The launcher is part
+of each command line, so the file says all that ran, and can be run by hand. The parser of the tool
+(`fabricheck.tools.outputs`) reads what a launch prints; a row of it becomes a series of one sample:
+the mean that the tool reports, of `batch` operations.
+
+A new tool is a parser with recorded outputs, and an entry in :data:`BENCHMARKS` with what makes
+series of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from fabricheck.core.errors import OtherRunError, UsageError
+from fabricheck.core.text import read_text
+from fabricheck.results.model import Place, ResultDocument, Series
+from fabricheck.tools.outputs import nccl, osu
+from fabricheck.tools.outputs.nccl import NcclResult
+from fabricheck.tools.outputs.nccl_rows import Timing
+
+#: The file in the folder of the launches that tells what the node is: a document of a program.
+FACTS = "facts.json"
+
+#: The words of the schema for the data types of both tools.
+DATATYPES: Mapping[str, Literal["byte", "int32", "float", "double"]] = {
+    "MPI_CHAR": "byte",
+    "MPI_BYTE": "byte",
+    "MPI_INT": "int32",
+    "MPI_FLOAT": "float",
+    "MPI_DOUBLE": "double",
+    "int8": "byte",
+    "int32": "int32",
+    "float": "float",
+    "double": "double",
+}
+
+#: The arrays of a transfer are past a cache that they are at least so many times larger than.
+PAST_CACHES = 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one launch gave: its series (none of one that only verifies), and versions by name."""
+
+    series: tuple[Series, ...]
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A tool that checks run.
+
+    name: in result documents, and among the features of environments.
+    extra: the extra of a partition with what holds of it there; that of an environment with the
+        folder of its programs has ``_folder`` behind it, and ``folder`` says which one that is.
+    path: the file of a program in that folder.
+    operations: those of the series, by program.
+    read: the reader of an output, see `read`.
+    engine: what moves the data.
+    pairs: its programs of two ranks (E9); all others are collectives.
+    collectives: the experiment of these.
+    verifies_apart: whether it compares data in launches of their own.
+    """
+
+    name: str
+    extra: str
+    folder: str
+    path: Callable[[str], str]
+    operations: Mapping[str, str]
+    read: Callable[[Plan, Launch, str, ResultDocument, str], Found]
+    engine: Literal["mpi", "rccl"]
+    collectives: str
+    pairs: Sequence[str] = ()
+    verifies_apart: bool = False
+
+    def experiment(self, program: str) -> str:
+        """Return the experiment of a program."""
+        return "E9" if program in self.pairs else self.collectives
+
+
+Count = Annotated[int, Field(gt=0)]
+Index = Annotated[int, Field(ge=0)]
+Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
+Command = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Launch(_Part):
+    """One start of a program of the tool.
+
+    name: of its output files, ``NAME.out`` and ``NAME.err``.
+    command: the line for a shell, launcher and environment included.
+    devices: those of the ranks, in the order of ranks; empty where buffers are of no device.
+    sizes: of messages, in bytes and in order.
+    batch: operations that the tool takes the mean of.
+    verifies: whether it only compares data (OSU's -c, which changes the times).
+    limit_s: its time limit in s.
+    """
+
+    name: Name
+    program: Name
+    command: Command
+    ranks: Count
+    devices: list[Index]
+    sizes: Annotated[list[Count], Field(min_length=1)]
+    batch: Count
+    verifies: bool = False
+    limit_s: Annotated[float, Field(gt=0)] = 60.0
+
+    @property
+    def what(self) -> str:
+        """Name it in a sentence, with the devices or the number of ranks."""
+        if not self.devices:
+            return f"{self.program} of {self.ranks} ranks"
+        *others, last = map(str, self.devices)
+        named = f"devices {', '.join(others)} and {last}" if others else f"device {last}"
+        return f"{self.program} on {named}"
+
+    @property
+    def origin(self) -> str:
+        """Name the file of its output in a sentence."""
+        return f"{self.name}.out ({self.what})"
+
+    @property
+    def measured(self) -> tuple[object, ...]:
+        """What it measures, or compares."""
+        return (self.program, self.ranks, *self.devices, "sizes", *self.sizes)
+
+
+class Plan(_Part):
+    """All launches of one result document.
+
+    buffers: where the messages lie.
+    accelerator: what OSU's banner must name; ``None`` where the buffers are not OSU's to choose: in
+        host memory, and on a simulated node, where the host of a rank says whose memory it is.
+    facts: the command that writes :data:`FACTS`: a program of ours, on the node that is measured.
+    mpi_program: a program that is linked with the MPI whose version is told.
+    library: the version that NCCL or RCCL must tell, or its beginning; ``None`` takes any.
+    network: what it must say that it uses between nodes.
+    """
+
+    tool: str
+    buffers: Literal["device", "host"]
+    accelerator: Literal["rocm", "cuda"] | None = None
+    facts: Command
+    mpi_program: str | None = None
+    library: str | None = None
+    network: str | None = None
+    launches: Annotated[list[Launch], Field(min_length=1)]
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """The entry of its tool."""
+        return BENCHMARKS[self.tool]
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Plan:
+        tool = BENCHMARKS.get(self.tool)
+        if tool is None:
+            raise ValueError(f"the tool {self.tool} is none of {', '.join(BENCHMARKS)}")
+        verified = {one.measured for one in self.launches if one.verifies}
+        if len({one.name for one in self.launches}) != len(self.launches):
+            raise ValueError("two launches have the same name")
+        for one in self.launches:
+            if one.program not in tool.operations:
+                raise ValueError(f"{one.program} is no program of {self.tool} that is read here")
+            if one.devices and (self.buffers == "host" or len(one.devices) != one.ranks):
+                raise ValueError(f"the devices of {one.name} are not those of its ranks")
+            if not one.devices and self.buffers == "device":
+                raise ValueError(f"{one.name} names no devices")
+            if one.program in tool.pairs and one.ranks != 2:
+                raise ValueError(f"{one.name} has {one.ranks} ranks, and {one.program} is of two")
+            if tool.verifies_apart and not one.verifies and one.measured not in verified:
+                raise ValueError(f"no launch verifies what {one.name} measures")
+        return self
+
+
+def read_plan(path: Path) -> Plan:
+    """Read the file of a plan.
+
+    :raises NotFoundError: when there is no such file.
+    :raises UsageError: when it is no plan, with the place of the first fault.
+    """
+    text = read_text(path)
+    try:
+        return Plan.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = first["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{path}: {place or 'the plan'}: {reason}.") from None
+
+
+def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
+    """Read the output of one launch.
+
+    :param facts: a document of the same node: its devices and caches.
+    :param origin: the file, for errors.
+    :raises FabricheckError: as the parsers do, and when a run was of other devices, or of another
+        version than asked for.
+    """
+    return plan.benchmark.read(plan, launch, text, facts, origin)
+
+
+def _of_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
+    sizes = launch.sizes
+    result = osu.parse(text, origin, launch.program, sizes, verified=launch.verifies)
+    if plan.accelerator is not None:
+        osu.require_device_support(result, plan.accelerator)
+    elif result.accelerator is not None:
+        reason = f"the banner names {result.accelerator}, which was not asked for"
+        raise OtherRunError(origin, None, reason)
+    versions = {plan.tool: result.version}
+    if launch.verifies:
+        return Found((), versions)
+    datatype = DATATYPES.get(result.datatype or "")
+    rows = []
+    for row in result.rows:
+        if row.iterations is not None and row.iterations != launch.batch:
+            reason = f"{row.iterations} iterations of {row.size} B, and {launch.batch} asked for"
+            raise OtherRunError(origin, None, reason)
+        about = _about(plan, launch, facts, row.size) | {"datatype": datatype}
+        rows.append(_series(about, row.value, result.unit))
+    return Found(tuple(rows), versions)
+
+
+def _of_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
+    result = nccl.parse(text, origin, launch.program, launch.ranks, launch.sizes)
+    for reason in _of_another_run(plan, launch, result, facts):
+        raise OtherRunError(origin, None, reason)
+    series: list[Series] = []
+    for row in result.rows:
+        if row.size == 0:
+            continue  # too small for an element of each rank: nothing was moved
+        about = _about(plan, launch, facts, row.size) | {"datatype": DATATYPES.get(row.datatype)}
+        for in_place, timing in ((False, row.out_of_place), (True, row.in_place)):
+            if timing is not None:
+                series += _of_a_timing(about | {"in_place": in_place}, timing)
+    versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
+    versions |= {} if result.library is None else {"rccl": result.library}
+    return Found(tuple(series), versions | dict(result.stack))
+
+
+def _of_a_timing(about: dict[str, Any], timing: Timing) -> Iterator[Series]:
+    yield _series(about, timing.time_us, "us")
+    # 0.00 is below the digits that the tool prints, and no bandwidth.
+    if timing.busbw > 0:
+        yield _series(about | {"bytes_counted": "bus"}, timing.busbw, "GB/s")
+
+
+def _of_another_run(
+    plan: Plan, launch: Launch, result: NcclResult, facts: ResultDocument
+) -> Iterator[str]:
+    """Yield why an output of nccl-tests or rccl-tests is not of the run that was asked for."""
+    if result.tests is not None and not result.tests.startswith(plan.tool):
+        yield f"this is {result.tests}, not {plan.tool}"
+    required, found = plan.library, result.library
+    if required is not None and found is None:
+        yield f"the library tells no version, and {required} is required"
+    elif required is not None and not f"{found}.".startswith((f"{required}.", f"{required}-")):
+        yield f"the library is of version {found}, and {required} is required"
+    # Across nodes a library that falls back to plain sockets is slow, and nothing else says so.
+    hosts = {device.host for device in result.devices}
+    if plan.network is None and len(hosts) > 1:
+        yield f"the ranks are on {len(hosts)} nodes, and no network is named to be required"
+    if plan.network is not None and not any(plan.network in told for told in result.network):
+        told = " and ".join(result.network) or "none"
+        yield f"the network is {plan.network} where required, and the library tells {told}"
+    known = {one["index"]: one["pci_address"] for one in facts["devices"]}
+    for index, device in zip(launch.devices, result.devices, strict=False):
+        if index not in known:
+            yield f"device {index} is none of the node's"
+            continue
+        address = known[index]
+        # Older versions print the bus alone (0x19), some without the function (0000:00:06).
+        if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
+            yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
+    batch = result.parameters.iterations * result.parameters.aggregated
+    if batch != launch.batch:
+        yield f"{batch} operations are in a mean, and {launch.batch} were asked for"
+
+
+def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:
+    """Return what the series of one size have in common, whatever tool measured them."""
+    devices = list(launch.devices)
+    pair = launch.program in plan.benchmark.pairs
+    source: Place = {"memory": "host-pageable", "device": None, "numa_domain": None}
+    destination = source
+    if plan.buffers == "device":
+        ends = devices if pair else [None, None]
+        source = {"memory": "device", "device": ends[0], "numa_domain": None}
+        destination = {"memory": "device", "device": ends[1], "numa_domain": None}
+    return {
+        "experiment": plan.benchmark.experiment(launch.program),
+        "operation": plan.benchmark.operations[launch.program],
+        "engine": plan.benchmark.engine,
+        "batch": launch.batch,
+        "role": "single",
+        "device": None,
+        "device_set": devices,
+        "ranks": list(range(launch.ranks)),
+        "source": source,
+        "destination": destination,
+        "direction": "one-way" if pair else "collective",
+        "bytes": size,
+        "bytes_moved": size,
+        "bytes_counted": "once",
+        "regime": "memory" if 2 * size >= PAST_CACHES * _cache(plan, facts) else "cache",
+        "block_size": None,
+        "verification": {
+            "bytes_checked": size,
+            "errors": 0,
+            "first_mismatch": None,
+            "by": "tool",
+        },
+    }
+
+
+def _cache(plan: Plan, facts: ResultDocument) -> int:
+    if plan.buffers == "host":
+        return facts["host"]["last_level_cache_bytes"]
+    return max((one["last_level_cache_bytes"] or 0 for one in facts["devices"]), default=0)
+
+
+def _series(about: Mapping[str, Any], value: float, unit: Literal["GB/s", "us"]) -> Series:
+    numbers: dict[str, Any] = {
+        "unit": unit,
+        "better": "higher" if unit == "GB/s" else "lower",
+        "samples": [value],
+        "median": value,
+        "mad": 0.0,
+        "ci95": None,
+        "relative_half_width": None,
+        "host_clock": None,
+        "noisy": False,
+    }
+    whole: Series = {**about, **numbers}  # type: ignore[typeddict-item]
+    return whole
+
+
+_OSU_PAIRS = ("osu_bw", "osu_latency")
+
+OSU = Benchmark(
+    name="osu",
+    extra="osu",
+    folder="the folder libexec/osu-micro-benchmarks of an OSU",
+    path=lambda program: f"mpi/{'pt2pt' if program in _OSU_PAIRS else 'collective'}/{program}",
+    operations={
+        "osu_bw": "bandwidth",
+        "osu_latency": "latency",
+        "osu_reduce": "reduce",
+        "osu_bcast": "bcast",
+        "osu_allreduce": "allreduce",
+        "osu_reduce_scatter": "reduce_scatter",
+        "osu_allgather": "allgather",
+    },
+    read=_of_osu,
+    engine="mpi",
+    collectives="E10",
+    pairs=_OSU_PAIRS,
+    verifies_apart=True,
+)
+
+NCCL_TESTS = Benchmark(
+    name="nccl-tests",
+    extra="rccl",
+    folder="that of nccl-tests",
+    path=lambda program: f"{program}_perf",
+    operations={
+        "reduce": "reduce",
+        "broadcast": "bcast",
+        "all_reduce": "allreduce",
+        "reduce_scatter": "reduce_scatter",
+        "all_gather": "allgather",
+    },
+    read=_of_nccl,
+    engine="rccl",
+    collectives="E11",
+)
+
+RCCL_TESTS = replace(NCCL_TESTS, name="rccl-tests", folder="that of rccl-tests")
+
+#: The tools by name.
+BENCHMARKS = {one.name: one for one in (OSU, RCCL_TESTS, NCCL_TESTS)}

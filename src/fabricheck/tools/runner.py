@@ -1,0 +1,234 @@
+"""Running a program: with a time limit, its whole output kept, and nothing of it left behind.
+
+Every program that is measured beside, asked or simulated with is started here, and how it ended is
+said in the same words.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from fabricheck.core import ending_signals
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import printable
+
+#: Seconds between asking a launcher to end and ending it: it ends the ranks that it started.
+PATIENCE_S = 5.0
+
+#: Of several failures the first of these exit codes decides how all of them together ended.
+SEVERITY = (5, 6, 3, 8, 7, 4, 2)
+
+#: Characters of a program's last words that are quoted.
+_LONGEST = 200
+
+
+class ProgramFailed(InvalidInputError):
+    """A program did not start, or did not end well."""
+
+
+class TimeLimit(ProgramFailed):
+    """A program did not end within its time."""
+
+    exit_code = 6
+
+
+class Interrupted(BaseException):
+    """A signal ends this run; not an error of it, so nothing catches it on the way."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Signals:
+    """What asks this process to end, inside ``with``: `Interrupted`, raised at once or when held.
+
+    Between the start of a command and the moment that it can be ended a signal has to wait.
+    """
+
+    def __init__(self) -> None:
+        self._held = False
+        self._pending: int | None = None
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        if not self._held:
+            raise Interrupted(number)
+        self._pending = number
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Take the signals inside; afterwards they do what they did before."""
+        with ending_signals.taken(self._take):
+            yield
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let them wait for the end of what is inside."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self._pending is not None:
+            number, self._pending = self._pending, None
+            raise Interrupted(number)
+
+
+#: Of this process; there is one handler for each signal.
+signals = Signals()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended.
+
+    code: its exit code; 128 + n where signal n ended it, None when its time was over.
+    seconds: how long it took.
+    """
+
+    code: int | None
+    seconds: float
+
+    def require_good(self, what: str, limit_s: float, *said: str) -> None:
+        """Refuse a command that did not end with exit code 0.
+
+        :param what: what ran, as the subject of the sentence.
+        :param limit_s: its time limit.
+        :param said: texts that it wrote; the first that is not empty tells why.
+        :raises TimeLimit: when its time was over.
+        :raises ProgramFailed: when it ended in another way, with its last words.
+        """
+        if self.code is None:
+            raise TimeLimit(f"{what} did not end within {limit_s:.3g} s.")
+        if self.code > 128:
+            raise ProgramFailed(
+                f"{what} was ended by signal {self.code - 128}: {last_words(*said)}."
+            )
+        if self.code != 0:
+            raise ProgramFailed(f"{what} ended with exit code {self.code}: {last_words(*said)}.")
+
+
+@dataclass(frozen=True)
+class Output(Ended):
+    """How a command ended, and all that it wrote to standard output and to standard error."""
+
+    out: str
+    err: str
+
+
+def start(
+    command: Sequence[str],
+    out: Path,
+    err: Path,
+    limit_s: float,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Ended:
+    """Run a command in a process group of its own.
+
+    :param out: the file of its standard output; ``err`` that of its standard error.
+    :param limit_s: in s; then the whole group is ended.
+    :param folder: where it runs; None for where this process does.
+    :param environment: its variables; None for those of this process.
+    :raises OSError: when a file can not be written, or the program not be started.
+    """
+    began = time.monotonic()
+    process = None
+    code: int | None = None
+    with out.open("wb") as out_file, err.open("wb") as err_file:
+        try:
+            with signals.held():
+                process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out_file,
+                    stderr=err_file,
+                    start_new_session=True,
+                )
+            code = process.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if process is not None:
+                _end_group(process)
+    if code is not None and code < 0:
+        code = 128 - code
+    return Ended(code, time.monotonic() - began)
+
+
+def run(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+) -> Output:
+    """Run a command whose output is wanted as text.
+
+    :raises OSError: when it can not be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        ended = start(command, out, err, limit_s, environment=environment)
+        return Output(ended.code, ended.seconds, text_of(out), text_of(err))
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, of which anything may be in it; nothing of one that is not there.
+
+    :returns: what is no UTF-8 in it is replaced.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def last_words(*texts: str) -> str:
+    """Return the last words of a program without a full stop, from the first text that has any.
+
+    Open MPI frames what it says last by lines of hyphens: then all that stands between them.
+    """
+    for text in texts:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        framed = bool(lines) and not lines[-1].strip("-")
+        while lines and not lines[-1].strip("-"):
+            lines.pop()
+        if not lines:
+            continue
+        above = [i for i, line in enumerate(lines) if not line.strip("-")] if framed else []
+        first = above[-1] + 1 if above else len(lines) - 1
+        return printable(" ".join(lines[first:]).rstrip("."))[:_LONGEST]
+    return "it said nothing"
+
+
+def worst(codes: Iterable[int]) -> int:
+    """Return the exit code of several runs: that of the worst failure, 0 of none."""
+    return min(codes, key=SEVERITY.index, default=0)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            break
+        _signal(process.pid, number)
+        try:
+            process.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            continue
+    # What a launcher that is gone has left in its group.
+    _signal(process.pid, signal.SIGKILL)
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return

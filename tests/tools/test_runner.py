@@ -1,0 +1,61 @@
+"""The runner of third-party programs: what is kept of one, and how its end is said."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from fabricheck.tools.runner import ProgramFailed, TimeLimit, last_words, run, worst
+
+
+def shell(text, limit_s=20.0):
+    return run(["/bin/sh", "-c", text], limit_s)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("echo one; echo two. >&2; exit 3", ProgramFailed, "it ended with exit code 3: two."),
+        ("echo one; kill -9 $$", ProgramFailed, "it was ended by signal 9: one."),
+        ("exit 1", ProgramFailed, "it ended with exit code 1: it said nothing."),
+        ("echo one; exec sleep 60", TimeLimit, "it did not end within 0.3 s."),
+    ],
+)
+def test_how_a_program_ended(text, error, said):
+    ended = shell(text, 0.3 if error is TimeLimit else 20)
+    with pytest.raises(error) as caught:
+        ended.require_good("it", 0.3, ended.err, ended.out)
+    assert str(caught.value) == said
+    assert caught.value.exit_code == (6 if error is TimeLimit else 4)
+
+
+def test_all_that_a_killed_program_wrote_is_kept():
+    ended = shell("seq 1 20000; echo warned >&2; sleep 60", 1)
+    assert (ended.code, ended.err) == (None, "warned\n")
+    assert ended.out.splitlines() == [str(number) for number in range(1, 20001)]
+
+
+def test_nothing_that_a_program_started_is_left():
+    began = time.monotonic()
+    ended = shell("sleep 60 & echo $!")
+    assert ended.code == 0 and time.monotonic() - began < 30
+    with pytest.raises(ProcessLookupError):
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            os.kill(int(ended.out), 0)
+            time.sleep(0.05)
+
+
+def test_last_words():
+    framed = "it starts\n-----\nrank 1\nexited.\n-----\n"
+    assert last_words("", " \n", framed) == "rank 1 exited"
+    assert last_words("\x1b[31mred\x1b[0m\n") == "\\x1b[31mred\\x1b[0m"
+    assert last_words("x" * 500) == "x" * 200
+
+
+def test_the_worst_of_several_exit_codes():
+    assert worst([]) == 0
+    assert worst([4, 7, 8, 6]) == 6
+    assert worst([4, 5, 6]) == 5
