@@ -12,9 +12,10 @@ import typer
 
 from fabricheck.cli import output, show
 from fabricheck.core import amounts
-from fabricheck.core.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined, meant, nodes
 from fabricheck.results.folder import (
     UNREPORTED,
@@ -367,7 +368,7 @@ def validate(
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
     code = max(code for code, _ in verdicts)
-    if code != GOOD:
+    if code != EXIT_GOOD:
         raise typer.Exit(code)
 
 
@@ -389,7 +390,7 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     if document["faults_injected"]:
         text += f", with faults made on purpose ({', '.join(document['faults_injected'])})"
     if document["complete"]:
-        return GOOD, f"{entry.path}: valid ({text})."
+        return EXIT_GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
 
 

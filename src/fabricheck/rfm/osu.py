@@ -9,8 +9,9 @@ from pathlib import Path
 from reframe.core.backends import getlauncher
 
 from fabricheck.core.lines import doubled
+from fabricheck.core.vocabulary import Unit
 from fabricheck.rfm import launchers, slurm
-from fabricheck.rfm.metrics import Metric, Reduction, Unit
+from fabricheck.rfm.metrics import Metric, Reduction
 from fabricheck.rfm.tool import VISIBLE, ToolCheck, sets_of, short
 from fabricheck.tools.plan import OSU_OPERATIONS, PAIRS, Launch, Plan
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.lines import doubled
+from fabricheck.core.vocabulary import Unit
 from fabricheck.rfm import launchers
-from fabricheck.rfm.metrics import LARGEST, Metric, Unit
+from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.tool import ToolCheck, sets_of
 from fabricheck.tools.plan import NCCL_OPERATIONS, Launch, Plan
 

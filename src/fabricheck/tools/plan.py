@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.text import read_text
+from fabricheck.core.vocabulary import NCCL_COLLECTIVES, OSU_COLLECTIVES, OSU_PAIRS, DeviceRuntime
 from fabricheck.tools.outputs import nccl_rows, osu
 
 Count = Annotated[int, Field(gt=0)]
@@ -23,24 +24,12 @@ Command = Annotated[str, Field(min_length=1)]
 FACTS = "facts.json"
 
 #: Of OSU's programs the operation of their series; those of two ranks are of E9, others of E10.
-OSU_OPERATIONS = {
-    "osu_bw": "bandwidth",
-    "osu_latency": "latency",
-    "osu_reduce": "reduce",
-    "osu_bcast": "bcast",
-    "osu_allreduce": "allreduce",
-    "osu_reduce_scatter": "reduce_scatter",
-    "osu_allgather": "allgather",
-}
-PAIRS = ("osu_bw", "osu_latency")
+OSU_OPERATIONS = {program: name for name, program in (*OSU_PAIRS.items(), *OSU_COLLECTIVES.items())}
+PAIRS = tuple(OSU_PAIRS.values())
 
 #: The same of the programs of nccl-tests and rccl-tests (E11), without ``_perf``.
 NCCL_OPERATIONS = {
-    "reduce": "reduce",
-    "broadcast": "bcast",
-    "all_reduce": "allreduce",
-    "reduce_scatter": "reduce_scatter",
-    "all_gather": "allgather",
+    program.removesuffix("_perf"): name for name, program in NCCL_COLLECTIVES.items()
 }
 assert OSU_OPERATIONS.keys() <= osu.PROGRAMS.keys()
 assert NCCL_OPERATIONS.keys() == nccl_rows.COLLECTIVES.keys()
@@ -106,7 +95,7 @@ class Plan(_Part):
 
     tool: Literal["osu", "rccl-tests", "nccl-tests"]
     buffers: Literal["device", "host"]
-    accelerator: Literal["rocm", "cuda"] | None = None
+    accelerator: DeviceRuntime | None = None
     facts: Command
     mpi_program: str | None = None
     library: str | None = None

@@ -17,24 +17,19 @@ from fabricheck.core.errors import (
     NoDeviceSupport,
     WrongDataError,
 )
+from fabricheck.core.vocabulary import EXIT_CODE, STATUS_OF_EXIT, UNKNOWN, Status
 from fabricheck.results import document
-from fabricheck.results.model import ResultDocument, Series, Status
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.tools import series
 from fabricheck.tools.mpi_version import mpi_version
 from fabricheck.tools.plan import FACTS, Launch, Plan
 from fabricheck.tools.starting import Ended, Interrupted, signals, start
-from fabricheck.tools.topology.host import UNKNOWN, describe_host
-
-_STATUS: dict[int, Status] = {
-    2: "usage",
-    3: "unsupported",
-    4: "runtime-error",
-    5: "wrong-data",
-    6: "time-limit",
-}
+from fabricheck.tools.topology.host import describe_host
 
 #: Of several failures the first of these decides how the run ended.
-_WEIGHT = (5, 6, 3, 4, 2)
+_WEIGHT: tuple[Status, ...] = (
+    *("wrong-data", "time-limit", "unsupported", "runtime-error", "usage"),
+)
 
 #: Sentences of failed launches in the outcome; a broken node fails all of them.
 MOST_SENTENCES = 6
@@ -46,7 +41,7 @@ _NOT_BUILT_FOR = ("Invalid option [-d]", "Support Not Enabled")
 class TimeLimit(FabricheckError):
     """A launch did not end within its time."""
 
-    exit_code = 6
+    exit_code = EXIT_CODE["time-limit"]
 
 
 @dataclass
@@ -275,13 +270,14 @@ def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) 
         return {"exit_code": signalled, "status": "interrupted", "message": message}
     if not failures:
         return {"exit_code": 0, "status": "good", "message": None}
-    code = min((one.exit_code for one in failures), key=_WEIGHT.index)
+    status = min((STATUS_OF_EXIT[one.exit_code] for one in failures), key=_WEIGHT.index)
+    code = EXIT_CODE[status]
     ordered = sorted(failures, key=lambda one: one.exit_code != code)
     said = [" ".join(str(one).split()) for one in ordered[:MOST_SENTENCES]]
     more = len(failures) - len(said)
     said += [f"And {more} more."] if more else []
     message = f"Node {node}: {' '.join(said)}"
-    return {"exit_code": code, "status": _STATUS[code], "message": message}
+    return {"exit_code": code, "status": status, "message": message}
 
 
 def _values(found: tuple[Series, ...]) -> str:

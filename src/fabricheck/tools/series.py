@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError
+from fabricheck.core.vocabulary import BETTER, Datatype, SeriesUnit
 from fabricheck.results.model import Place, ResultDocument, Series, Verification
 from fabricheck.tools.outputs import nccl, osu
 from fabricheck.tools.outputs.nccl import NcclDevice, NcclResult
@@ -17,7 +18,7 @@ from fabricheck.tools.outputs.nccl_rows import Timing
 from fabricheck.tools.plan import NCCL_OPERATIONS, OSU_OPERATIONS, PAIRS, Launch, Plan
 
 #: The words of the schema for the data types of both tools.
-DATATYPES: Mapping[str, Literal["byte", "int32", "float", "double"]] = {
+DATATYPES: Mapping[str, Datatype] = {
     "MPI_CHAR": "byte",
     "MPI_BYTE": "byte",
     "MPI_INT": "int32",
@@ -203,10 +204,10 @@ def _cache(plan: Plan, facts: ResultDocument) -> int:
     return max((one["last_level_cache_bytes"] or 0 for one in facts["devices"]), default=0)
 
 
-def _series(about: Mapping[str, Any], value: float, unit: Literal["GB/s", "us"]) -> Series:
+def _series(about: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
     numbers: dict[str, Any] = {
         "unit": unit,
-        "better": "higher" if unit == "GB/s" else "lower",
+        "better": BETTER[unit],
         "samples": [value],
         "median": value,
         "mad": 0.0,

@@ -11,9 +11,10 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.vocabulary import ENV_NODE, BytesOfCopy
 from fabricheck.judge.fidelity.launch import PLATFORM, command
 from fabricheck.judge.fidelity.plan import Place
-from fabricheck.judge.fidelity.planfile import Counts, PlanFile, ProgramRun, Read
+from fabricheck.judge.fidelity.planfile import PlanFile, ProgramRun, Read
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
@@ -25,7 +26,7 @@ TIME_LIMIT = 300
 _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_")
 
 #: Bytes that a kernel or a copy moves, for each byte of a message.
-_PER_MESSAGE: dict[Counts, int] = {"once": 1, "read+write": 2}
+_PER_MESSAGE: dict[BytesOfCopy, int] = {"once": 1, "read+write": 2}
 
 Documents = Mapping[str, Mapping[str, Any]]
 
@@ -81,7 +82,7 @@ def _run(
     try:
         done = subprocess.run(
             line,
-            env=kept | {"FABRICHECK_NODE": str(platform)} | run.environment,
+            env=kept | {ENV_NODE: str(platform)} | run.environment,
             capture_output=True,
             text=True,
             errors="replace",

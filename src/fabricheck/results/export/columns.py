@@ -6,7 +6,9 @@ docs/export.md has the same list, and so has every Parquet file, in its metadata
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
+
+from fabricheck.core.vocabulary import Engine
 
 Kind = Literal["metric", "series", "sample", "check", "node"]
 Type = Literal["text", "integer", "number", "boolean", "time"]
@@ -58,7 +60,7 @@ COLUMNS = (
     Column("operation", "text", _SERIES, "what was done: copy, h2d, engine, allreduce, ..."),
     Column("role", "text", _SERIES, "single; of several at once a share or their sum"),
     Column("direction", "text", _SERIES, "local, one-way, both-ways or collective"),
-    Column("engine", "text", _SERIES, "who moves the data: kernel, copy-engine, cpu, mpi, rccl"),
+    Column("engine", "text", _SERIES, f"who moves the data: {', '.join(get_args(Engine))}"),
     Column("engines", "integer", _SERIES, "how many copy engines share one copy, where known"),
     Column("stores", "text", _SERIES, "how a kernel writes: plain or streaming"),
     Column("movement", "text", _SERIES, "of E3: zero-copy, page-migration or prefetch"),

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import BETTER
 from fabricheck.judge.comparison.sides import REPETITION
 from fabricheck.node import NodeModel
 from fabricheck.results.entry import Entry
@@ -29,8 +30,6 @@ _OF_PAIRS = frozenset({"E7", "E8", "E9", "E14"})
 
 #: What a spreadsheet takes for a formula when a text begins with it.
 _FORMULA = re.compile(r"^[=+\-@]")
-
-_BETTER = {"GB/s": "higher", "us": "lower"}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -160,7 +159,7 @@ def _metrics(case: Case) -> Iterator[Row]:
             "metric": text(name),
             "value": number(value),
             "unit": text(unit),
-            "better": _BETTER.get(unit),
+            "better": BETTER.get(unit),
             "reference": number(judged.reference),
             "least": number(judged.least),
             "most": number(judged.most),

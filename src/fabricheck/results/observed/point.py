@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from fabricheck.results.beside import ENGINES
-from fabricheck.results.model import Clock, Place, ResultDocument, Series
+from fabricheck.core.vocabulary import ENV_ENGINES, Clock
+from fabricheck.results.model import Place, ResultDocument, Series
 
 #: Two devices: where data of a transfer comes from and where it goes, or the ranks' in order. Of a
 #: kernel's copy within a peer's memory the one that works and its peer.
@@ -49,7 +49,7 @@ class Point:
         """
         if self.experiment in _COPIES and "engines" in self.series:
             return self.engine == "copy-engine"
-        return self.document["environment"].get(ENGINES) != "0"
+        return self.document["environment"].get(ENV_ENGINES) != "0"
 
     @property
     def ganged(self) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from fabricheck.core.errors import (
     GarbledOutput,
@@ -19,8 +18,7 @@ from fabricheck.core.errors import (
     WrongDataError,
 )
 from fabricheck.core.lines import Line, Printed, agree, ended_lines_of, printed
-
-Unit = Literal["GB/s", "us"]
+from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class _Program:
     """How a program calls itself, and the columns of its value, in the order of preference."""
 
     title: str
-    unit: Unit
+    unit: SeriesUnit
     values: tuple[str, ...]
 
 
@@ -101,7 +99,7 @@ class OsuResult:
     version: str
     accelerator: str | None
     datatype: str | None
-    unit: Unit
+    unit: SeriesUnit
     rows: tuple[OsuRow, ...]
     pairs: int | None = None
     window: int | None = None
@@ -140,7 +138,7 @@ def parse(
     return replace(result, rows=table)
 
 
-def require_device_support(result: OsuResult, accelerator: Literal["rocm", "cuda"]) -> None:
+def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> None:
     """Refuse a result that can not be of device buffers.
 
     An OSU that was built without support for an accelerator takes ``D D`` and measures host memory,
@@ -235,7 +233,7 @@ def _header(head: Sequence[Line], origin: str, program: str) -> OsuResult:
     )
 
 
-def _row(line: Line, origin: str, columns: Sequence[str], unit: Unit) -> OsuRow:
+def _row(line: Line, origin: str, columns: Sequence[str], unit: SeriesUnit) -> OsuRow:
     words = line.words
     if len(words) != len(columns):
         reason = (

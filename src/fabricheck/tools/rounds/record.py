@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.vocabulary import EXIT_CODE, Status
 from fabricheck.results.model import ResultDocument
 from fabricheck.tools.rounds import launches as plan
 from fabricheck.tools.rounds import manifest as manifests
@@ -19,8 +20,11 @@ from fabricheck.tools.rounds.manifest import Failure, Manifest, Ran
 from fabricheck.tools.rounds.reading import OurOutput, ToolOutput, devices_of
 from fabricheck.tools.starting import Ended, Interrupted, signals, start
 
+_WORST_FIRST: tuple[Status, ...] = (
+    *("wrong-data", "time-limit", "unsupported", "too-noisy", "runtime-error", "usage"),
+)
 #: Of several failures the first of these decides the exit code.
-_WEIGHT = (5, 6, 3, 7, 4, 2)
+_WEIGHT = tuple(EXIT_CODE[one] for one in _WORST_FIRST)
 
 #: Exit codes that our programs and this command line share.
 _SHARED = frozenset(_WEIGHT)
