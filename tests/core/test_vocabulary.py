@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import runpy
 import shutil
 import subprocess
@@ -32,6 +33,11 @@ for field in ("unit", "runtime", "status"):
     del FIELDS[field]
 #: What these names have that is no field of a series: a role of HTML, a place in a node model.
 OTHERS = {"img", "devices.memory_peak_gbs", ""}
+
+#: Words of C++ that are also names of members, programs or other kinds of thing there.
+ALSO_NAMES = {"cache", "copy", "cuda", "device", "devices", "engine", "engines", "GB/s", "host",
+              "kernel", "managed", "memory", "mpi", "read", "rocm", "simulated", "us",
+              "write"}  # fmt: skip
 
 
 def words_of(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
@@ -109,6 +115,20 @@ def test_checks_claims_and_figures_have_words_of_the_vocabulary():
 )
 def test_a_word_that_is_not_in_the_vocabulary_is_found(source):
     assert len(strangers(source, "here")) == 1
+
+
+def test_programs_take_their_words_from_the_header():
+    words = {word for kind in KINDS.values() if "header" in kind for word in kind["words"]}
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {literal}"
+        for folder in ("src/bench", "src/runtime")
+        for file in sorted((ROOT / folder).rglob("*.?pp"))
+        if file.name != "vocabulary.hpp"
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        for literal in re.findall(r'"([^"\\]*)"', line.partition("//")[0])
+        if literal in words - ALSO_NAMES
+    ]
+    assert found == []
 
 
 @pytest.fixture
