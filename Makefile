@@ -3,7 +3,7 @@
 # make test    set up, then everything that CI checks
 # make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
-# make lint    formatters, linters, types; make format mends the first
+# make lint    formatters, linters, types, what is made of the vocabulary; make format mends the first
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 
 SHELL := /bin/bash
@@ -67,6 +67,7 @@ lint: setup-test
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-cache
 	.venv/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
+	.venv/bin/python ci/vocabulary.py --check
 
 format: setup-test
 	.venv/bin/ruff check --fix .

@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
+from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm.base import MeasuringCheck
-from fabricheck.rfm.engines import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 
 #: Of each operation the side that is on the host, and the role whose series make its metrics.

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
+from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.messages import (
     CONVENTION,
     ELEMENT_BYTES,

@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
+from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.benchmarks import OsuCollectiveCheck, OsuPairCheck
-from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 
 
 @rfm.simple_test

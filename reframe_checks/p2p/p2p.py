@@ -2,8 +2,8 @@
 
 import reframe as rfm
 
+from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.base import MeasuringCheck
-from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.peers import pair_arguments, peers_of_the_first
 

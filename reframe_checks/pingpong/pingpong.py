@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.engines import ENGINES_ON
+from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.ranks import RanksCheck
 

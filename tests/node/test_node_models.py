@@ -100,14 +100,14 @@ def test_theoretical_peaks_of_mi250x(mi250x):
     assert mi250x.peer_peak_gbs(0, 2) == 50
     assert mi250x.peer_peak_gbs(0, 6) == 100
     assert mi250x.peer_peak_gbs(0, 1) == 200
-    assert mi250x.peer_peak_gbs(0, 1, "copy_engine") == 50
+    assert mi250x.peer_peak_gbs(0, 1, "copy-engine") == 50
     assert mi250x.peer_peak_gbs(1, 7) == 100
 
 
 def test_theoretical_peaks_on_nvidia():
     h200, a100 = load("h200"), load("a100-booster")
     assert h200.peer_peak_gbs(0, 7) == 450
-    assert h200.peer_peak_gbs(0, 7, "copy_engine") == 450
+    assert h200.peer_peak_gbs(0, 7, "copy-engine") == 450
     assert h200.link_class(0, 7).name == "switch18"
     assert h200.unknown() == (
         "domains.memory_peak_gbs",

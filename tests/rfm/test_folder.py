@@ -17,7 +17,7 @@ from fabricheck.rfm import folder
 
 @pytest.fixture
 def variable(monkeypatch):
-    return lambda value: monkeypatch.setenv(folder.VARIABLE, str(value))
+    return lambda value: monkeypatch.setenv("FABRICHECK_RESULTS", str(value))
 
 
 def test_the_default_and_the_variable(tmp_path, variable):

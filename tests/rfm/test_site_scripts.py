@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from fabricheck.cli import sets as sets_command
+from fabricheck.core.vocabulary import ENV_METRICS as TOLD
 from fabricheck.judge import set_times
 from fabricheck.references.dry_run import Told
-from fabricheck.rfm.recorded import VARIABLE as TOLD
 
 pytestmark = pytest.mark.slow
 

@@ -77,7 +77,7 @@ def window_of(tmp_path_factory, programs: Path):
 
 @pytest.mark.parametrize("destination", [1, 6, 2])
 def test_messages_in_flight_share_the_engine(window_of, destination):
-    peak = load("mi250x").peer_peak_gbs(0, destination, "copy_engine")
+    peak = load("mi250x").peer_peak_gbs(0, destination, "copy-engine")
     one, several = window_of(1, destination, True), window_of(8, destination, True)
     # The answer counts less for more in flight, which reach no more than one engine copies.
     assert one < several <= peak

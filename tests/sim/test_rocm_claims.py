@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.node import load
 from fabricheck.results.folder import Entry
 from fabricheck.results.observed import Observed
-from fabricheck.rfm.engines import ENGINES_OFF, ENGINES_ON
 
 ENGINE = ("engine-two-levels", "engine-parts-of-peak", "engine-quad-as-dual",
           "engine-limited-at-every-size", "engine-widest-path", "engine-off-faster")  # fmt: skip

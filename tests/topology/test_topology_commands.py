@@ -15,8 +15,8 @@ import yaml
 from typer.testing import CliRunner
 
 from fabricheck.cli.node import register
+from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory
-from fabricheck.tools.topology import DIFFERENT
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
@@ -116,10 +116,10 @@ def test_compare_with_map_a_and_map_b():
     assert result.exit_code == 0
     assert result.stdout == f"{BANDWIDTH} agrees with mi250x (devices, links, peak of a link).\n"
     result = run("topology", "compare", "mi250", "--from", BANDWIDTH)
-    assert result.exit_code == DIFFERENT
+    assert result.exit_code == EXIT_DIFFERENT
     assert "Pair 0-4: 2 links in mi250" in result.stdout
     result = run("topology", "compare", "mi250x", "--from", BANDWIDTH, "--from", NUMA)
-    assert result.exit_code == DIFFERENT
+    assert result.exit_code == EXIT_DIFFERENT
     assert "Device 4: NUMA domain 0 in mi250x, 1 in" in result.stdout
 
 

@@ -141,7 +141,7 @@ std::vector<Series> with_samples(std::vector<Series> parts,
                                  const std::vector<BatchTimes>& samples) {
   const bool together = parts.size() > 1;
   Series sum = parts.front();
-  sum.role = "sum";
+  sum.role = role::sum;
   sum.device = -1;
   sum.source = {sum.source.memory, -1, -1};
   sum.destination = {sum.destination.memory, -1, -1};
@@ -152,7 +152,7 @@ std::vector<Series> with_samples(std::vector<Series> parts,
     if (part.engines != sum.engines) {
       sum.engines.reset();
     }
-    part.role = together ? "share" : "single";
+    part.role = together ? role::share : role::single;
     for (const auto& sample : samples) {
       part.seconds.push_back(sample.device[i]);
       if (!together) {

@@ -7,12 +7,6 @@
 namespace fabricheck {
 namespace {
 
-constexpr const char* kEngines = "HSA_ENABLE_SDMA";
-constexpr const char* kPeerEngines = "HSA_ENABLE_PEER_SDMA";
-constexpr const char* kGang = "HSA_ENABLE_SDMA_GANG";
-constexpr const char* kPeerKernelKib = "ROC_P2P_SDMA_SIZE";
-constexpr const char* kForcedKernelKib = "GPU_FORCE_BLIT_COPY_SIZE";
-
 constexpr std::uint64_t kKib = 1024;
 /// Copies below so many bytes are by one engine.
 constexpr std::uint64_t kLeastGanged = 4096;
@@ -109,19 +103,19 @@ CopyRules::CopyRules(const std::string& version)
     : version_(version), row_(row_of(number_of(version))) {}
 
 bool CopyRules::gangs() const {
-  return row_->ganging != Ganging::none && !is_off(kEngines) && !is_off(kGang);
+  return row_->ganging != Ganging::none && !is_off(env::engines) && !is_off(env::gang);
 }
 
 bool CopyRules::forced_to_kernel(std::uint64_t bytes) const {
-  return bytes <= bytes_of(kForcedKernelKib, row_->forced_kib) &&
+  return bytes <= bytes_of(env::blit_size, row_->forced_kib) &&
          (row_->forced_by_kernel || bytes >= kLeastForced);
 }
 
 Mover CopyRules::host(std::uint64_t bytes) const {
-  if (is_off(kEngines) || forced_to_kernel(bytes)) {
-    return {"kernel", std::nullopt};
+  if (is_off(env::engines) || forced_to_kernel(bytes)) {
+    return {engine::kernel, std::nullopt};
   }
-  return {"copy-engine", 1};
+  return {engine::copy_engine, 1};
 }
 
 std::optional<int> CopyRules::ganged(std::uint64_t bytes, const std::optional<PeerWay>& way) const {
@@ -145,18 +139,18 @@ std::optional<int> CopyRules::ganged(std::uint64_t bytes, const std::optional<Pe
 }
 
 Mover CopyRules::peer(std::uint64_t bytes, const std::optional<PeerWay>& way) const {
-  const Mover kernel{"kernel", std::nullopt};
-  if (is_off(kEngines) || forced_to_kernel(bytes) ||
-      (row_->small_peers_by_kernel && bytes <= bytes_of(kPeerKernelKib, 1024))) {
+  const Mover kernel{engine::kernel, std::nullopt};
+  if (is_off(env::engines) || forced_to_kernel(bytes) ||
+      (row_->small_peers_by_kernel && bytes <= bytes_of(env::peer_size, 1024))) {
     return kernel;
   }
   const auto engines = ganged(bytes, way);
   // From 6.1 on a copy of several engines does not ask for this variable.
   const bool asks = row_->ganging != Ganging::by_width || engines == 1;
-  if (row_->peer_switch && is_off(kPeerEngines) && asks) {
+  if (row_->peer_switch && is_off(env::peer_engines) && asks) {
     return kernel;
   }
-  return {"copy-engine", engines};
+  return {engine::copy_engine, engines};
 }
 
 std::vector<std::string> CopyRules::notes(bool between_peers) const {
@@ -174,19 +168,19 @@ std::vector<std::string> CopyRules::notes(bool between_peers) const {
       notes.push_back(*sentence);
     }
   };
-  add(misunderstood(kEngines, true));
-  add(misunderstood(kForcedKernelKib, false));
-  if (is_off(kEngines)) {
-    notes.push_back(std::string(kEngines) + " is 0: kernels of ROCm copy, not engines");
+  add(misunderstood(env::engines, true));
+  add(misunderstood(env::blit_size, false));
+  if (is_off(env::engines)) {
+    notes.push_back(std::string(env::engines) + " is 0: kernels of ROCm copy, not engines");
   }
   if (!between_peers) {
     return notes;
   }
-  add(misunderstood(kPeerEngines, true));
-  add(misunderstood(kGang, true));
-  add(misunderstood(kPeerKernelKib, false));
-  if (is_off(kPeerEngines) && !is_off(kEngines)) {
-    const auto start = std::string(kPeerEngines) + " is 0: ";
+  add(misunderstood(env::peer_engines, true));
+  add(misunderstood(env::gang, true));
+  add(misunderstood(env::peer_size, false));
+  if (is_off(env::peer_engines) && !is_off(env::engines)) {
+    const auto start = std::string(env::peer_engines) + " is 0: ";
     notes.push_back(start + (!row_->peer_switch ? "this ROCm does not know it, engines copy"
                              : row_->ganging == Ganging::by_width && gangs()
                                  ? "kernels of ROCm copy between devices only where one engine "

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/vocabulary.hpp"
+
 namespace fabricheck {
 
 /// Whether an architecture is one of AMD's: of these alone the rules tell.
@@ -14,7 +16,7 @@ inline bool is_amd(const std::string& arch) { return arch.rfind("gfx", 0) == 0; 
 
 /// What moves the bytes of a copy, in the words of the result document.
 struct Mover {
-  std::string engine = "copy-engine";  ///< or kernel: one of the runtime
+  std::string engine = engine::copy_engine;  ///< or kernel: one of the runtime
   std::optional<int> engines;  ///< copy engines that share one copy; empty: none, or not known
 };
 

@@ -130,13 +130,13 @@ json series_json(const Series& series, double noise_limit) {
               {"direction", series.direction},
               {"bytes", series.bytes},
               {"bytes_moved", series.bytes_moved},
-              {"bytes_counted", series.read_and_write ? "read+write" : "once"},
-              {"regime", series.in_memory ? "memory" : "cache"},
+              {"bytes_counted", series.read_and_write ? counted::read_write : counted::once},
+              {"regime", series.in_memory ? regime::memory : regime::cache},
               {"block_size", series.block_size > 0 ? json(series.block_size) : json(nullptr)},
               {"passes", series.passes > 0 ? json(series.passes) : json(nullptr)},
               {"batch", series.batch},
-              {"unit", series.latency ? "us" : "GB/s"},
-              {"better", series.latency ? "lower" : "higher"},
+              {"unit", series.latency ? unit::us : unit::gb_per_s},
+              {"better", series.latency ? better::lower : better::higher},
               {"samples", samples},
               {"median", summary.median},
               {"mad", summary.mad},
@@ -201,7 +201,7 @@ Document::Document(std::string path, json head)
   json_["started"] = timestamp();
   json_["finished"] = nullptr;
   json_["duration_s"] = 0.0;
-  json_["outcome"] = {{"exit_code", nullptr}, {"status", "running"}, {"message", nullptr}};
+  json_["outcome"] = {{"exit_code", nullptr}, {"status", status::running}, {"message", nullptr}};
   json_["series"] = json::array();
   json_["notes"] = json::array();
   if (regular_) {

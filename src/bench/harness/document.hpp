@@ -15,7 +15,7 @@ namespace fabricheck {
 
 /// Where an array lies. `memory` is a word of the schema; -1 stands for null.
 struct Place {
-  std::string memory = "device";
+  std::string memory = memory::device;
   int device = -1;
   int numa_domain = -1;
   std::optional<std::uint64_t> huge_page_bytes = std::nullopt;  ///< of host memory, if known
@@ -40,16 +40,16 @@ struct Verification {
 struct Series {
   std::string experiment;
   std::string operation;
-  std::string role = "single";
+  std::string role = role::single;
   int device = -1;
   std::vector<int> device_set;
   Place source;
   Place destination;
-  std::string engine = "kernel";
+  std::string engine = engine::kernel;
   std::optional<int> engines{};  ///< copy engines of one copy; empty: no copy engine, or not known
   std::string stores;            ///< of a kernel: plain or streaming; empty without one
   std::string movement;          ///< of managed and mapped memory; empty elsewhere
-  std::string direction = "local";
+  std::string direction = direction::local;
   std::vector<int> ranks{};  ///< those that take part, in order; empty without MPI
   std::string datatype{};    ///< byte, int32, float, double; empty without MPI
   std::string placement{};   ///< of the ranks of E6; empty elsewhere

@@ -57,7 +57,7 @@ StartGate::~StartGate() {
 
 int StartGate::max_queued() {
   for (const auto& setting : runtime_settings()) {
-    if (setting.concerns != "launches") {
+    if (setting.concerns != concern::launches) {
       return 16;
     }
   }

@@ -74,7 +74,7 @@ std::vector<std::string> Movers::notes(bool between_peers) const {
 
 std::string Movers::sharing_note(int copies) const {
   constexpr int engines = PeerWay{}.engines;
-  if (!amd_ || copies < 2 || rules_.peer(UINT64_MAX, PeerWay{}).engine == "kernel") {
+  if (!amd_ || copies < 2 || rules_.peer(UINT64_MAX, PeerWay{}).engine == engine::kernel) {
     return "";
   }
   if (copies > engines) {

@@ -65,7 +65,9 @@ std::string host_text(const Place& place) {
 
 /// Bytes of an element; without a type data is compared by words of 64 bits.
 std::uint64_t element_bytes(const std::string& datatype) {
-  return datatype == "byte" ? 1 : datatype == "int32" || datatype == "float" ? 4 : 8;
+  return datatype == datatype::byte                                     ? 1
+         : datatype == datatype::int32 || datatype == datatype::float32 ? 4
+                                                                        : 8;
 }
 
 /// " on rank 3", " from rank 0 to rank 3", " among ranks 0 to 7"
@@ -75,7 +77,7 @@ std::string ranks_text(const Series& series) {
   if (series.ranks.size() == 1) {
     return " on rank " + first;
   }
-  return series.direction == "collective" || series.ranks.size() > 2
+  return series.direction == direction::collective || series.ranks.size() > 2
              ? " among ranks " + first + " to " + last
              : " from rank " + first + " to rank " + last;
 }
@@ -121,7 +123,7 @@ json head(const Program& program, int argc, char** argv, const CommandLine& line
             {"commit", FABRICHECK_COMMIT},
             {"runtime", FABRICHECK_RUNTIME},
             {"compiler", FABRICHECK_COMPILER}}},
-          {"clock", kSimulated ? "simulated" : "measured"},
+          {"clock", kSimulated ? clock::simulated : clock::measured},
           {"node", describe_node()},
           {"host", host},
           {"devices", json::array()},
@@ -278,7 +280,7 @@ void Run::add(const Series& series) {
   auto document = series_json(series, options_.rules.noise_limit);
   const auto where = series.operation + " of " + format_size(series.bytes) + place_text(series);
   const auto& check = series.verification;
-  if (check.errors > 0 && series.role != "sum") {
+  if (check.errors > 0 && series.role != role::sum) {
     const auto& first = document["verification"]["first_mismatch"];
     const auto element = element_bytes(series.datatype);
     // Of one rank it was said already.

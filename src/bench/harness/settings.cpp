@@ -38,18 +38,18 @@ struct Known {
 // AMD's are read in clr: rocclr/utils/flags.hpp, platform/command.cpp, device/rocm/rocsettings.cpp
 // and rocdevice.cpp; those of engines in ROCR's core/util/flag.h.
 constexpr std::array<Known, 7> kKnown{{
-    {"CUDA_LAUNCH_BLOCKING", "launches", "cuda"},
-    {"HIP_LAUNCH_BLOCKING", "launches", "rocm sim host"},
-    {"AMD_SERIALIZE_KERNEL", "launches", "rocm sim"},
-    {"AMD_SERIALIZE_COPY", "launches", "rocm sim"},
-    {"ROC_CPU_WAIT_FOR_SIGNAL", "launches", "rocm sim"},
-    {"HSA_ENABLE_SDMA", "engines", "rocm sim host"},
-    {"HSA_ENABLE_PEER_SDMA", "peer-engines", "rocm sim host"},
+    {"CUDA_LAUNCH_BLOCKING", concern::launches, "cuda"},
+    {"HIP_LAUNCH_BLOCKING", concern::launches, "rocm sim host"},
+    {"AMD_SERIALIZE_KERNEL", concern::launches, "rocm sim"},
+    {"AMD_SERIALIZE_COPY", concern::launches, "rocm sim"},
+    {"ROC_CPU_WAIT_FOR_SIGNAL", concern::launches, "rocm sim"},
+    {env::engines, concern::engines, "rocm sim host"},
+    {env::peer_engines, concern::peer_engines, "rocm sim host"},
 }};
 constexpr std::array<Known, 3> kVisible{{
-    {"ROCR_VISIBLE_DEVICES", "devices", "rocm sim"},
-    {"HIP_VISIBLE_DEVICES", "devices", "rocm sim"},
-    {"CUDA_VISIBLE_DEVICES", "devices", "rocm cuda"},
+    {"ROCR_VISIBLE_DEVICES", concern::devices, "rocm sim"},
+    {"HIP_VISIBLE_DEVICES", concern::devices, "rocm sim"},
+    {"CUDA_VISIBLE_DEVICES", concern::devices, "rocm cuda"},
 }};
 
 /// How many devices a list such as "0,2" or "GPU-5ca1ab1e" names: those before the first item that
@@ -100,7 +100,7 @@ std::vector<Setting> runtime_settings() {
       continue;
     }
     // What blocks is switched on, an engine is switched off.
-    if ((*value == "0") != (std::string(known.concerns) == "launches")) {
+    if ((*value == "0") != (std::string(known.concerns) == concern::launches)) {
       found.push_back({known.name, *value, known.concerns});
     }
   }
@@ -109,7 +109,7 @@ std::vector<Setting> runtime_settings() {
 
 std::optional<Setting> blocking_setting() {
   for (const auto& setting : runtime_settings()) {
-    if (setting.concerns == "launches") {
+    if (setting.concerns == concern::launches) {
       return setting;
     }
   }
@@ -130,25 +130,27 @@ std::vector<Setting> hiding_settings(int visible) {
   for (const auto& known : kVisible) {
     const auto value = variable(known.name);
     // An empty list hides every device from CUDA, and is none to ROCm.
-    const bool given = value && (!value->empty() || std::string(FABRICHECK_RUNTIME) == "cuda");
+    const bool given =
+        value && (!value->empty() || std::string(FABRICHECK_RUNTIME) == runtime::cuda);
     if (given && known.obeyed() && devices_named(*value) <= visible) {
       found.push_back({known.name, value->empty() ? "empty" : *value, known.concerns});
     }
   }
-  if (kSimulated || std::string(FABRICHECK_RUNTIME) == "host") {
+  if (kSimulated || std::string(FABRICHECK_RUNTIME) == runtime::host) {
     return found;
   }
   const auto granted = variable("SLURM_GPUS_ON_NODE");
   if (granted && std::atoi(granted->c_str()) == visible) {
-    found.push_back({"SLURM_GPUS_ON_NODE", *granted, "devices"});
+    found.push_back({"SLURM_GPUS_ON_NODE", *granted, concern::devices});
   }
-  const auto refused = std::string(FABRICHECK_RUNTIME) == "rocm" ? refused_device_files()
-                                                                 : std::vector<std::string>{};
+  const auto refused = std::string(FABRICHECK_RUNTIME) == runtime::rocm
+                           ? refused_device_files()
+                           : std::vector<std::string>{};
   if (!refused.empty()) {
     found.push_back(
         {"the control group",
          "closed to " + std::to_string(refused.size()) + " device(s), the first " + refused.front(),
-         "devices"});
+         concern::devices});
   }
   return found;
 }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "harness/sizes.hpp"
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck {
 namespace {
@@ -26,10 +27,10 @@ std::string set_text(const json& series) {
     set += (set.empty() ? "" : ",") + std::to_string(device.get<int>());
   }
   const auto role = series["role"].get<std::string>();
-  if (role == "share") {
+  if (role == role::share) {
     return std::to_string(series["device"].get<int>()) + " of " + set;
   }
-  return role == "sum" ? "sum of " + set : set;
+  return role == role::sum ? "sum of " + set : set;
 }
 
 void print_head(const json& document, const char* end, std::FILE* out) {

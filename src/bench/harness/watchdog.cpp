@@ -97,7 +97,7 @@ void Watchdog::watch() {
       if (!speaks) {
         std::this_thread::sleep_for(kPatience);  // lest rank 0 takes this rank for a dead one
       }
-      end("interrupted", 128 + signal, "interrupted by signal " + std::to_string(signal));
+      end(status::interrupted, 128 + signal, "interrupted by signal " + std::to_string(signal));
     }
   }
 }

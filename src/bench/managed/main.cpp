@@ -18,7 +18,7 @@ using namespace fabricheck;
 
 struct Options {
   std::string devices = "each";
-  std::string memory = "managed";
+  std::string memory = memory::managed;
   std::string expected;
   std::string operations = "read,write,host-read,host-write,prefetch-h2d,prefetch-d2h";
   std::string sizes;
@@ -46,8 +46,8 @@ std::vector<Part> plan(const Options& options, const std::vector<int>& devices, 
     for (const auto memory : memories) {
       Part part{device, memory, movement_of(memory, device, arch, known), {}};
       if (!options.expected.empty()) {
-        const auto expected =
-            options.expected == "zero-copy" ? Movement::zero_copy : Movement::page_migration;
+        const auto expected = options.expected == movement::zero_copy ? Movement::zero_copy
+                                                                      : Movement::page_migration;
         if (const auto reason = unexpected(expected, part.movement, memory, device, arch)) {
           throw Failure(Status::unsupported, *reason);
         }
@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
         {"--memory", "managed (hipMallocManaged), pinned (hipHostMalloc, by zero-copy), or both"},
         options.memory);
     line.add({"--expect", "end with 3 when a device would do the other"}, options.expected,
-             {"zero-copy", "page-migration"});
+             {movement::zero_copy, movement::page_migration});
     line.add({"--operations", "what to measure, in order"}, options.operations);
     line.add({"--sizes",
               "bytes of the array: 1GiB, a list 1MiB,1GiB, or a doubling range 4KiB:1GiB; "

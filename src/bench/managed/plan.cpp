@@ -16,23 +16,23 @@ template <typename Value, std::size_t Count>
 using Names = std::array<std::pair<Value, const char*>, Count>;
 
 constexpr Names<SharedMemory, 2> kMemories{{
-    {SharedMemory::managed, "managed"},
+    {SharedMemory::managed, memory::managed},
     {SharedMemory::pinned, "pinned"},
 }};
 
 constexpr Names<Movement, 3> kMovements{{
-    {Movement::zero_copy, "zero-copy"},
-    {Movement::page_migration, "page-migration"},
-    {Movement::prefetch, "prefetch"},
+    {Movement::zero_copy, movement::zero_copy},
+    {Movement::page_migration, movement::page_migration},
+    {Movement::prefetch, movement::prefetch},
 }};
 
 constexpr Names<SharedOperation, 6> kOperations{{
-    {SharedOperation::read, "read"},
-    {SharedOperation::write, "write"},
-    {SharedOperation::host_read, "host-read"},
-    {SharedOperation::host_write, "host-write"},
-    {SharedOperation::prefetch_h2d, "prefetch-h2d"},
-    {SharedOperation::prefetch_d2h, "prefetch-d2h"},
+    {SharedOperation::read, operation::read},
+    {SharedOperation::write, operation::write},
+    {SharedOperation::host_read, operation::host_read},
+    {SharedOperation::host_write, operation::host_write},
+    {SharedOperation::prefetch_h2d, operation::prefetch_h2d},
+    {SharedOperation::prefetch_d2h, operation::prefetch_d2h},
 }};
 
 template <typename Value, std::size_t Count>

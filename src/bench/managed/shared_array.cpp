@@ -163,12 +163,12 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
                              Movement movement) const {
   const bool managed = options_.memory == SharedMemory::managed;
   const int device = stream_.device();
-  const Place on_host{managed ? "managed" : "host-pinned", -1, domain, shared_huge_};
-  const Place on_device{"managed", device, -1};
-  const Place device_only{"device", device, -1};
-  const Place ordinary{"host-pageable", -1, host_only_.numa_domain(), host_huge_};
+  const Place on_host{managed ? memory::managed : memory::host_pinned, -1, domain, shared_huge_};
+  const Place on_device{memory::managed, device, -1};
+  const Place device_only{memory::device, device, -1};
+  const Place ordinary{memory::host_pageable, -1, host_only_.numa_domain(), host_huge_};
   Series series;
-  series.experiment = "E3";
+  series.experiment = experiment::E3;
   series.operation = operation_name(operation);
   series.device = device;
   series.device_set = {device};
@@ -198,18 +198,18 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
       series.destination = on_host;
       break;
   }
-  series.engine = "kernel";
+  series.engine = engine::kernel;
   if (by_host(operation)) {
-    series.engine = "cpu";
+    series.engine = engine::cpu;
   } else if (is_prefetch(operation)) {
-    series.engine = "copy-engine";
+    series.engine = engine::copy_engine;
   } else {
     series.block_size = options_.block;
     series.passes = 1;
-    series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
+    series.stores = stores_for(bytes) == Stores::streaming ? stores::streaming : stores::plain;
   }
   series.movement = movement_name(movement);
-  series.direction = "one-way";
+  series.direction = direction::one_way;
   series.bytes = bytes;
   series.bytes_moved = bytes;
   series.read_and_write = false;

@@ -107,11 +107,12 @@ Series Copies::describe(const Way& way, const CopyJob& job) const {
   series.operation = operation_name(job.operation);
   series.device = way.stream.device();
   series.device_set = {series.device};
-  const Place on_device{"device", series.device, -1};
+  const Place on_device{memory::device, series.device, -1};
   series.source = way.to_device ? host_.source_place() : on_device;
   series.destination = way.to_device ? on_device : host_.destination_place();
   movers_.of_host(series, job.bytes);
-  series.direction = job.operation == CopyOperation::both ? "both-ways" : "one-way";
+  series.direction =
+      job.operation == CopyOperation::both ? direction::both_ways : direction::one_way;
   series.bytes = job.bytes;
   series.bytes_moved = job.bytes;
   series.read_and_write = false;
@@ -171,7 +172,7 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
     if (by_host) {
       series.host_seconds.clear();  // they are the samples themselves
     }
-    if (series.role == "sum") {
+    if (series.role == role::sum) {
       series.source.numa_domain = host_.source().numa_domain();
     }
   }

@@ -87,7 +87,7 @@ void measure(const Options& options, Run& run) {
   arrays.bytes = *std::max_element(sizes.begin(), sizes.end());
   arrays.to_device = std::any_of(operations.begin(), operations.end(), goes_to_device);
   arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
-  const std::string experiment = options.domains == "near" ? "E2" : "E4";
+  const std::string experiment = options.domains == "near" ? experiment::E2 : experiment::E4;
   const auto jobs = plan_copies(plan.positions, memory, operations, sizes);
   if (std::any_of(jobs.begin(), jobs.end(), [](const CopyJob& job) {
         return job.operation == CopyOperation::both && job.memory == HostMemory::pinned;

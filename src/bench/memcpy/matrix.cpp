@@ -6,6 +6,7 @@
 
 #include "harness/sizes.hpp"
 #include "harness/table.hpp"
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck {
 
@@ -16,16 +17,16 @@ void print_domains(const json& document, std::FILE* out) {
   auto rest = document;
   rest["series"] = json::array();
   for (const auto& series : document["series"]) {
-    if (series["experiment"] != "E4") {
+    if (series["experiment"] != experiment::E4) {
       rest["series"].push_back(series);
       continue;
     }
-    const bool sum = series["role"] == "sum";
-    if (series["role"] == "share") {
+    const bool sum = series["role"] == role::sum;
+    if (series["role"] == role::share) {
       continue;  // the sum is in the matrix, both shares in the document
     }
     const auto& host =
-        series["source"]["memory"] == "device" ? series["destination"] : series["source"];
+        series["source"]["memory"] == memory::device ? series["destination"] : series["source"];
     const auto title =
         series["operation"].get<std::string>() + ", " + host["memory"].get<std::string>() + ", " +
         format_size(series["bytes"].get<std::uint64_t>()) + ", GB/s, bytes counted once" +

@@ -13,11 +13,11 @@ namespace fabricheck {
 namespace {
 
 constexpr std::array<std::pair<CopyOperation, const char*>, 5> kOperations{{
-    {CopyOperation::h2d, "h2d"},
-    {CopyOperation::d2h, "d2h"},
-    {CopyOperation::both, "both"},
-    {CopyOperation::h2d_sync, "h2d-sync"},
-    {CopyOperation::d2h_sync, "d2h-sync"},
+    {CopyOperation::h2d, operation::h2d},
+    {CopyOperation::d2h, operation::d2h},
+    {CopyOperation::both, operation::both},
+    {CopyOperation::h2d_sync, operation::h2d_sync},
+    {CopyOperation::d2h_sync, operation::d2h_sync},
 }};
 constexpr std::array<std::pair<HostMemory, const char*>, 2> kMemory{{
     {HostMemory::pinned, "pinned"},
@@ -74,7 +74,7 @@ bool is_synchronous(CopyOperation operation) {
 }
 
 const char* memory_word(HostMemory memory) {
-  return memory == HostMemory::pinned ? "host-pinned" : "host-pageable";
+  return memory == HostMemory::pinned ? memory::host_pinned : memory::host_pageable;
 }
 
 std::vector<CopyOperation> parse_copy_operations(const std::string& text) {

@@ -12,18 +12,18 @@ namespace {
 using Names = std::vector<std::pair<MpiOperation, const char*>>;
 
 const Names& pair_names() {
-  static const Names names{{MpiOperation::latency, "latency"},
-                           {MpiOperation::bandwidth, "bandwidth"},
-                           {MpiOperation::bandwidth_both, "bandwidth-both"}};
+  static const Names names{{MpiOperation::latency, operation::latency},
+                           {MpiOperation::bandwidth, operation::bandwidth},
+                           {MpiOperation::bandwidth_both, operation::bandwidth_both}};
   return names;
 }
 
 const Names& collective_names() {
-  static const Names names{{MpiOperation::reduce, "reduce"},
-                           {MpiOperation::bcast, "bcast"},
-                           {MpiOperation::allreduce, "allreduce"},
-                           {MpiOperation::reduce_scatter, "reduce_scatter"},
-                           {MpiOperation::allgather, "allgather"}};
+  static const Names names{{MpiOperation::reduce, operation::reduce},
+                           {MpiOperation::bcast, operation::bcast},
+                           {MpiOperation::allreduce, operation::allreduce},
+                           {MpiOperation::reduce_scatter, operation::reduce_scatter},
+                           {MpiOperation::allgather, operation::allgather}};
   return names;
 }
 
@@ -113,7 +113,7 @@ const char* operation_name(MpiOperation operation) {
       }
     }
   }
-  return "exchange";
+  return operation::exchange;
 }
 
 bool is_between_pairs(MpiOperation operation) {

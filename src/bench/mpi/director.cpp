@@ -84,7 +84,7 @@ Verification Director::verification_of(const MpiJob& job, int rank, const Reply&
   if (reply.errors > 0) {
     Verification::Mismatch first;
     const auto& place = places_.at(static_cast<std::size_t>(rank));
-    first.device = place.memory == "device" ? place.device : -1;
+    first.device = place.memory == memory::device ? place.device : -1;
     first.rank = rank;
     first.offset_bytes = reply.offset;
     first.expected_text = element_text(job.type, reply.expected);
@@ -180,7 +180,7 @@ std::vector<Series> Director::lead(const MpiJob& job, const SamplingRules& rules
   auto series = with_samples(std::move(parts), samples);
   for (auto& one : series) {
     one.host_seconds.clear();  // the samples are by that clock
-    if (one.role == "sum") {
+    if (one.role == role::sum) {
       one.ranks = members;
     }
   }
@@ -191,7 +191,7 @@ Series Director::describe(const MpiJob& job, const std::vector<int>& ranks) cons
   Series series;
   series.experiment = job.experiment();
   series.operation = operation_name(job.operation);
-  series.engine = "mpi";
+  series.engine = engine::mpi;
   series.ranks = ranks;
   series.datatype = type_name(job.type);
   series.bytes = job.bytes();
@@ -211,16 +211,16 @@ Series Director::describe(const MpiJob& job, const std::vector<int>& ranks) cons
   const auto& from = places_.at(static_cast<std::size_t>(ranks.front()));
   const auto& to = places_.at(static_cast<std::size_t>(ranks.back()));
   if (job.ranks > 0) {
-    series.direction = "collective";
+    series.direction = direction::collective;
     series.source = series.destination = {from.memory, -1, -1};
     return series;
   }
   const auto end_of = [](const RankPlace& place) {
-    return place.memory == "device" ? Place{place.memory, place.device, -1}
-                                    : Place{place.memory, -1, place.numa_domain};
+    return place.memory == memory::device ? Place{place.memory, place.device, -1}
+                                          : Place{place.memory, -1, place.numa_domain};
   };
   const bool both = job.operation == MpiOperation::bandwidth_both;
-  series.direction = both ? "both-ways" : "one-way";
+  series.direction = both ? direction::both_ways : direction::one_way;
   series.bytes_moved = (both ? 2 : 1) * job.bytes();
   series.source = end_of(from);
   series.destination = end_of(to);

@@ -18,11 +18,11 @@ namespace fabricheck {
 
 /// Where the messages of each rank lie, for the document.
 struct RankPlace {
-  std::string host;               ///< name of the machine
-  std::string memory = "device";  ///< word of the schema
-  int device = -1;                ///< as the document numbers it; -1: none
-  int numa_domain = -1;           ///< of memory of the host
-  std::uint64_t cache_bytes = 0;  ///< last level, of the device or of the host
+  std::string host;                     ///< name of the machine
+  std::string memory = memory::device;  ///< word of the schema
+  int device = -1;                      ///< as the document numbers it; -1: none
+  int numa_domain = -1;                 ///< of memory of the host
+  std::uint64_t cache_bytes = 0;        ///< last level, of the device or of the host
 };
 
 class Director {

@@ -43,7 +43,7 @@ std::vector<RankPlace> places_of(const TimedStream* stream, const Team& team,
     const auto& one = told[static_cast<std::size_t>(rank)];
     RankPlace place;
     place.host = document["ranks"][static_cast<std::size_t>(rank)]["host"];
-    place.memory = one["on_device"].get<bool>() ? "device" : "host-pageable";
+    place.memory = one["on_device"].get<bool>() ? memory::device : memory::host_pageable;
     place.device = team.device_of(rank);
     place.numa_domain = team.memory_domain_of(rank);
     place.cache_bytes = one["cache"];
@@ -55,7 +55,7 @@ std::vector<RankPlace> places_of(const TimedStream* stream, const Team& team,
 /// Whether the first two ranks, on one machine, have buffers of devices that are no virtual ones.
 bool crosses_devices(const std::vector<RankPlace>& places, const json& devices) {
   const auto real = [&devices](const RankPlace& place) {
-    return place.memory == "device" && place.device >= 0 &&
+    return place.memory == memory::device && place.device >= 0 &&
            devices[static_cast<std::size_t>(place.device)]["arch"] != "host";
   };
   return real(places[0]) && real(places[1]) && places[0].host == places[1].host;

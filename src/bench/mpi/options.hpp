@@ -18,7 +18,7 @@ struct MpiOptions {
   std::string collectives = "bcast,allgather,reduce,allreduce,reduce_scatter";
   std::string ranks = "each";
   std::string collective_sizes = "1MiB";
-  std::string collective_type = "float";
+  std::string collective_type = datatype::float32;
   std::string types = "byte,int32,float,double";
   std::string counts = "1,1009,262147";  ///< the two large ones are prime
   std::string without;

@@ -79,7 +79,7 @@ void plan_verification(MpiOperation operation, int ranks, const MpiRequest& requ
 }  // namespace
 
 const char* MpiJob::experiment() const {
-  return !timed ? "E12" : is_between_pairs(operation) ? "E9" : "E10";
+  return !timed ? experiment::E12 : is_between_pairs(operation) ? experiment::E9 : experiment::E10;
 }
 
 std::vector<int> MpiJob::members() const {

@@ -8,6 +8,7 @@
 
 #include "harness/sizes.hpp"
 #include "harness/table.hpp"
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck {
 namespace {
@@ -24,13 +25,13 @@ std::string what_of(const json& series) {
 std::vector<Matrix> matrices_of(const json& document) {
   std::vector<Matrix> matrices;
   for (const auto& series : document["series"]) {
-    if (series["experiment"] != "E9" || series["role"] == "sum") {
+    if (series["experiment"] != experiment::E9 || series["role"] == role::sum) {
       continue;
     }
     const auto ranks = series["ranks"].get<std::vector<int>>();
-    const bool both = series["operation"] == "bandwidth-both";
+    const bool both = series["operation"] == operation::bandwidth_both;
     const auto title = what_of(series) + (both ? ", both directions together" : "") +
-                       (series["role"] == "share" ? ", disjoint pairs at once" : "") +
+                       (series["role"] == role::share ? ", disjoint pairs at once" : "") +
                        " (row: source, column: destination)";
     auto matrix = std::find_if(matrices.begin(), matrices.end(),
                                [&title](const Matrix& one) { return one.title == title; });
@@ -50,7 +51,7 @@ std::vector<Matrix> matrices_of(const json& document) {
 void print_sums(const json& document, std::FILE* out) {
   std::map<std::pair<std::string, std::size_t>, std::pair<double, double>> range;
   for (const auto& series : document["series"]) {
-    if (series["experiment"] == "E9" && series["role"] == "sum") {
+    if (series["experiment"] == experiment::E9 && series["role"] == role::sum) {
       const auto median = series["median"].get<double>();
       const auto key = std::pair(what_of(series), series["ranks"].size());
       auto& [low, high] = range.try_emplace(key, median, median).first->second;
@@ -72,7 +73,7 @@ void print_collectives(const json& document, std::FILE* out) {
   };
   std::vector<std::pair<std::string, Rows>> tables;  // in the order of the document
   for (const auto& series : document["series"]) {
-    if (series["experiment"] != "E10") {
+    if (series["experiment"] != experiment::E10) {
       continue;
     }
     const auto title = format_size(series["bytes"].get<std::uint64_t>()) + " of " +
@@ -116,7 +117,7 @@ void print_verified(const json& document, std::FILE* out) {
   std::uint64_t bytes = 0;
   std::uint64_t wrong = 0;
   for (const auto& series : document["series"]) {
-    if (series["experiment"] != "E12") {
+    if (series["experiment"] != experiment::E12) {
       continue;
     }
     const auto name = series["operation"].get<std::string>();

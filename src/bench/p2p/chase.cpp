@@ -149,7 +149,7 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
   series.bytes = bytes_;
   series.bytes_moved = sizeof arrived;
   series.block_size = 1;
-  series.stores = "plain";
+  series.stores = stores::plain;
   return with_samples({std::move(series)}, samples).front();
 }
 

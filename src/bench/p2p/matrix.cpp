@@ -6,6 +6,7 @@
 
 #include "harness/sizes.hpp"
 #include "harness/table.hpp"
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck {
 namespace {
@@ -17,13 +18,13 @@ std::string title_of(const json& series) {
   const auto operation = series["operation"].get<std::string>();
   auto title = operation + ", " + format_size(series["bytes"].get<std::uint64_t>()) + ", " +
                series["unit"].get<std::string>();
-  if (series["unit"] == "GB/s") {
+  if (series["unit"] == unit::gb_per_s) {
     title += ", bytes counted " + series["bytes_counted"].get<std::string>();
   }
-  if (operation == "copy") {
+  if (operation == operation::copy) {
     return title + " (row: device that executes, column: device of both arrays)";
   }
-  if (series["role"] == "sum") {
+  if (series["role"] == role::sum) {
     return title + " (sum of both directions)";
   }
   return title + " (row: source, column: destination)";
@@ -37,12 +38,12 @@ void print_pairs(const json& document, std::FILE* out) {
   rest["series"] = json::array();
   for (const auto& series : document["series"]) {
     const auto devices = series["device_set"].get<std::vector<int>>();
-    const bool sum = series["role"] == "sum";
+    const bool sum = series["role"] == role::sum;
     if (devices.size() > 2) {
       rest["series"].push_back(series);
       continue;
     }
-    if (series["role"] == "share") {
+    if (series["role"] == role::share) {
       continue;  // of a pair: its sum is in the matrix, both shares in the document
     }
     const auto title = title_of(series);

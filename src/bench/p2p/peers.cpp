@@ -15,7 +15,7 @@ namespace {
 std::uint32_t seed_of(int device) { return 0x5eed0100U + static_cast<std::uint32_t>(device); }
 
 Place place_of(int executor, int owner) {
-  return {executor == owner ? "device" : "peer", owner, -1};
+  return {executor == owner ? memory::device : memory::peer, owner, -1};
 }
 
 /// What a series says of its pair, before anything is measured.
@@ -23,14 +23,14 @@ Series describe(const Measurement& what, const Pair& pair) {
   const int executor = what.executor(pair);
   const bool remote_source = what.operation == PeerOperation::copy;
   Series series;
-  series.experiment = what.by_kernel() ? "E8" : "E7";
+  series.experiment = what.by_kernel() ? experiment::E8 : experiment::E7;
   series.operation = what.name();
   series.device = executor;
   series.source = place_of(executor, remote_source ? pair.to : pair.from);
   series.destination = place_of(executor, pair.to);
-  series.direction = pair.from == pair.to                                 ? "local"
-                     : what.both || what.operation == PeerOperation::copy ? "both-ways"
-                                                                          : "one-way";
+  series.direction = pair.from == pair.to                                 ? direction::local
+                     : what.both || what.operation == PeerOperation::copy ? direction::both_ways
+                                                                          : direction::one_way;
   series.latency = what.is_latency();
   series.read_and_write = remote_source;
   return series;
@@ -228,7 +228,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     } else {
       series.block_size = sizes_.block;
       series.passes = passes_of(bytes, batch);
-      series.stores = stores_for(bytes) == Stores::streaming ? "streaming" : "plain";
+      series.stores = stores_for(bytes) == Stores::streaming ? stores::streaming : stores::plain;
     }
     inject(faults, owner.stream(), destination, words);
     const int seed_device = what.operation == PeerOperation::copy ? pair.to : pair.from;

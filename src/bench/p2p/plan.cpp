@@ -14,13 +14,13 @@ namespace fabricheck {
 namespace {
 
 constexpr std::array<std::pair<PeerOperation, const char*>, 7> kNames{{
-    {PeerOperation::engine, "engine"},
-    {PeerOperation::read, "read"},
-    {PeerOperation::write, "write"},
-    {PeerOperation::copy, "copy"},
-    {PeerOperation::latency, "latency"},
-    {PeerOperation::latency_host, "latency-host"},
-    {PeerOperation::chase, "chase"},
+    {PeerOperation::engine, operation::engine},
+    {PeerOperation::read, operation::read},
+    {PeerOperation::write, operation::write},
+    {PeerOperation::copy, operation::copy},
+    {PeerOperation::latency, operation::latency},
+    {PeerOperation::latency_host, operation::latency_host},
+    {PeerOperation::chase, operation::chase},
 }};
 
 /// Both directions only where one operation has one direction.

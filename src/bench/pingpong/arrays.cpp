@@ -124,11 +124,12 @@ Place ExchangeArrays::place_of(const Buffer& buffer, std::optional<std::uint64_t
 }
 
 Place ExchangeArrays::source_place(const ExchangeJob& job) const {
-  return job.to_device() ? place_of(source_, source_huge_) : Place{"device", owner_.device, -1};
+  return job.to_device() ? place_of(source_, source_huge_)
+                         : Place{memory::device, owner_.device, -1};
 }
 
 Place ExchangeArrays::destination_place(const ExchangeJob& job) const {
-  return job.to_device() ? Place{"device", owner_.device, -1}
+  return job.to_device() ? Place{memory::device, owner_.device, -1}
                          : place_of(destination_, destination_huge_);
 }
 

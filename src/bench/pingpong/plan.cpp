@@ -13,9 +13,9 @@ namespace fabricheck {
 namespace {
 
 constexpr std::array<std::pair<Exchange, const char*>, 3> kExchanges{{
-    {Exchange::h2d, "h2d"},
-    {Exchange::d2h, "d2h"},
-    {Exchange::both, "both"},
+    {Exchange::h2d, operation::h2d},
+    {Exchange::d2h, operation::d2h},
+    {Exchange::both, operation::both},
 }};
 
 }  // namespace

@@ -49,7 +49,7 @@ std::string cores_text(const json& cores) {
 void print_line(const json& document, const json& series, std::FILE* out) {
   const int rank = series["ranks"][0];
   const auto& place = document["ranks"][static_cast<std::size_t>(rank)];
-  const bool to_device = series["operation"] != "d2h";
+  const bool to_device = series["operation"] != operation::d2h;
   const auto& host = series[to_device ? "source" : "destination"];
   const auto times = copy_times(series);
   const auto bytes = series["bytes_moved"].get<double>();
@@ -101,9 +101,9 @@ RankPart rank_part(const json& told) {
 Series exchange_series(const ExchangeJob& job, RankPart part, int device,
                        const std::vector<int>& device_set, bool alone) {
   Series series;
-  series.experiment = "E6";
+  series.experiment = experiment::E6;
   series.operation = exchange_name(job.exchange);
-  series.role = alone ? "single" : "share";
+  series.role = alone ? role::single : role::share;
   series.device = device;
   series.device_set = device_set;
   series.source = std::move(part.source);
@@ -111,7 +111,7 @@ Series exchange_series(const ExchangeJob& job, RankPart part, int device,
   for (auto* place : {&series.source, &series.destination}) {
     place->device = place->device < 0 ? -1 : device;
   }
-  series.direction = job.exchange == Exchange::both ? "both-ways" : "one-way";
+  series.direction = job.exchange == Exchange::both ? direction::both_ways : direction::one_way;
   series.bytes = job.bytes;
   series.bytes_moved = job.bytes_moved();
   series.read_and_write = false;

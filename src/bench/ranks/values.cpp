@@ -155,13 +155,13 @@ Verification compared(const T* data, const Region& region) {
 const char* type_name(DataType type) {
   switch (type) {
     case DataType::byte:
-      return "byte";
+      return datatype::byte;
     case DataType::int32:
-      return "int32";
+      return datatype::int32;
     case DataType::float32:
-      return "float";
+      return datatype::float32;
     case DataType::float64:
-      return "double";
+      return datatype::float64;
   }
   return "";
 }

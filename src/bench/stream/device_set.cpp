@@ -25,26 +25,28 @@ std::pair<Buffer, Place> allocate(const Placement& placement, int device, std::u
       FABRICHECK_HIP(hipSetDevice(device));  // where a runtime may put it, whatever is asked for
       auto buffer = Buffer::on_host(device_numa_domain(device), bytes);
       const int domain = buffer.numa_domain();
-      return {std::move(buffer), Place{"host-pinned", -1, domain}};
+      return {std::move(buffer), Place{memory::host_pinned, -1, domain}};
     }
     case Placement::Kind::peer:
       enable_peer_access(device, placement.peer);
-      return {Buffer::on_device(placement.peer, bytes), Place{"peer", placement.peer, -1}};
+      return {Buffer::on_device(placement.peer, bytes), Place{memory::peer, placement.peer, -1}};
     case Placement::Kind::device:
       break;
   }
-  return {Buffer::on_device(device, bytes), Place{"device", device, -1}};
+  return {Buffer::on_device(device, bytes), Place{memory::device, device, -1}};
 }
 
 /// The experiment a pair of places belongs to, and the direction over the link.
 std::pair<std::string, std::string> classify(const Place& source, const Place& destination) {
-  const bool host = source.memory == "host-pinned" || destination.memory == "host-pinned";
-  const bool remote_source = source.memory != "device";
-  const bool remote_destination = destination.memory != "device";
+  const bool host =
+      source.memory == memory::host_pinned || destination.memory == memory::host_pinned;
+  const bool remote_source = source.memory != memory::device;
+  const bool remote_destination = destination.memory != memory::device;
   if (!remote_source && !remote_destination) {
-    return {"E1", "local"};
+    return {experiment::E1, direction::local};
   }
-  return {host ? "E5" : "E8", remote_source && remote_destination ? "both-ways" : "one-way"};
+  return {host ? experiment::E5 : experiment::E8,
+          remote_source && remote_destination ? direction::both_ways : direction::one_way};
 }
 
 }  // namespace
@@ -176,7 +178,7 @@ Series DeviceSet::describe(const StreamCase& measured, Stores stores, int batch)
   series.bytes = measured.bytes;
   series.bytes_moved = arrays * measured.bytes;
   series.in_memory = past_caches(measured);
-  series.stores = stores == Stores::streaming ? "streaming" : "plain";
+  series.stores = stores == Stores::streaming ? stores::streaming : stores::plain;
   series.block_size = measured.block_size;
   series.batch = batch;
   series.passes = passes_of(measured, batch);

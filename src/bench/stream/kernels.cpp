@@ -76,13 +76,13 @@ std::vector<StreamOperation> parse_operations(const std::string& text) {
 const char* operation_name(StreamOperation operation) {
   switch (operation) {
     case StreamOperation::copy:
-      return "copy";
+      return operation::copy;
     case StreamOperation::scale:
-      return "scale";
+      return operation::scale;
     case StreamOperation::add:
-      return "add";
+      return operation::add;
     case StreamOperation::triad:
-      return "triad";
+      return operation::triad;
   }
   return "";
 }

@@ -55,7 +55,7 @@ void measure(const Options& options, Run& run) {
   }
   std::optional<Stores> stores;
   if (options.stores != "auto") {
-    stores = options.stores == "plain" ? Stores::plain : Stores::streaming;
+    stores = options.stores == stores::plain ? Stores::plain : Stores::streaming;
   }
   const auto faults = parse_faults(run.options().faults);
   const auto& rules = run.options().rules;
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
     line.add({"--stores",
               "plain or streaming (which caches should not keep); auto tries both on a CPU "
               "with arrays past its caches, else it is plain"},
-             options.stores, {"auto", "plain", "streaming"});
+             options.stores, {"auto", stores::plain, stores::streaming});
   };
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);

@@ -14,15 +14,11 @@ from typer.core import TyperGroup
 import fabricheck
 from fabricheck.core.errors import FabricheckError, UsageError
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
 from fabricheck.results.archive import naming_archives
 
-EXIT_CODES = (
-    "Exit codes: 0 good; 2 bad usage; 3 nothing there (no such file, session or folder); "
-    "4 an input is unreadable, invalid or incomplete; 8 a node differs from its model; "
-    "9 a metric has no reference; 10 a value is worse than before; 11 values are missing; "
-    "12 a node failed; 13 no node failed and one is unstable or incomplete. "
-    "1 is a defect in fabricheck."
-)
+_OTHERS = (f"{code} {said}" for code, said in COMMAND_EXITS.items() if code != EXIT_DEFECT)
+EXIT_CODES = f"Exit codes: {'; '.join(_OTHERS)}. {EXIT_DEFECT} is {COMMAND_EXITS[EXIT_DEFECT]}."
 
 
 #: The commands in the order of the help, and the module of each: it has an app, or registers it.

@@ -11,7 +11,8 @@ import typer
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson, OnNodes, choose, entries_of, heading, say_problems
 from fabricheck.core.documents import documents
-from fabricheck.core.errors import GOOD, NotFoundError
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.claims import CLAIMS, Claim, Verdict, evaluate
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.results.observed import Observed, observe
@@ -62,7 +63,7 @@ def claims(
         for observed, verdicts in found:
             _show(observed, verdicts, show_all)
     code = say_problems(results, entries)
-    if code != GOOD:
+    if code != EXIT_GOOD:
         raise typer.Exit(code)
     if not entries:
         raise NotFoundError(f"There is no result document in {what}.")

@@ -9,14 +9,11 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import compare_lists, compare_text, output
-from fabricheck.core.errors import GOOD, InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
 from fabricheck.judge.comparison import sides
 from fabricheck.judge.comparison.compare import Comparison
 from fabricheck.judge.comparison.compare import compare as compare_parts
-
-#: Something of B is worse; nothing is, but values of A are missing in B.
-WORSE = 10
-MISSING = 11
 
 
 def compare(
@@ -77,7 +74,7 @@ def compare(
         print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
     if code == NotFoundError.exit_code:
         raise NotFoundError(f"There is nothing in {a} and {b} that can be judged against another.")
-    if code != GOOD:
+    if code != EXIT_GOOD:
         raise typer.Exit(code)
 
 
@@ -88,14 +85,14 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     """
     judging = [one for one in found if not one.informs]
     if any(one.worse for one in judging):
-        return WORSE
+        return EXIT_WORSE
     if unread or any(one.unread for one in found):
         return InvalidInputError.exit_code
     if not any(one.determined for one in found):
         return NotFoundError.exit_code
     if any(one.missing for one in judging):
-        return MISSING
-    return GOOD
+        return EXIT_MISSING
+    return EXIT_GOOD
 
 
 def register(app: typer.Typer) -> None:

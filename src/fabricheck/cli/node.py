@@ -10,10 +10,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
 from fabricheck.tools.topology import (
-    DIFFERENT,
     Question,
     Reported,
     Runtime,
@@ -126,7 +126,7 @@ def compare_command(
         typer.echo(f"note: {note}", err=True)
     compared = ", ".join(outcome.compared)
     if outcome.differences:
-        raise typer.Exit(DIFFERENT)
+        raise typer.Exit(EXIT_DIFFERENT)
     typer.echo(f"{report.origin} agrees with {model.name} ({compared}).")
 
 

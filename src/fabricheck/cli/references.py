@@ -12,6 +12,7 @@ import typer
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.core.errors import UsageError
+from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.calibration.changes import said
 from fabricheck.judge.calibration.files import REDUCED
 from fabricheck.judge.coverage import checks_folders
@@ -27,12 +28,6 @@ from fabricheck.references.listing import (
 )
 from fabricheck.references.stated import References, folder
 from fabricheck.site import partitions
-
-#: The exit code where a check has no reference of a metric, or told nothing of itself.
-INCOMPLETE = 9
-
-#: How ROCm and CUDA are written.
-WORDS = {"rocm": "ROCm", "cuda": "CUDA"}
 
 
 def references(
@@ -66,7 +61,7 @@ def references(
     else:
         _print(shown, silent, versions)
     if silent or any(row.kind == MISSING for row in shown):
-        raise typer.Exit(INCOMPLETE)
+        raise typer.Exit(EXIT_NO_REFERENCE)
 
 
 def _partitions(sites: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
@@ -158,7 +153,7 @@ def _print_sources(console: Any, numbers: Mapping[Any, int], shown: Sequence[Row
     for key, number in numbers.items():
         here = [one for row in shown for one in row.sources if _document(one) == key]
         first = here[0]
-        versions = ", ".join(f"{WORDS[name]} {version}" for name, version in first.versions)
+        versions = ", ".join(f"{RUNTIME_LABELS[name]} {one}" for name, one in first.versions)
         known = f", measured with {versions}" if versions else ", versions not stated"
         inferred = " (inferred)" if first.inferred else ""
         whose = "acceptance limit of" if first.limit else "of"
@@ -179,7 +174,7 @@ def _print_versions(console: Any, name: str, known: Mapping[str, str], own: Sequ
             stated = {v for one in row.sources for word, v in one.versions if word == runtime}
             for old in {one for one in stated if at_hand.major(one) != at_hand.major(version)}:
                 other[old] += 1
-        word = WORDS[runtime]
+        word = RUNTIME_LABELS[runtime]
         console.print(f"{name} has {word} {version}.")
         for old, count in sorted(other.items()):
             console.print(

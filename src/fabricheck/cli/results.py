@@ -12,9 +12,10 @@ import typer
 
 from fabricheck.cli import output, show
 from fabricheck.core import amounts
-from fabricheck.core.errors import GOOD, FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined
 from fabricheck.results.folder import (
     UNREPORTED,
@@ -208,7 +209,7 @@ def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
         _warn(sentence)
     codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
-    return max(codes, default=GOOD)
+    return max(codes, default=EXIT_GOOD)
 
 
 @app.command("show")
@@ -235,7 +236,7 @@ def show_results(
     else:
         show.show(heading(found), entries, show_all)
     code = say_problems(found, entries)
-    if code != GOOD:
+    if code != EXIT_GOOD:
         raise typer.Exit(code)
     if not entries:
         raise NotFoundError(_no_documents(found))
@@ -278,7 +279,7 @@ def mpi_beside_osu(
         return
     if not rows:
         code = say_problems(found, entries_of(found))
-        if code != GOOD:
+        if code != EXIT_GOOD:
             raise typer.Exit(code)
         raise NotFoundError(
             f"There is nothing in {what} that both mpi and OSU measured between the same ranks."
@@ -327,7 +328,7 @@ def validate(
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
     code = max(code for code, _ in verdicts)
-    if code != GOOD:
+    if code != EXIT_GOOD:
         raise typer.Exit(code)
 
 
@@ -361,7 +362,7 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     if document["faults_injected"]:
         text += f", with faults made on purpose ({', '.join(document['faults_injected'])})"
     if document["complete"]:
-        return GOOD, f"{entry.path}: valid ({text})."
+        return EXIT_GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
 
 

@@ -11,8 +11,8 @@ import typer
 
 from fabricheck.cli import output
 from fabricheck.core import nodelists
-from fabricheck.core.errors import GOOD
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import documents, judging, scheduler, sources
 from fabricheck.judge.verdict.model import Reason, Row, Verdict
 from fabricheck.judge.verdict.rules import WORDS
@@ -80,7 +80,7 @@ def verdict(
     else:
         _show(total, gathered.began)
         typer.echo(f"Verdict: {written}")
-    if total.exit_code != GOOD:
+    if total.exit_code != EXIT_GOOD:
         raise typer.Exit(total.exit_code)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from fabricheck.core.vocabulary import UNKNOWN
+
 ROOT = Path(__file__).resolve().parents[3]
 
 #: What the programs are built from.
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
-
-UNKNOWN = "unknown"
 
 _TIME_LIMIT_S = 10
 

@@ -1,40 +1,37 @@
 """The errors that fabricheck reports: one sentence and one exit code each.
 
-The codes are those of the measuring programs, as far as they apply: 0 good, 2 bad usage,
-3 nothing there, 4 unreadable or invalid input, 5 wrong data in a tool's output. 1 is left to
-a defect in fabricheck itself, and 6 to 8 (time limit, too noisy, setting) to the programs that
-measure.
+The codes stand in vocabulary.yaml, beside those of the programs that measure.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-GOOD = 0
+from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT, EXIT_NOT_FOUND, EXIT_USAGE
 
 
 class FabricheckError(Exception):
     """An expected failure; its text is one sentence that names the file, device or node."""
 
-    exit_code = 4
+    exit_code: int = EXIT_INVALID_INPUT
 
 
 class UsageError(FabricheckError):
     """The command line asks for something that does not exist or does not go together."""
 
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class NotFoundError(FabricheckError):
     """What was asked for is not there: a file, a session, a program."""
 
-    exit_code = 3
+    exit_code = EXIT_NOT_FOUND
 
 
 class InvalidInputError(FabricheckError):
     """An input can not be read or contradicts itself."""
 
-    exit_code = 4
+    exit_code = EXIT_INVALID_INPUT
 
 
 class _OfOutput(FabricheckError):
@@ -67,7 +64,7 @@ class NoDeviceSupport(_OfOutput, NotFoundError):
 class WrongDataError(_OfOutput):
     """The tool itself found wrong data."""
 
-    exit_code = 5
+    exit_code = EXIT_CODE["wrong-data"]
 
 
 class InvalidDocument(InvalidInputError):

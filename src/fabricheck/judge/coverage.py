@@ -14,10 +14,11 @@ import yaml
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.judge import testable
 from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.session import EXPERIMENT, Case, Session
+from fabricheck.results.session import Case, Session
 from fabricheck.site import partitions
 
 #: The experiments whose results are comparisons, no series: a node with its model, and where ranks
@@ -130,7 +131,7 @@ def experiments() -> tuple[Experiment, ...]:
     return tuple(
         Experiment(
             name,
-            row["title"],
+            EXPERIMENTS[name],
             row["needs"],
             row["get"],
             row.get("not_on", {}),
@@ -209,7 +210,7 @@ def _tags(tree: ast.AST) -> set[str]:
             for part in ast.walk(node.value)
             if isinstance(part, ast.Constant)
             and isinstance(part.value, str)
-            and EXPERIMENT.fullmatch(part.value)
+            and part.value in EXPERIMENTS
         )
     return found
 
@@ -273,7 +274,9 @@ def _not_testable(
 def _count(tables: dict[str, dict[Place, Ran]], case: Case, entry: Entry | None) -> None:
     node = case.node if entry is None else entry.node
     document = entry.document if entry is not None else None
-    measured = [series["experiment"] for series in document["series"]] if document else []
+    measured: list[str] = (
+        [series["experiment"] for series in document["series"]] if document else []
+    )
     compared = _compared(document)
     for name in case.experiments | set(measured) | compared:
         ran = tables.setdefault(name, {}).setdefault((case.where, node), Ran(case.where, node))

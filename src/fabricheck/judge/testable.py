@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.results.folder import Entry
 from fabricheck.results.session import Case
-
-#: The runtimes of real devices; of the others experiments.yaml says it by `not_on`.
-OF_DEVICES = frozenset({"cuda", "rocm"})
 
 #: The experiments with collectives, of which a site may leave out some (`mpi_without`).
 WITH_COLLECTIVES = frozenset({"E10", "E12"})
@@ -35,7 +33,7 @@ def features_of_devices(
         f"{system['name']}:{one['name']}": frozenset(one.get("features", []))
         for system in sites.get("systems", [])
         for one in system.get("partitions", [])
-        if OF_DEVICES & {runtimes.get(name) for name in one["environs"]}
+        if not {runtimes.get(name) for name in one["environs"]}.isdisjoint(OF_DEVICES)
     }
 
 

@@ -10,14 +10,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from fabricheck.core.errors import UsageError
+from fabricheck.core.vocabulary import Mover
 from fabricheck.node import parts, paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source, TimingSection
 
 if TYPE_CHECKING:
     from fabricheck.node.overlay import Overlay
-
-Engine = Literal["kernel", "copy_engine"]
 
 #: The bandwidths that simulations are fitted to are of copies by one engine, as of ROCm before 6.0.
 FITTED_ROCM = "5.7"
@@ -220,7 +219,7 @@ class NodeModel:
             return self.switch.links_per_device * self.switch.peak_gbs
         return min(self.links[(min(hop), max(hop))].total_gbs for hop in pairwise(path))
 
-    def peer_peak_gbs(self, source: int, destination: int, engine: Engine = "kernel") -> float:
+    def peer_peak_gbs(self, source: int, destination: int, engine: Mover = "kernel") -> float:
         """Return the theoretical peak of a transfer between two devices, in GB/s per direction.
 
         By kernel it is that of the widest path. By copy engine it is also limited by the peak
@@ -232,7 +231,7 @@ class NodeModel:
         if not path:
             raise UsageError(f"{self.name} has no path between devices {source} and {destination}.")
         peak = self.path_peak_gbs(path)
-        if engine == "copy_engine" and self.copy_engine.peak_gbs is not None:
+        if engine == "copy-engine" and self.copy_engine.peak_gbs is not None:
             return min(peak, self.copy_engine.peak_gbs)
         return peak
 

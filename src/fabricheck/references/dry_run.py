@@ -15,8 +15,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.rfm.folder import VARIABLE as RESULTS_VARIABLE
-from fabricheck.rfm.recorded import VARIABLE
+from fabricheck.core.vocabulary import ENV_METRICS, ENV_RESULTS
 
 SETTINGS = ROOT / "config" / "settings.py"
 
@@ -62,8 +61,8 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
         environment = {
             "RFM_CONFIG_FILES": str(SETTINGS),
             **os.environ,
-            RESULTS_VARIABLE: folder,
-            VARIABLE: str(file),
+            ENV_RESULTS: folder,
+            ENV_METRICS: str(file),
         }
         command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
         command += [*([f"--system={system}"] if system else []), "--dry-run"]

@@ -13,6 +13,7 @@ from fabricheck.core.amounts import size
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import read_text
+from fabricheck.core.vocabulary import RUNTIME_LABELS
 from fabricheck.report.gather import Gathered
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import cores_text
@@ -22,7 +23,6 @@ from fabricheck.results.session import Session
 from fabricheck.site.software import record
 
 #: How a document's runtime calls what it is made for.
-RUNTIMES = {"rocm": "ROCm", "cuda": "CUDA", "sim": "SimGrid", "host": "host runtime"}
 
 
 #: Sessions of a job that are named.
@@ -140,7 +140,7 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
     balancing = {None: "not told", 0: "off"}.get(host["numa_balancing"], "on")
     yield Fact("NUMA balancing", balancing)
     yield Fact("transparent huge pages", host["transparent_hugepage"] or "not told")
-    yield Fact(f"version of {RUNTIMES[program['runtime']]}", versions["runtime"])
+    yield Fact(f"version of {RUNTIME_LABELS[program['runtime']]}", versions["runtime"])
     yield Fact("version of the driver", versions["driver"])
     for key, name in (("mpi", "MPI"), ("rccl", "RCCL or NCCL")):
         if versions.get(key):

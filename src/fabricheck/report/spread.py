@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fabricheck.core.statistics import mad
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.calibration.groups import NORMAL
 from fabricheck.report.worst import BEHIND_PERCENT, FEWEST
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import REPETITION
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 #: Robust standard deviations from the median of the nodes beyond which one stands out, as Iglewicz
 #: and Hoaglin (How to Detect and Handle Outliers, 1993) advise; and no less than BEHIND_PERCENT.

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from fabricheck.core.vocabulary import ENV_ENGINES
 from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument, Series
-
-#: 0 lets kernels of ROCm move the data; unset is as 1.
-ENGINES = "HSA_ENABLE_SDMA"
 
 #: Fields of Beside that have to be alike, in their order.
 Key = tuple[str, str, int, str, tuple[int, ...], bool]
@@ -68,7 +66,7 @@ def _where(entry: Entry) -> str:
 
 
 def _keyed(where: str, document: ResultDocument) -> Iterator[tuple[Key, Series]]:
-    engines = document["environment"].get(ENGINES) != "0"
+    engines = document["environment"].get(ENV_ENGINES) != "0"
     for series in document["series"]:
         if series["experiment"] not in ("E9", "E10") or series["role"] != "single":
             continue

@@ -7,25 +7,17 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from fabricheck.core import statistics
+from fabricheck.core.vocabulary import BETTER, OF_HOST, OF_STREAM, REACHED_THE_END, STREAM_ARRAYS
 from fabricheck.results import host_copies, launches, other_tools
 from fabricheck.results.model import Place, ResultDocument, Series
 
 #: Relative difference allowed between a stated and a recomputed statistic: decimal rounding only.
 TOLERANCE = 1e-6
 
-#: Arrays read or written per element by each STREAM operation.
-STREAM_ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
-
-#: The experiments whose operations are STREAM's.
-STREAM_EXPERIMENTS = ("E1", "E5")
-
 #: Largest difference of the host clock's ratio from 1 that counts as agreement.
 HOST_CLOCK_AGREES = 0.02
 
 _INTERVAL_RULE = f"there is an interval from {statistics.FEWEST_FOR_INTERVAL} samples on"
-#: Outcomes of a run that measured all it was asked for; any other leaves only what was finished.
-_REACHED_THE_END = ("good", "wrong-data", "too-noisy")
-_BETTER = {"GB/s": "higher", "us": "lower"}
 
 
 class Contradiction(Exception):
@@ -78,7 +70,7 @@ def _contradictions(document: ResultDocument) -> Findings:
 
 def _of_the_run(document: ResultDocument) -> Findings:
     status = document["outcome"]["status"]
-    if document["complete"] != (status in _REACHED_THE_END):
+    if document["complete"] != (status in REACHED_THE_END):
         said = "true" if document["complete"] else "false"
         yield "$.complete", f"is {said}, and the outcome's status is {status}"
     if (document["program"]["runtime"] == "sim") != (document["clock"] == "simulated"):
@@ -165,7 +157,7 @@ def _differs(field: str, said: float, found: float, scale: float) -> Findings:
 
 def _of_the_units(series: Series) -> Findings:
     unit = series["unit"]
-    if series["better"] != _BETTER[unit]:
+    if series["better"] != BETTER[unit]:
         yield "better", f"is {series['better']}, and the unit is {unit}"
     if series["block_size"] is not None and series["engine"] != "kernel":
         yield "block_size", f"is set, and the engine is {series['engine']}"
@@ -190,7 +182,7 @@ def _of_the_units(series: Series) -> Findings:
     arrays = STREAM_ARRAYS.get(series["operation"])
     if (
         arrays is not None
-        and series["experiment"] in STREAM_EXPERIMENTS
+        and series["experiment"] in OF_STREAM
         and series["bytes_counted"] == "read+write"
     ):
         parts = len(series["device_set"]) if series["role"] == "sum" else 1
@@ -242,7 +234,7 @@ def _of_a_place(place: Place, together: bool, devices: set[int], domains: set[in
     if device is not None:
         if device not in devices:
             yield "device", f"device {device} is not among the document's devices"
-        if memory in ("host-pinned", "host-pageable"):
+        if memory in OF_HOST:
             yield "device", f"is {device}, and the memory is {memory}"
     elif memory in ("device", "peer") and not together:
         yield "device", f"is null, and the memory is {memory}"

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import jsonschema
 import jsonschema_rs
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.core.errors import FabricheckError, InvalidDocument, NotFoundError
 from fabricheck.core.text import read_text, refuse_lone_surrogates
+from fabricheck.core.vocabulary import Clock
 from fabricheck.results.consistency import Contradiction, check_consistency
 from fabricheck.results.model import ResultDocument
 
@@ -53,7 +54,7 @@ class Head(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    clock: Literal["measured", "simulated"]
+    clock: Clock
     started: str
     host: _Host
     simulated_s: float | None = None

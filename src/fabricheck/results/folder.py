@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import killed, nodes_asked
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, read_entry
@@ -17,8 +18,6 @@ from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Sessio
 
 __all__ = ["UNREPORTED", "Entry", "Killed", "ResultsFolder", "find_documents", "read_entry"]
 
-#: The environment variable that names the results folder.
-FOLDER_VARIABLE = "FABRICHECK_RESULTS"
 
 #: Seconds by which a document may lie outside its session: rounding of times on the same host,
 #: clocks that differ on another one.
@@ -45,7 +44,7 @@ class ResultsFolder:
         if not path.is_dir():
             raise NotFoundError(
                 f"There is no results folder {path}: run `make run` first, or name another one "
-                f"in {FOLDER_VARIABLE}."
+                f"in {ENV_RESULTS}."
             )
         self.path = path
         self.node = _node_of(path)
@@ -68,7 +67,7 @@ class ResultsFolder:
 
         :raises NotFoundError: when there is no such folder.
         """
-        return cls(Path(os.environ.get(FOLDER_VARIABLE) or "results"))
+        return cls(Path(os.environ.get(ENV_RESULTS) or "results"))
 
     def latest(self) -> Session:
         """Return the session that started last.

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from fabricheck.core.vocabulary import COPY_ENGINES, OF_HOST
 from fabricheck.results.model import Place, Series
 
 Findings = Iterator[tuple[str, str]]
 Sides = tuple[Literal["source", "destination"], Literal["source", "destination"]]
 
 _SIDES: Sides = ("source", "destination")
-_HOST = ("host-pinned", "host-pageable")
 _MAPPED = ("managed", "host-pinned")
 _DEVICE = ("device",)
 
@@ -32,17 +32,14 @@ class _Operation:
     messages: int = 1
 
 
-#: What may move a copy: kernels of the runtime where its rules or the environment say so.
-COPY_ENGINES = ("copy-engine", "kernel")
-
-_TO_DEVICE = _Operation(COPY_ENGINES, _HOST, _DEVICE)
-_TO_HOST = _Operation(COPY_ENGINES, _DEVICE, _HOST)
+_TO_DEVICE = _Operation(COPY_ENGINES, OF_HOST, _DEVICE)
+_TO_HOST = _Operation(COPY_ENGINES, _DEVICE, OF_HOST)
 _PREFETCH = _Operation(("copy-engine",), ("managed",), ("managed",))
 
 _COPIES = {
     "h2d": _TO_DEVICE,
     "d2h": _TO_HOST,
-    "both": _Operation(COPY_ENGINES, _HOST, _DEVICE, swaps=True, messages=2),
+    "both": _Operation(COPY_ENGINES, OF_HOST, _DEVICE, swaps=True, messages=2),
     "h2d-sync": _TO_DEVICE,
     "d2h-sync": _TO_HOST,
 }
@@ -160,4 +157,4 @@ def host_domains(series: Series) -> list[int]:
 
 
 def _is_on_the_host(place: Place) -> bool:
-    return place["memory"] in _HOST
+    return place["memory"] in OF_HOST

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from fabricheck.results.host_copies import COPY_ENGINES
+from fabricheck.core.vocabulary import COLLECTIVES, COPY_ENGINES, OF_HOST, OF_MESSAGES
 from fabricheck.results.model import Rank, ResultDocument, Series
 
 Findings = Iterator[tuple[str, str]]
 
-#: Experiments whose data is moved by MPI.
-MESSAGES = ("E9", "E10", "E12")
 #: Copies between host and device, each by a rank of its own, and their directions.
 PLACED_COPIES = {"h2d": "one-way", "d2h": "one-way", "both": "both-ways"}
-COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather", "exchange")
+_OF_ALL_RANKS = (*COLLECTIVES, "exchange")
 #: Messages of a pair of ranks, their directions and units.
 PAIRS = {
     "bandwidth": ("one-way", "GB/s"),
@@ -111,7 +109,7 @@ def contradictions(series: Series, ranks: list[Rank] | None) -> Findings:
     members = series.get("ranks")
     experiment = series["experiment"]
     if members is None:
-        needs = experiment in (*MESSAGES, "E6") or series["engine"] == "mpi"
+        needs = experiment in (*OF_MESSAGES, "E6") or series["engine"] == "mpi"
         if needs or series["direction"] == "collective":
             yield "ranks", f"is missing in a series of {experiment}"
         for field in ("datatype", "placement"):
@@ -132,9 +130,9 @@ def contradictions(series: Series, ranks: list[Rank] | None) -> Findings:
         yield "placement", f"is {word}, and the experiment is {experiment}"
     if (series["engine"] == "mpi") != (series.get("datatype") is not None):
         yield "datatype", f"does not fit the engine {series['engine']}"
-    if (series["engine"] == "mpi") != (experiment in MESSAGES):
+    if (series["engine"] == "mpi") != (experiment in OF_MESSAGES):
         yield "engine", f"is {series['engine']}, and the experiment is {experiment}"
-    elif experiment in MESSAGES:
+    elif experiment in OF_MESSAGES:
         yield from _of_messages(series, members, ranks)
     elif experiment == "E6":
         yield from _of_placed_copies(series, members, ranks)
@@ -148,7 +146,7 @@ def _devices(members: list[int], ranks: list[Rank]) -> list[int]:
 
 def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findings:
     operation = series["operation"]
-    collective = operation in COLLECTIVES
+    collective = operation in _OF_ALL_RANKS
     if not collective and operation not in PAIRS:
         yield "operation", f"{operation!r} is none of {series['experiment']}"
         return
@@ -177,7 +175,7 @@ def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findi
     alone = not collective and series["role"] != "sum"
     for member, side in zip(members, _SIDES, strict=False):
         place = series[side]
-        if place["memory"] not in ("device", "host-pageable", "host-pinned"):
+        if place["memory"] not in ("device", *OF_HOST):
             yield f"{side}.memory", f"is {place['memory']}, which no message has"
         holder = ranks[member]["device"] if alone and place["memory"] == "device" else None
         if place["device"] != holder:
@@ -227,7 +225,7 @@ def _of_the_ends(series: Series, rank: Rank) -> Findings:
         ends.reverse()
     host, device = ends
     kinds = (series[host]["memory"], series[device]["memory"])
-    if kinds[0] not in ("host-pinned", "host-pageable") or kinds[1] != "device":
+    if kinds[0] not in OF_HOST or kinds[1] != "device":
         kinds = (series["source"]["memory"], series["destination"]["memory"])
         yield "source", f"is {kinds[0]} to {kinds[1]}, which is no {series['operation']}"
         return

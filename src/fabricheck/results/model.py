@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
-Clock = Literal["measured", "simulated"]
-Status = Literal[
-    "good",
-    "usage",
-    "unsupported",
-    "runtime-error",
-    "wrong-data",
-    "time-limit",
-    "too-noisy",
-    "setting",
-    "interrupted",
-    "running",
-]
+from fabricheck.core.vocabulary import (
+    Better,
+    BytesCounted,
+    Clock,
+    ComparedBy,
+    Concern,
+    Datatype,
+    Direction,
+    Engine,
+    Experiment,
+    Memory,
+    Movement,
+    Operation,
+    Regime,
+    Role,
+    Runtime,
+    SeriesUnit,
+    Status,
+    Stores,
+)
 
 #: What the exit codes of programs mean.
 STATUS_OF_EXIT: dict[int, Status] = {
@@ -37,7 +44,7 @@ class Program(TypedDict):
     name: str
     version: str
     commit: str
-    runtime: Literal["rocm", "cuda", "host", "sim"]
+    runtime: Runtime
     compiler: str
 
 
@@ -111,7 +118,7 @@ class Outcome(TypedDict):
 class Place(TypedDict):
     """Where an array lies."""
 
-    memory: Literal["device", "peer", "host-pinned", "host-pageable", "managed"]
+    memory: Memory
     device: int | None
     numa_domain: int | None
     huge_page_bytes: NotRequired[int | None]
@@ -141,37 +148,37 @@ class Verification(TypedDict):
     bytes_checked: int
     errors: int
     first_mismatch: Mismatch | None
-    by: NotRequired[Literal["program", "tool"]]
+    by: NotRequired[ComparedBy]
 
 
 class Series(TypedDict):
     """One operation at one size in one place, with every sample."""
 
-    experiment: str
-    operation: str
-    role: Literal["single", "share", "sum"]
+    experiment: Experiment
+    operation: Operation
+    role: Role
     device: int | None
     device_set: list[int]
     source: Place
     destination: Place
-    engine: Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
+    engine: Engine
     engines: NotRequired[int | None]
-    stores: NotRequired[Literal["plain", "streaming"] | None]
-    movement: NotRequired[Literal["zero-copy", "page-migration", "prefetch"] | None]
-    direction: Literal["local", "one-way", "both-ways", "collective"]
+    stores: NotRequired[Stores | None]
+    movement: NotRequired[Movement | None]
+    direction: Direction
     ranks: NotRequired[list[int] | None]
-    datatype: NotRequired[Literal["byte", "int32", "float", "double"] | None]
+    datatype: NotRequired[Datatype | None]
     placement: NotRequired[str | None]
     in_place: NotRequired[bool | None]
     bytes: int
     bytes_moved: int
-    bytes_counted: Literal["once", "read+write", "bus"]
-    regime: Literal["memory", "cache"]
+    bytes_counted: BytesCounted
+    regime: Regime
     block_size: int | None
     batch: int
     passes: NotRequired[int | None]
-    unit: Literal["GB/s", "us"]
-    better: Literal["higher", "lower"]
+    unit: SeriesUnit
+    better: Better
     samples: list[float]
     median: float
     mad: float
@@ -221,7 +228,7 @@ class Setting(TypedDict):
 
     name: str
     value: str
-    concerns: Literal["launches", "engines", "peer-engines", "devices"]
+    concerns: Concern
 
 
 class ResultDocument(TypedDict):

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import run_report
 from fabricheck.results.run_report import Judged, RunReport, SessionInfo, TestCase
 from fabricheck.site import sets
@@ -25,8 +26,6 @@ PARTIAL_NAME = "result.json.partial"
 PASSED = frozenset({"pass", "xfail"})
 #: Results of ReFrame that mean that the test did not run.
 SKIPPED = frozenset({"skip"})
-
-EXPERIMENT = re.compile(r"E([1-9]|1[0-5])")
 
 #: How ReFrame names the repetitions of a check in one session.
 REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
@@ -107,7 +106,7 @@ class Case:
     @property
     def experiments(self) -> frozenset[str]:
         """The experiments among its tags; a check without any does not measure."""
-        return frozenset(tag for tag in self.tags if EXPERIMENT.fullmatch(tag))
+        return self.tags & set(EXPERIMENTS)
 
     @property
     def document_path(self) -> Path | None:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
+from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, Clock
 from fabricheck.node import NodeModel
-from fabricheck.results.beside import ENGINES
 from fabricheck.results.entry import Entry
-from fabricheck.results.model import Clock, Device, Place, ResultDocument
+from fabricheck.results.model import Device, Place, ResultDocument
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.session import REPETITION, Case, Session
@@ -41,8 +41,6 @@ _OF_PAIRS = frozenset({"E7", "E8", "E9", "E14"})
 
 #: Experiments whose series by an engine or a kernel of the runtime are copies.
 _COPIES = frozenset({"E2", "E4", "E6", "E7"})
-
-_BETTER = {"GB/s": "higher", "us": "lower"}
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -203,7 +201,7 @@ class Series:
         """
         if self.experiment in _COPIES and "engines" in self.measured:
             return self.engine == "copy-engine"
-        return self.document["environment"].get(ENGINES) != "0"
+        return self.document["environment"].get(ENV_ENGINES) != "0"
 
     @property
     def ganged(self) -> bool:
@@ -343,7 +341,7 @@ def metrics(row: Check) -> Iterator[Metric]:
             metric=name,
             value=_float(value),
             unit=unit,
-            better=_BETTER.get(unit),
+            better=BETTER.get(unit),
             reference=_float(judged.reference),
             least=_float(judged.least),
             most=_float(judged.most),

@@ -22,6 +22,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.vocabulary import ENV_NODE
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
@@ -295,7 +296,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         (Path(self.stagedir) / PLATFORM).write_text(platform)
-        self.env_vars["FABRICHECK_NODE"] = PLATFORM
+        self.env_vars[ENV_NODE] = PLATFORM
 
     def check_sanity(self) -> None:
         """Judge the exit code before ReFrame does, which would say the number only.

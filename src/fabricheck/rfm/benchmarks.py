@@ -20,9 +20,10 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import amounts
 from fabricheck.core.lines import doubled
+from fabricheck.core.vocabulary import Unit
 from fabricheck.rfm import launchers, predictions, slurm
 from fabricheck.rfm.base import RESULT, MeasuringCheck
-from fabricheck.rfm.metrics import LARGEST, Metric, Reduction, Unit
+from fabricheck.rfm.metrics import LARGEST, Metric, Reduction
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
 
 #: The plan in the stage folder.

@@ -23,6 +23,7 @@ from reframe.core.exceptions import BuildError, PipelineError, SanityError
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.vocabulary import ENV_NODE, EXIT_CODE
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results.document import load
@@ -49,7 +50,7 @@ JOBS = 8
 STREAM = ("--devices", "all", "--kernels", "copy", "--sizes", "1MiB", "--noise-limit", "10")
 
 #: Exit code of a program from which a variable hides every device.
-NO_DEVICE = plausible.SETTING
+NO_DEVICE = EXIT_CODE["setting"]
 
 _ERROR = re.compile(r"\berror\b|command not found|No such file", re.IGNORECASE)
 
@@ -259,7 +260,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         (Path(self.stagedir) / PLATFORM).write_text(platform)
-        self.env_vars["FABRICHECK_NODE"] = PLATFORM
+        self.env_vars[ENV_NODE] = PLATFORM
 
     def _keep_lock(self) -> None:
         if not self.by_spack or self.is_dry_run():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reframe.core.exceptions import ConfigError
 
-VARIABLE = "FABRICHECK_RESULTS"
+from fabricheck.core.vocabulary import ENV_RESULTS
 
 #: Bytes that must be free: stage, output, logs and reports of a session of all checks have some
 #: 20 MB, most of it the documents of the scans.
@@ -22,15 +22,17 @@ def results(default: Path) -> Path:
     :raises ConfigError: for a relative path, one that a shell would have to quote, a folder that
         can not be made or written, and a disk that is all but full.
     """
-    text = os.environ.get(VARIABLE, "")
+    text = os.environ.get(ENV_RESULTS, "")
     folder = Path(text) if text else default
     if not folder.is_absolute():
         # ReFrame reads its settings from another working folder than the user's.
-        raise ConfigError(f"{VARIABLE}={text} is no absolute path: write {VARIABLE}=$PWD/{text}.")
+        raise ConfigError(
+            f"{ENV_RESULTS}={text} is no absolute path: write {ENV_RESULTS}=$PWD/{text}."
+        )
     if shlex.quote(str(folder)) != str(folder):
         raise ConfigError(
             f"The results folder '{folder}' has white space or another character that a shell "
-            f"would need quoted, and ReFrame does not quote it: set {VARIABLE} to another one."
+            f"would need quoted, and ReFrame does not quote it: set {ENV_RESULTS} to another one."
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

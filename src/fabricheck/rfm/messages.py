@@ -9,24 +9,14 @@ from pathlib import Path
 
 from reframe.core.exceptions import SanityError
 
+from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import plausible
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
 from fabricheck.rfm.ranks import NearRanksCheck
 
-#: The collectives that are timed.
-COLLECTIVES = ("reduce", "bcast", "allreduce", "reduce_scatter", "allgather")
-
 #: What holds of all messages: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
-
-
-#: Bytes of an element of each type that messages are verified with.
-ELEMENT_BYTES = {"byte": 1, "int32": 4, "float": 4, "double": 8}
-
-#: Operations that add up, which bytes are not.
-REDUCTIONS = ("reduce", "allreduce", "reduce_scatter")
 
 
 def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
@@ -102,7 +92,7 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
             super().check_sanity()
         except SanityError as error:
             # An MPI that was not told to take these buffers has to be told, not to be spared.
-            told = self._not_reached() if self.job.exitcode != plausible.SETTING else ()
+            told = self._not_reached() if self.job.exitcode != EXIT_CODE["setting"] else ()
             raise type(error)("\n".join([str(error), *told])) from None
 
     def _not_reached(self) -> Iterator[str]:

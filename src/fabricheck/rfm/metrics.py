@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fabricheck.core.vocabulary import Unit
 from fabricheck.results.host_copies import host_domains
 from fabricheck.results.model import ResultDocument, Series
 
@@ -21,7 +22,6 @@ LARGEST = "largest"
 
 Population = Mapping[str, Sequence[Any]]
 Reduction = Literal["worst", "best", "median"]
-Unit = Literal["GB/s", "us", "count", "%"]
 
 
 class MetricError(Exception):

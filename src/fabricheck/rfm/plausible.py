@@ -5,24 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from fabricheck.core.vocabulary import EXIT_MEANING, BytesOfCopy
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.metrics import Figure, where_measured
-
-#: The exit code of a program that a setting of the node or the job prevents from measuring.
-SETTING = 8
-
-#: What the measuring programs mean by their exit codes.
-EXIT_CODES = {
-    2: "bad usage",
-    3: "no such device, or not supported",
-    4: "a runtime error",
-    5: "wrong data",
-    6: "the time limit",
-    7: "too noisy to judge",
-    SETTING: "prevented by a setting of the node or the job",
-}
 
 #: States of a job that was ended from outside, whatever its exit code (Slurm's words).
 ENDED_FROM_OUTSIDE = {
@@ -57,7 +43,7 @@ class Bound:
     origin: str
     how: str
     per_device: bool = False
-    bytes_counted: Literal["once", "read+write"] = "once"
+    bytes_counted: BytesOfCopy = "once"
 
 
 def exit_sentence(
@@ -86,7 +72,7 @@ def exit_sentence(
     elif exit_code > 128:
         meaning = f"was ended by signal {exit_code - 128} (exit code {exit_code})"
     else:
-        known = EXIT_CODES.get(exit_code, "not one of its own exit codes")
+        known = EXIT_MEANING.get(exit_code, "not one of its own exit codes")
         meaning = f"ended with exit code {exit_code} ({known})"
     message = document["outcome"]["message"] if document else None
     return f"{program} {meaning}: {message}" if message else f"{program} {meaning}."

@@ -13,8 +13,8 @@ from itertools import pairwise, permutations
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.lines import doubled
+from fabricheck.core.vocabulary import STREAM_ARRAYS, Mover
 from fabricheck.node import NodeModel
-from fabricheck.node.model import Engine
 from fabricheck.node.schema import TimingSection
 from fabricheck.tools.benchmarks import NCCL_TESTS, Launch
 
@@ -140,7 +140,7 @@ class _Run:
     def link_gbs(self) -> float:
         return self.timing.part_of_peak.value * self.node.host_peak_gbs(0)
 
-    def peer_gbs(self, source: int, destination: int, engine: Engine) -> float:
+    def peer_gbs(self, source: int, destination: int, engine: Mover) -> float:
         peak = self.node.peer_peak_gbs(source, destination, engine)
         return self.timing.part_of_peak.value * peak
 
@@ -184,8 +184,7 @@ def _stream(run: _Run) -> float:
     ends = [run.option(end, "device") for end in ("source", "destination")]
     on_host = ends.count("host")
     blocks = len(run.words("block-sizes", "256"))
-    arrays = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
-    kernels = [arrays[kernel] for kernel in run.words("kernels", "copy,scale,add,triad")]
+    kernels = [STREAM_ARRAYS[kernel] for kernel in run.words("kernels", "copy,scale,add,triad")]
     seconds = run.start_s
     ready: set[int] = set()
     for devices in run.device_sets():
@@ -238,7 +237,7 @@ def _p2p(run: _Run) -> float:
     seconds = run.start_s + WARM_UP_S * (len({device for pair in ordered for device in pair}) - 1)
     for operation in run.words("operations", ""):
         latency = operation.startswith("latency")
-        engine: Engine = "copy_engine" if operation.startswith("engine") else "kernel"
+        engine: Mover = "copy-engine" if operation.startswith("engine") else "kernel"
         both = operation.endswith("-both")
         for a, b in {(min(pair), max(pair)) for pair in ordered} if both else ordered:
             for size in [16] if latency else run.sizes():
@@ -288,7 +287,7 @@ def _mpi(run: _Run) -> float:
             window = max(4, min(64, (16 << 20) // size))
             each = [
                 run.series(
-                    _moved_s(window * size, run.peer_gbs(*pair, "copy_engine")),
+                    _moved_s(window * size, run.peer_gbs(*pair, "copy-engine")),
                     _moved_s(size, run.memory_gbs),
                 )
                 for pair in pairs
@@ -325,7 +324,7 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
 def _launch(run: _Run, launch: Launch) -> float:
     """Return the seconds of a benchmark's launch: its start, what it moves and compares."""
     timing = run.timing
-    every = [run.peer_gbs(*pair, "copy_engine") for pair in permutations(launch.devices, 2)]
+    every = [run.peer_gbs(*pair, "copy-engine") for pair in permutations(launch.devices, 2)]
     one_s = _moved_s(sum(launch.sizes), min(every, default=run.link_gbs))
     one_s += SMALL_S * launch.ranks * len(launch.sizes)
     join_s = timing.rank_s.value * launch.ranks

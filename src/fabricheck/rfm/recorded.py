@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.rfm.metrics import Metric
 from fabricheck.rfm.predictions import Unpredicted
-
-#: The file to write to; without it nothing is written.
-VARIABLE = "FABRICHECK_METRICS_FILE"
 
 
 class Check(Protocol):
@@ -38,7 +36,7 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
 
     :param stated: the references that ReFrame found, by ``partition:metric``.
     """
-    file = os.environ.get(VARIABLE)
+    file = os.environ.get(ENV_METRICS)
     if not file:
         return
     partition = check.current_partition.fullname

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-#: The units in which a smaller value is the better one; a fault shows above the reference.
-SMALLER_IS_BETTER = ("us", "count")
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 
 
 def faults(name: str, unit: str, entry: Any) -> Iterator[str]:

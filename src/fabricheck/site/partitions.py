@@ -15,7 +15,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.results.session import EXPERIMENT
+from fabricheck.core.vocabulary import EXPERIMENTS
 
 SITES = ROOT / "config" / "sites"
 
@@ -153,7 +153,7 @@ def tags_of_checks(trees: Sequence[ast.Module]) -> dict[str, frozenset[str]]:
 def _checks(tree: ast.Module) -> Iterator[Check]:
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for node in classes.values():
-        tags = frozenset(filter(EXPERIMENT.fullmatch, _strings(node, "tags", {}) or ()))
+        tags = frozenset(EXPERIMENTS) & frozenset(_strings(node, "tags", {}) or ())
         if tags:
             systems = _strings(node, "valid_systems", classes)
             yield Check(tags, systems, _strings(node, "valid_prog_environs", classes))

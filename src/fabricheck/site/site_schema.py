@@ -10,12 +10,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
+
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Name], Field(min_length=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0)]
 Part = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-Kernels = Annotated[list[Literal["copy", "scale", "add", "triad"]], Field(min_length=1)]
+Kernels = Annotated[list[StreamOperation], Field(min_length=1)]
 Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
@@ -30,7 +32,7 @@ class _Bound(_Section):
     origin: Literal["published", "derived"]
     how: Name
     per_device: bool = False
-    bytes_counted: Literal["once", "read+write"] = "once"
+    bytes_counted: BytesOfCopy = "once"
 
 
 class _Rounds(_Section):
@@ -56,7 +58,7 @@ class _Rccl(_Section):
 
 class _PartitionExtras(_Section):
     expected_checks: Names
-    physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
+    physical_bounds: dict[SeriesUnit, _Bound] | None = None
     node: Name | None = None
     references: Name | None = None
     noise_limit: Part | None = None
@@ -101,10 +103,10 @@ class _System(_Section):
 
 
 class _EnvironmentExtras(_Section):
-    runtime: Literal["rocm", "cuda", "host", "sim"]
+    runtime: Runtime
     programs: Name
     build_command: Name
-    mpi_without: list[Literal["reduce", "bcast", "allreduce", "reduce_scatter", "allgather"]] = []
+    mpi_without: list[Collective] = []
     osu_folder: str | None = None
     rccl_folder: Name | None = None
     rccl_version: Name | None = None

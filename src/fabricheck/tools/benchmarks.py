@@ -20,6 +20,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from fabricheck.core.errors import OtherRunError, UsageError
 from fabricheck.core.text import read_text
+from fabricheck.core.vocabulary import (
+    BETTER,
+    NCCL_COLLECTIVES,
+    OSU_COLLECTIVES,
+    OSU_PAIRS,
+    Datatype,
+    DeviceRuntime,
+    SeriesUnit,
+)
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.tools.outputs import nccl, osu
 from fabricheck.tools.outputs.nccl import NcclResult
@@ -29,7 +38,7 @@ from fabricheck.tools.outputs.nccl_rows import Timing
 FACTS = "facts.json"
 
 #: The words of the schema for the data types of both tools.
-DATATYPES: Mapping[str, Literal["byte", "int32", "float", "double"]] = {
+DATATYPES: Mapping[str, Datatype] = {
     "MPI_CHAR": "byte",
     "MPI_BYTE": "byte",
     "MPI_INT": "int32",
@@ -151,7 +160,7 @@ class Plan(_Part):
 
     tool: str
     buffers: Literal["device", "host"]
-    accelerator: Literal["rocm", "cuda"] | None = None
+    accelerator: DeviceRuntime | None = None
     facts: Command
     mpi_program: str | None = None
     library: str | None = None
@@ -332,10 +341,10 @@ def _cache(plan: Plan, facts: ResultDocument) -> int:
     return max((one["last_level_cache_bytes"] or 0 for one in facts["devices"]), default=0)
 
 
-def _series(about: Mapping[str, Any], value: float, unit: Literal["GB/s", "us"]) -> Series:
+def _series(about: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
     numbers: dict[str, Any] = {
         "unit": unit,
-        "better": "higher" if unit == "GB/s" else "lower",
+        "better": BETTER[unit],
         "samples": [value],
         "median": value,
         "mad": 0.0,
@@ -348,26 +357,18 @@ def _series(about: Mapping[str, Any], value: float, unit: Literal["GB/s", "us"])
     return whole
 
 
-_OSU_PAIRS = ("osu_bw", "osu_latency")
-
 OSU = Benchmark(
     name="osu",
     extra="osu",
     folder="the folder libexec/osu-micro-benchmarks of an OSU",
-    path=lambda program: f"mpi/{'pt2pt' if program in _OSU_PAIRS else 'collective'}/{program}",
-    operations={
-        "osu_bw": "bandwidth",
-        "osu_latency": "latency",
-        "osu_reduce": "reduce",
-        "osu_bcast": "bcast",
-        "osu_allreduce": "allreduce",
-        "osu_reduce_scatter": "reduce_scatter",
-        "osu_allgather": "allgather",
-    },
+    path=lambda program: (
+        f"mpi/{'pt2pt' if program in OSU_PAIRS.values() else 'collective'}/{program}"
+    ),
+    operations={program: name for name, program in (*OSU_PAIRS.items(), *OSU_COLLECTIVES.items())},
     read=_of_osu,
     engine="mpi",
     collectives="E10",
-    pairs=_OSU_PAIRS,
+    pairs=tuple(OSU_PAIRS.values()),
     verifies_apart=True,
 )
 
@@ -376,13 +377,7 @@ NCCL_TESTS = Benchmark(
     extra="rccl",
     folder="that of nccl-tests",
     path=lambda program: f"{program}_perf",
-    operations={
-        "reduce": "reduce",
-        "broadcast": "bcast",
-        "all_reduce": "allreduce",
-        "reduce_scatter": "reduce_scatter",
-        "all_gather": "allgather",
-    },
+    operations={program.removesuffix("_perf"): name for name, program in NCCL_COLLECTIVES.items()},
     read=_of_nccl,
     engine="rccl",
     collectives="E11",

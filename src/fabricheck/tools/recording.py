@@ -17,8 +17,9 @@ from fabricheck.core.errors import (
     NoDeviceSupport,
     WrongDataError,
 )
+from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.results import document
-from fabricheck.results.model import STATUS_OF_EXIT, ResultDocument, Series
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.tools import benchmarks
 from fabricheck.tools.benchmarks import FACTS, Launch, Plan
 from fabricheck.tools.runner import (
@@ -33,7 +34,7 @@ from fabricheck.tools.runner import (
     text_of,
     worst,
 )
-from fabricheck.tools.topology.host import UNKNOWN, describe_host
+from fabricheck.tools.topology.host import describe_host
 
 #: Libraries that hold an MPI: MPICH and those made of it, Open MPI, and SimGrid's SMPI.
 _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", re.MULTILINE)

@@ -75,7 +75,7 @@ void read_managed(Machine& machine) {
 Machine* make_machine() {
   auto* machine = new Machine;
   try {
-    const auto path = variable("FABRICHECK_NODE");
+    const auto path = variable(fabricheck::env::node);
     if (!path) {
       throw std::runtime_error(
           "there is no node to simulate: name its file in FABRICHECK_NODE; write it by: fabricheck "
@@ -207,7 +207,7 @@ std::optional<fabricheck::PeerWay> peer_way(int from, int to) {
 
 fabricheck::Mover mover_of(const Place& source, const Place& destination, std::uint64_t bytes) {
   if (!fabricheck::is_amd(machine().node.devices.front().architecture)) {
-    return {"copy-engine", 1};
+    return {fabricheck::engine::copy_engine, 1};
   }
   const fabricheck::CopyRules rules(rocm());
   return is_device(source) && is_device(destination)
@@ -223,9 +223,10 @@ Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes
   const double pinning = pageable && bytes > node.staged_bytes ? node.pin : 0;
   const auto& routes = pageable ? node.pageable : node.copy;
   const auto found = routes.find({source, destination});
-  const auto mover = found == routes.end() ? fabricheck::Mover{"kernel", std::nullopt}
-                                           : mover_of(source, destination, bytes);
-  if (mover.engine == "copy-engine") {
+  const auto mover = found == routes.end()
+                         ? fabricheck::Mover{fabricheck::engine::kernel, std::nullopt}
+                         : mover_of(source, destination, bytes);
+  if (mover.engine == fabricheck::engine::copy_engine) {
     const auto& route = found->second;
     const auto engines = static_cast<std::uint64_t>(mover.engines.value_or(1));
     Cost cost{route.start + pinning, {}};

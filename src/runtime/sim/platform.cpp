@@ -133,7 +133,7 @@ constexpr std::uint64_t kLargeMessage = 1 << 30;
 
 bool goes_by_engine(const Place& source, const Place& destination) {
   return (is_device(source) || is_device(destination)) &&
-         mover_of(source, destination, kLargeMessage).engine == "copy-engine";
+         mover_of(source, destination, kLargeMessage).engine == fabricheck::engine::copy_engine;
 }
 
 /// Gives messages that several engines share the bandwidth of all of these.

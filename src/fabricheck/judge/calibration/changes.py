@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.calibration.files import ReferenceFile, read_folder
 from fabricheck.judge.calibration.record import FOLDER, MetricRecord, Record, file_of, read_of, text
 from fabricheck.judge.calibration.rule import CEILINGS, COUNT_ENTRY, Entry, entry_of, report_only
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 #: The effects of a change that let pass what fails at present.
 LOOSER = ("looser", "lifted")

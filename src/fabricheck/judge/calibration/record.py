@@ -19,10 +19,10 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from fabricheck.core import statistics
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.calibration.runs import Run, Value
 from fabricheck.references.published import LOADER
-from fabricheck.results.model import Clock
 from fabricheck.rfm.references import faults
 
 #: Where the records are, in the folder of the reference files.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.core import statistics
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.calibration.groups import (
     FLOORS,
     GAPS,
@@ -25,7 +26,6 @@ from fabricheck.judge.calibration.groups import (
     modes,
     slow_nodes,
 )
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 #: The fewest sessions, and the fewest occasions that they come from.
 LEAST_SESSIONS = 5

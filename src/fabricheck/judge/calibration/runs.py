@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import physics
-from fabricheck.results.model import Clock, Device, ResultDocument
+from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.session import Session
 from fabricheck.rfm.plausible import Bound
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
+from fabricheck.core.vocabulary import ENV_PEER_ENGINES
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import high, low, middle
 from fabricheck.judge.claims.model import NotTestable, Number, computed, number
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
-
-#: Set to 0, kernels copy between devices instead of engines, as HSA_ENABLE_SDMA (ROCm).
-_PEER_ENGINES = "HSA_ENABLE_PEER_SDMA"
 
 #: The direct links of a node with three tiers, by the number of links.
 SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)
@@ -24,7 +22,8 @@ Points = Mapping[Pair, Series]
 def by_engine(point: Series) -> bool:
     """Whether copy engines may move data between devices in this run."""
     told = point.engine == "copy-engine" and "engines" in point.measured
-    return point.by_engines and (told or point.document["environment"].get(_PEER_ENGINES) != "0")
+    environment = point.document["environment"]
+    return point.by_engines and (told or environment.get(ENV_PEER_ENGINES) != "0")
 
 
 def by_one_engine(points: Iterable[Series]) -> list[Series]:

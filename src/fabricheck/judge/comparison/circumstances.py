@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results.model import ResultDocument
 
 #: Variables that name where a run wrote, or count it: they differ in every session.
 OF_THE_RUN = frozenset(
-    {"FABRICHECK_RESULTS", "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
+    {ENV_RESULTS, "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
 )
 
 #: Options that tell what happened, not what was asked for.

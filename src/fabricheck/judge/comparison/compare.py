@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, differences
 from fabricheck.judge.comparison.judging import Value, Verdict, judge
 from fabricheck.judge.comparison.sides import Check, Part
 from fabricheck.judge.comparison.subjects import Metric, Subject, Transfer
 from fabricheck.judge.comparison.values import values
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 What = Subject | Metric
 

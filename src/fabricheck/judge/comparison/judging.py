@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.core import statistics
+from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import groups, rule
-from fabricheck.results.model import Clock, Series
-from fabricheck.rfm.references import SMALLER_IS_BETTER
+from fabricheck.results.model import Series
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
 

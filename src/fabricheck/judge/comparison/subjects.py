@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+from fabricheck.core.vocabulary import ENGINE_SWITCHES
 from fabricheck.results import split_checks
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.rfm.engines import SWITCHES
 
 #: The experiment of every NUMA domain with every device.
 OF_DOMAINS = "E4"
@@ -160,7 +160,7 @@ def of_document(check: str, document: ResultDocument) -> Iterator[tuple[Subject,
     off: tuple[str, ...] = ()
     if document["program"]["runtime"] in ("rocm", "sim"):
         environment = document["environment"]
-        off = tuple(name for name in SWITCHES if environment.get(name) == "0")
+        off = tuple(name for name in ENGINE_SWITCHES if environment.get(name) == "0")
     for one in document["series"]:
         ranks = one.get("ranks")
         transfer = Transfer(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
-Counts = Literal["once", "read+write"]
+from fabricheck.core.vocabulary import BytesOfCopy
 
 
 class _Section(BaseModel):
@@ -54,7 +54,7 @@ class Read(_Section):
     run: str | tuple[str, ...]
     operation: str | tuple[str, ...]
     bytes: PositiveInt | None = None
-    counts: Counts | None = None
+    counts: BytesOfCopy | None = None
     percent_of: Literal["path", "path-both"] | None = None
     convert: Literal["time"] | None = Field(default=None, alias="as")
     domain: Literal["near", "far"] | None = None

@@ -10,8 +10,9 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.vocabulary import ENV_NODE, BytesOfCopy
 from fabricheck.judge.fidelity.plan import Place
-from fabricheck.judge.fidelity.planfile import Counts, PlanFile, ProgramRun, Read
+from fabricheck.judge.fidelity.planfile import PlanFile, ProgramRun, Read
 from fabricheck.node import NodeModel
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
@@ -28,7 +29,7 @@ TIME_LIMIT = 300
 _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_")
 
 #: Bytes that a kernel or a copy moves, for each byte of a message.
-_PER_MESSAGE: dict[Counts, int] = {"once": 1, "read+write": 2}
+_PER_MESSAGE: dict[BytesOfCopy, int] = {"once": 1, "read+write": 2}
 
 Documents = Mapping[str, Mapping[str, Any]]
 
@@ -105,7 +106,7 @@ def _run(
     kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
     line = [*command(run, node, folder, output.parent), "--output", str(output)]
     what = f"the run '{name}' of {run.program} on {node.name}"
-    variables = kept | {"FABRICHECK_NODE": str(platform)} | run.environment
+    variables = kept | {ENV_NODE: str(platform)} | run.environment
     try:
         done = runner.run(line, TIME_LIMIT, variables)
     except OSError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge.verdict.rules import RULES, WORDS, Finding, Word, finding, worst
 from fabricheck.results import killed, missed, settings
 from fabricheck.results.entry import Entry
@@ -36,16 +37,6 @@ _ABORTED_BY = {
     "RunSessionTimeout": "its time (--duration) was over",
     "FailureLimitError": "as many checks as --maxfail says had failed",
     "ForceExitError": "it was told to end by a signal",
-}
-
-#: What programs mean by their exit codes, as the statuses of documents.
-STATUS_OF_EXIT = {
-    2: "usage",
-    3: "unsupported",
-    5: "wrong-data",
-    6: "time-limit",
-    7: "too-noisy",
-    8: "setting",
 }
 
 #: The rule of a program's status. Running is what a killed program leaves.
@@ -134,8 +125,9 @@ class Attempt:
         document = self.document
         if document is None:
             code = self.case.exit_code if self.case is not None else None
-            status = STATUS_OF_EXIT.get(code or 0)
-            if status is not None and self.case is not None:
+            status = STATUS_OF_EXIT.get(code or 0, "good")
+            # Without a document 4 tells nothing: it is of any command that failed.
+            if status not in ("good", "runtime-error") and self.case is not None:
                 yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
             return
         outcome = document["outcome"]

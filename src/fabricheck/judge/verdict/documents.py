@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +15,7 @@ import fabricheck
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import natural
 from fabricheck.core.text import read_text
+from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, WORDS
@@ -22,11 +23,6 @@ from fabricheck.results.nodes_asked import now
 
 #: The file of all nodes.
 WHOLE = "verdict.json"
-
-#: Exit codes: a node failed; none did and one is unstable or incomplete; all passed.
-NODE_FAILED: Literal[12] = 12
-NODE_OPEN: Literal[13] = 13
-GOOD: Literal[0] = 0
 
 _ADAPTER: TypeAdapter[Document] = TypeAdapter(Document)
 
@@ -46,13 +42,12 @@ def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -
     ordered = sorted(verdicts, key=lambda one: (WORDS.index(one.word), natural(one.node)))
     words = {one.word for one in ordered}
     good: bool = words <= {"PASS"}
-    code = NODE_FAILED if words & FAILED else GOOD if good else NODE_OPEN
     files = file_names(ordered)
     return Verdict(
         of=of,
         made=now(),
         by=fabricheck.__version__,
-        exit_code=code,
+        exit_code=EXIT_NODE_FAILED if words & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,
         counts={word: sum(one.word == word for one in ordered) for word in WORDS},
         nodes=[
             Row(

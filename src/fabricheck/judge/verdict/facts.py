@@ -8,14 +8,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.grouping import Results
 from fabricheck.judge.verdict.sources import Source
 from fabricheck.results.model import ResultDocument
 from fabricheck.site.software.record import FOLDER
-
-#: What a document has where a version or a commit is not known.
-_UNKNOWN = "unknown"
 
 
 def times(results: Results) -> tuple[datetime | None, float | None]:
@@ -65,7 +63,7 @@ def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 
 def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
     """Return what the results were made with, as programs that ran on the devices tell it."""
-    own = [one for one in documents if one["program"]["commit"] != _UNKNOWN]
+    own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
     told = [one["versions"] for one in documents if one["program"]["name"] != "topology"]
     locks: dict[str, str] = {}
     for source in sources:
@@ -84,7 +82,7 @@ def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> 
 
 def _each(told: Iterable[object]) -> list[str]:
     found = {str(one) for one in told if one}
-    return sorted(found - {"none", _UNKNOWN} or found)
+    return sorted(found - {"none", UNKNOWN} or found)
 
 
 @functools.cache

@@ -18,13 +18,14 @@ from typing import Any
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.results import document
 from fabricheck.results.folder import find_documents
 from fabricheck.run.first_hour.steps import Place
 from fabricheck.tools.recording import mpi_version
 from fabricheck.tools.runner import run, text_of
 from fabricheck.tools.topology.detection import COMMANDS
-from fabricheck.tools.topology.host import UNKNOWN, describe_host, driver_version
+from fabricheck.tools.topology.host import describe_host, driver_version
 
 #: What is called for its version, or for what it knows of the node.
 TOOLS = (*COMMANDS, ("rocminfo",), ("rocm-smi", "--showdriverversion"), ("hipcc", "--version"))

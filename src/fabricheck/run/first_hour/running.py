@@ -15,11 +15,11 @@ from typing import Literal
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import ENV_NODE, ENV_RESULTS
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
 from fabricheck.results.archive import RESULTS
-from fabricheck.results.folder import FOLDER_VARIABLE
 from fabricheck.run.first_hour import facts, packing
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
 from fabricheck.tools.runner import Interrupted, last_words, signals, start, text_of
@@ -75,13 +75,13 @@ class FirstHour:
         self.signal: int | None = None
         self._began = datetime.now(UTC)
         self._now = "the versions"
-        self._variables = [f"{FOLDER_VARIABLE}={folder / RESULTS}", "RFM_COLORIZE=n"]
+        self._variables = [f"{ENV_RESULTS}={folder / RESULTS}", "RFM_COLORIZE=n"]
         try:
             (folder / RESULTS).mkdir(parents=True)
             if place.runtime == "sim":
                 node = folder / "node.json"
                 node.write_text(platform_json(load(str(place.model))), encoding="utf-8")
-                self._variables.append(f"FABRICHECK_NODE={node}")
+                self._variables.append(f"{ENV_NODE}={node}")
         except OSError as error:
             raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
 

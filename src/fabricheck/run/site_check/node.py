@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.run.site_check.target import Target
@@ -27,7 +28,7 @@ ON_COMPUTE = (
 def check(target: Target, place: Place) -> Iterator[Finding]:
     """Yield what the node is, beside what the site file says; nothing where nothing is real."""
     runtimes = {one["extras"]["runtime"] for one in target.environments}
-    if runtimes.isdisjoint(("rocm", "cuda")):
+    if runtimes.isdisjoint(OF_DEVICES):
         return
     if not place.is_compute:
         yield from map(unseen, ON_COMPUTE)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fabricheck
+from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.rfm.build import PROGRAMS, RANK_PROGRAMS
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.run.site_check.target import Section
@@ -95,7 +96,7 @@ def _osu(environment: Section, place: Place) -> Iterator[Finding]:
             f"FABRICHECK_{runtime.upper()}_OSU."
         )
         return
-    if runtime not in ("rocm", "cuda"):
+    if runtime not in OF_DEVICES:
         yield ok(f"OSU Micro-Benchmarks are in {folder}.")
         return
     said = place.run(str(program), "-h")

@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from fabricheck.core.errors import (
     NoDeviceSupport,
     UsageError,
 )
 from fabricheck.core.lines import Line, Printed, agree, ended_lines_of, printed
-
-Unit = Literal["GB/s", "us"]
+from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class _Program:
     """How a program calls itself, and the columns of its value, in the order of preference."""
 
     title: str
-    unit: Unit
+    unit: SeriesUnit
     values: tuple[str, ...]
 
 
@@ -98,7 +96,7 @@ class OsuResult:
     version: str
     accelerator: str | None
     datatype: str | None
-    unit: Unit
+    unit: SeriesUnit
     rows: tuple[OsuRow, ...]
     pairs: int | None = None
     window: int | None = None
@@ -138,7 +136,7 @@ def parse(
     return replace(result, rows=table)
 
 
-def require_device_support(result: OsuResult, accelerator: Literal["rocm", "cuda"]) -> None:
+def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> None:
     """Refuse a result that can not be of device buffers.
 
     An OSU that was built without support for an accelerator takes ``D D`` and measures host memory,
@@ -233,7 +231,7 @@ def _header(head: Sequence[Line], program: str) -> OsuResult:
     )
 
 
-def _row(line: Line, columns: Sequence[str], unit: Unit) -> OsuRow:
+def _row(line: Line, columns: Sequence[str], unit: SeriesUnit) -> OsuRow:
     words = line.words
     if len(words) != len(columns):
         raise line.garbled(

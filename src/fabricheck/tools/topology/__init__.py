@@ -1,7 +1,7 @@
 """What the vendors' tools say about a node: reading it, comparing it with a node model."""
 
 from fabricheck.core.errors import GarbledOutput
-from fabricheck.tools.topology.comparison import DIFFERENT, Comparison, compare
+from fabricheck.tools.topology.comparison import Comparison, compare
 from fabricheck.tools.topology.detection import Detection, detect
 from fabricheck.tools.topology.drafting import draft, write_draft
 from fabricheck.tools.topology.parse import parse_files, parse_text
@@ -9,7 +9,6 @@ from fabricheck.tools.topology.recording import Question, Runtime, record
 from fabricheck.tools.topology.reported import Reported, merge
 
 __all__ = [
-    "DIFFERENT",
     "Comparison",
     "Detection",
     "GarbledOutput",

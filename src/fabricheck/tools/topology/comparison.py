@@ -9,9 +9,6 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.tools.topology.reported import Reported, by_pci
 
-#: Exit code of a comparison that found differences.
-DIFFERENT = 8
-
 _MATCHED_BY_NUMBER = (
     "devices were matched by number: {reason}, and a tool may number them otherwise than HIP does"
 )

@@ -8,12 +8,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
 from fabricheck.results.settings import balancing_sentence
-
-#: What is left where the system does not say it.
-UNKNOWN = "unknown"
 
 
 def describe_host(root: Path = Path("/")) -> Host:

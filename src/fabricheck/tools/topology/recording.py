@@ -18,14 +18,14 @@ from typing import Any, Literal
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.vocabulary import ENV_NODE, EXIT_CODE, STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel, load
 from fabricheck.results import document
-from fabricheck.results.model import STATUS_OF_EXIT, Device, ResultDocument
+from fabricheck.results.model import Device, ResultDocument
 from fabricheck.tools.topology.comparison import compare
 from fabricheck.tools.topology.detection import Detection, detect
 from fabricheck.tools.topology.host import (
-    UNKNOWN,
     balancing_setting,
     describe_host,
     driver_version,
@@ -48,20 +48,20 @@ _ENVIRONMENT = (
     "CUDA_VISIBLE_DEVICES",
     "CUDA_DEVICE_ORDER",
     "SLURM_GPUS_ON_NODE",
-    "FABRICHECK_NODE",
+    ENV_NODE,
 )
 
 
 class TimeLimit(FabricheckError):
     """The tools did not answer within the time limit."""
 
-    exit_code = 6
+    exit_code = EXIT_CODE["time-limit"]
 
 
 class PreventedBySetting(FabricheckError):
     """A setting of the node or the job is not as it should be, and nothing else differs."""
 
-    exit_code = 8
+    exit_code = EXIT_CODE["setting"]
 
 
 @dataclass(frozen=True)

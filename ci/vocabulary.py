@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Writes what is made of src/fabricheck/core/vocabulary.yaml: ci/vocabulary.py [--check].
+
+With --check nothing is written: ends with 1 and a sentence for each file that is not what it gives.
+"""
+
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+WORDS = "src/fabricheck/core/vocabulary.yaml"
+WIDTH = 100
+#: Members of a series, or of its places, whose words docs/result-document.md has in one table.
+FIELDS = (
+    *("role", "memory", "engine", "stores", "movement", "direction", "datatype"),
+    *("bytes_counted", "regime", "unit", "better", "by"),
+)
+MADE_BY = f"Made of {WORDS} by ci/vocabulary.py: edit that."
+
+
+def vocabulary():
+    """Return the kinds by name, each word of a kind with its columns."""
+    kinds = yaml.load((ROOT / WORDS).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    for kind in kinds.values():
+        parts = (kinds[name]["words"] for name in kind.get("union", ()))
+        words = {word: columns for part in parts for word, columns in part.items()}
+        for word, columns in kind.get("words", {}).items():
+            words[word] = {"meaning": columns} if isinstance(columns, str) else columns
+        kind["words"] = words
+    return kinds
+
+
+def identifier(word, columns):
+    """Return how a program calls a word."""
+    return columns.get("name") or re.sub(r"\W", "_", word)
+
+
+def listed(opening, items, closing):
+    """Return a list of items as ruff formats it."""
+    items = list(items)
+    line = f"{opening}{', '.join(items)}{closing}"
+    return [line] if len(line) <= WIDTH else [opening, *(f"    {one}," for one in items), closing]
+
+
+def comment(text, mark):
+    """Return a comment, each line of it behind a mark."""
+    return textwrap.wrap(text, WIDTH, initial_indent=mark, subsequent_indent=mark)
+
+
+def python(kinds):
+    """Return the module: Literals of the kinds, and what they say of their words."""
+    out = [
+        '"""The words of the suite and the exit codes.',
+        "",
+        MADE_BY,
+        '"""',
+        "",
+        "from collections.abc import Mapping",
+        "from typing import Final, Literal",
+    ]
+    for kind in kinds.values():
+        words, made, typed = kind["words"], [], kind.get("type", "str")
+        quoted = {word: json.dumps(word) for word in words}
+        if "type" in kind:
+            made += listed(f"{typed} = Literal[", quoted.values(), "]")
+        for name, chosen in kind.get("subtypes", {}).items():
+            made += listed(f"{name} = Literal[", (quoted[word] for word in chosen), "]")
+        for name, chosen in kind.get("sets", {}).items():
+            items = (quoted[word] for word in chosen)
+            made += listed(f"{name}: tuple[{typed}, ...] = (", items, ")")
+        for name, column in kind.get("values", {}).items():
+            told = {w: json.dumps(c[column]) for w, c in words.items() if column in c}
+            value = value_type(words, column, kinds)
+            items = (f"{quoted[word]}: {text}" for word, text in told.items())
+            made += listed(f"{name}: Mapping[str, {value}] = {{", items, "}")
+        for name, column in kind.get("by_code", {}).items():
+            value = typed if column == "word" else "str"
+            items = (
+                f"{columns['code']}: {json.dumps(word if column == 'word' else columns[column])}"
+                for word, columns in words.items()
+                if "code" in columns
+            )
+            made += listed(f"{name}: Mapping[int, {value}] = {{", items, "}")
+        if "constants" in kind:
+            for word, columns in words.items():
+                name = kind["constants"] + identifier(word, columns).upper()
+                made.append(f"{name}: Final = {columns.get('code', quoted[word])}")
+        if made:
+            out += ["", *comment(kind["meaning"], "#: "), *made]
+    return "\n".join(out) + "\n"
+
+
+def value_type(words, column, kinds):
+    """Return the type of a column: whole numbers, the words of a kind of that name, else text."""
+    if all(isinstance(columns.get(column, 0), int) for columns in words.values()):
+        return "int"
+    return kinds[column]["type"] if column in kinds else "str"
+
+
+def header(kinds):
+    """Return the header: the exit codes of programs, and a namespace for each kind."""
+    out = [
+        *comment(f"The words of the result document and the exit codes. {MADE_BY}", "// "),
+        "#pragma once",
+        "",
+        "namespace fabricheck {",
+        "",
+        "/// Exit codes of every program; docs/result-document.md lists them for users.",
+        "enum class Status {",
+    ]
+    coded = {w: c for w, c in kinds["status"]["words"].items() if "code" in c}
+    out += [f"  {identifier(word, one)} = {one['code']}," for word, one in coded.items()]
+    out += ["};"]
+    for kind in kinds.values():
+        if "header" not in kind:
+            continue
+        out += ["", *comment(kind["meaning"], "/// "), f"namespace {kind['header']} {{"]
+        for word, columns in kind["words"].items():
+            if "union" not in kind:  # a word of several kinds has as many meanings
+                out += comment(columns["meaning"], "/// ")
+            name = identifier(word, columns)
+            out.append(f'inline constexpr const char* {name} = "{word}";')
+        out.append(f"}}  // namespace {kind['header']}")
+    out += ["", "/// The word of the result document's schema for a status."]
+    out += ["inline const char* status_word(Status status) {", "  switch (status) {"]
+    for name in (identifier(word, one) for word, one in coded.items()):
+        out += [f"    case Status::{name}:", f"      return status::{name};"]
+    out += ["  }", "  return status::runtime_error;", "}"]
+    return "\n".join([*out, "", "}  // namespace fabricheck"]) + "\n"
+
+
+def schema(kinds, text):
+    """Return the schema with the words, meanings and exit codes of today."""
+    for kind in kinds.values():
+        if "schema" not in kind:
+            continue
+        words = [*kind["words"], *([None] if kind.get("nullable") else [])]
+        member = json.dumps(kind["schema"])
+        said = kind["meaning"]
+        if "union" not in kind and "code" not in next(iter(kind["words"].values())):
+            said += "".join(f" {word}: {one['meaning']}." for word, one in kind["words"].items())
+        made = f'{member}: {{ "description": {json.dumps(said)}, "enum": {json.dumps(words)} }}'
+        text = replaced(text, rf'{member}: \{{[^{{}}]*"enum"[^{{}}]*\}}', made)
+    ends = []
+    for word, columns in kinds["status"]["words"].items():
+        code = {"const": columns.get("code")}
+        if word == "interrupted":
+            code = {"type": "integer", "minimum": 129}
+        message = {"type": "string"} if columns.get("code") != 0 else {"const": None}
+        members = {"status": {"const": word}, "exit_code": code, "message": message}
+        if word == "running":
+            del members["message"]
+        ends.append(re.sub(r"\{(?=\S)", "{ ", re.sub(r"(?<=\S)\}", " }",
+                    json.dumps({"properties": members}))))  # fmt: skip
+    made = ",\n".join(f"        {one}" for one in ends) + "\n"
+    return replaced(text, r'(?: {8}\{ "properties": \{ "status": .*\n)+', made)
+
+
+def page(kinds, text):
+    """Return the page with the tables of today."""
+    apart = {"exit": exits, "series": words_of_fields}
+    for name in re.findall(r"(?m)^<!-- words: (\w+) -->$", text):
+        made = apart[name](kinds) if name in apart else table(kinds[name], name)
+        block = rf"(?s)(?<=\n<!-- words: {name} -->\n).*?(?=<!-- end of words: {name} -->\n)"
+        text = replaced(text, block, "\n".join(made) + "\n")
+    return text
+
+
+def table(kind, name):
+    """Return the words of a kind with all columns, as the lines of a table."""
+    hidden = ("name", "code")
+    words = kind["words"].values()
+    columns = [c for c in dict.fromkeys(c for one in words for c in one) if c not in hidden]
+    columns.sort(key=lambda column: column == "meaning")
+    return rows(
+        [name if "experiment" not in columns else "operation", *columns],
+        (
+            [f"`{word}`", *(str(one.get(column, "")) for column in columns)]
+            for word, one in kind["words"].items()
+        ),
+    )
+
+
+def words_of_fields(kinds):
+    """Return the words of the fields of a series that have no table of their own."""
+    fields = [one for one in kinds.values() if one.get("schema") in FIELDS]
+    return rows(
+        ["field", "word", "meaning"],
+        (
+            [f"`{kind['schema']}`" if number == 0 else "", f"`{word}`", one["meaning"]]
+            for kind in fields
+            for number, (word, one) in enumerate(kind["words"].items())
+        ),
+    )
+
+
+def exits(kinds):
+    """Return the exit codes of the programs and of the command line."""
+    statuses = kinds["status"]["words"]
+    programs = {one["code"]: [f"`{word}`", one["meaning"]]
+                for word, one in statuses.items() if "code" in one}  # fmt: skip
+    commands = {one["code"]: one["meaning"] for one in kinds["exit"]["words"].values()}
+    return rows(
+        ["code", "status", "programs", "command line `fabricheck`"],
+        [
+            *(
+                [str(code), *programs.get(code, ["", ""]), commands.get(code, "")]
+                for code in sorted({*programs, *commands})
+            ),
+            ["128 + n", "`interrupted`", *["ended by signal n"] * 2],
+        ],
+    )
+
+
+def rows(head, body):
+    """Return the lines of a table in Markdown."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *body)]
+    return [lines[0], f"|{'---|' * len(head)}", *lines[1:]]
+
+
+def replaced(text, pattern, made):
+    """Replace the one place of a pattern in a text."""
+    text, count = re.subn(pattern, lambda _: made, text)
+    if count != 1:
+        raise SystemExit(f"{count} places, and not one, are {pattern}")
+    return text
+
+
+def main():
+    """Write or compare the files, and return the exit code."""
+    kinds = vocabulary()
+    files = {
+        "src/fabricheck/core/vocabulary.py": lambda text: python(kinds),
+        "src/bench/harness/vocabulary.hpp": lambda text: header(kinds),
+        "src/fabricheck/results/result-1.schema.json": lambda text: schema(kinds, text),
+        "docs/result-document.md": lambda text: page(kinds, text),
+    }
+    others = 0
+    for name, made in files.items():
+        path = ROOT / name
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        after = made(before)
+        if after != before and sys.argv[1:] == ["--check"]:
+            print(f"{name} is not what {WORDS} gives: run ci/vocabulary.py.", file=sys.stderr)
+            others += 1
+        elif after != before:
+            path.write_text(after, encoding="utf-8")
+    return 1 if others else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

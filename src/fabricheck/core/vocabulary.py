@@ -1,0 +1,273 @@
+"""The words of the suite and the exit codes.
+
+Made of src/fabricheck/core/vocabulary.yaml by ci/vocabulary.py: edit that.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+#: Where every time in this document comes from.
+Clock = Literal["measured", "simulated"]
+
+#: What the program was built for.
+Runtime = Literal["rocm", "cuda", "host", "sim"]
+DeviceRuntime = Literal["rocm", "cuda"]
+OF_DEVICES: tuple[Runtime, ...] = ("rocm", "cuda")
+RUNTIME_LABELS: Mapping[str, str] = {
+    "rocm": "ROCm",
+    "cuda": "CUDA",
+    "host": "host runtime",
+    "sim": "SimGrid",
+}
+
+#: How the run ended.
+Status = Literal[
+    "good",
+    "usage",
+    "unsupported",
+    "runtime-error",
+    "wrong-data",
+    "time-limit",
+    "too-noisy",
+    "setting",
+    "interrupted",
+    "running",
+]
+REACHED_THE_END: tuple[Status, ...] = ("good", "wrong-data", "too-noisy")
+EXIT_CODE: Mapping[str, int] = {
+    "good": 0,
+    "usage": 2,
+    "unsupported": 3,
+    "runtime-error": 4,
+    "wrong-data": 5,
+    "time-limit": 6,
+    "too-noisy": 7,
+    "setting": 8,
+}
+STATUS_OF_EXIT: Mapping[int, Status] = {
+    0: "good",
+    2: "usage",
+    3: "unsupported",
+    4: "runtime-error",
+    5: "wrong-data",
+    6: "time-limit",
+    7: "too-noisy",
+    8: "setting",
+}
+EXIT_MEANING: Mapping[int, str] = {
+    0: "good",
+    2: "bad usage",
+    3: "no such device, or not supported",
+    4: "a runtime error",
+    5: "wrong data",
+    6: "the time limit",
+    7: "too noisy to judge",
+    8: "prevented by a setting of the node or the job",
+}
+
+#: How a command of fabricheck ends.
+COMMAND_EXITS: Mapping[int, str] = {
+    0: "good",
+    1: "a defect in fabricheck",
+    2: "bad usage",
+    3: "nothing there (no such file, session or folder)",
+    4: "an input is unreadable, invalid or incomplete",
+    8: "a node differs from its model",
+    9: "a metric has no reference",
+    10: "a value is worse than before",
+    11: "values are missing",
+    12: "a node failed",
+    13: "no node failed and one is unstable or incomplete",
+}
+EXIT_GOOD: Final = 0
+EXIT_DEFECT: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_NOT_FOUND: Final = 3
+EXIT_INVALID_INPUT: Final = 4
+EXIT_DIFFERENT: Final = 8
+EXIT_NO_REFERENCE: Final = 9
+EXIT_WORSE: Final = 10
+EXIT_MISSING: Final = 11
+EXIT_NODE_FAILED: Final = 12
+EXIT_NODE_OPEN: Final = 13
+
+#: Of which experiment.
+Experiment = Literal[
+    "E1",
+    "E2",
+    "E3",
+    "E4",
+    "E5",
+    "E6",
+    "E7",
+    "E8",
+    "E9",
+    "E10",
+    "E11",
+    "E12",
+    "E13",
+    "E14",
+    "E15",
+]
+OF_STREAM: tuple[Experiment, ...] = ("E1", "E5")
+OF_MESSAGES: tuple[Experiment, ...] = ("E9", "E10", "E12")
+EXPERIMENTS: Mapping[str, str] = {
+    "E1": "device-local STREAM",
+    "E2": "host-device copy by hipMemcpy",
+    "E3": "host-device managed memory",
+    "E4": "NUMA domain x device matrix",
+    "E5": "concurrent host-device STREAM copy",
+    "E6": "placement ping-pong",
+    "E7": "peer copy by copy engine",
+    "E8": "peer access by kernel",
+    "E9": "MPI point to point on device buffers",
+    "E10": "MPI collectives on device buffers",
+    "E11": "RCCL collectives",
+    "E12": "GPU-aware MPI gives right data",
+    "E13": "topology against the node model",
+    "E14": "best k devices",
+    "E15": "binding of ranks to cores and devices",
+}
+
+#: Operations of STREAM.
+StreamOperation = Literal["copy", "scale", "add", "triad"]
+STREAM_ARRAYS: Mapping[str, int] = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
+
+#: Messages between two ranks.
+OSU_PAIRS: Mapping[str, str] = {"bandwidth": "osu_bw", "latency": "osu_latency"}
+
+#: Operations of all ranks that take part.
+Collective = Literal["reduce", "bcast", "allreduce", "reduce_scatter", "allgather"]
+COLLECTIVES: tuple[Collective, ...] = (
+    "reduce",
+    "bcast",
+    "allreduce",
+    "reduce_scatter",
+    "allgather",
+)
+REDUCTIONS: tuple[Collective, ...] = ("reduce", "allreduce", "reduce_scatter")
+OSU_COLLECTIVES: Mapping[str, str] = {
+    "reduce": "osu_reduce",
+    "bcast": "osu_bcast",
+    "allreduce": "osu_allreduce",
+    "reduce_scatter": "osu_reduce_scatter",
+    "allgather": "osu_allgather",
+}
+NCCL_COLLECTIVES: Mapping[str, str] = {
+    "reduce": "reduce_perf",
+    "bcast": "broadcast_perf",
+    "allreduce": "all_reduce_perf",
+    "reduce_scatter": "reduce_scatter_perf",
+    "allgather": "all_gather_perf",
+}
+
+#: What is done with the data.
+Operation = Literal[
+    "copy",
+    "scale",
+    "add",
+    "triad",
+    "engine",
+    "read",
+    "write",
+    "latency",
+    "latency-host",
+    "chase",
+    "engine-both",
+    "read-both",
+    "write-both",
+    "h2d",
+    "h2d-sync",
+    "d2h",
+    "d2h-sync",
+    "both",
+    "host-read",
+    "host-write",
+    "prefetch-h2d",
+    "prefetch-d2h",
+    "bandwidth",
+    "bandwidth-both",
+    "exchange",
+    "reduce",
+    "bcast",
+    "allreduce",
+    "reduce_scatter",
+    "allgather",
+]
+
+#: What the series is of.
+Role = Literal["single", "share", "sum"]
+
+#: The kind of memory.
+Memory = Literal["device", "peer", "host-pinned", "host-pageable", "managed"]
+OF_HOST: tuple[Memory, ...] = ("host-pinned", "host-pageable")
+
+#: What moves the data; a copy may be by a kernel of the runtime.
+Engine = Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]
+Mover = Literal["kernel", "copy-engine"]
+COPY_ENGINES: tuple[Engine, ...] = ("copy-engine", "kernel")
+
+#: How a kernel writes; null without a kernel.
+Stores = Literal["plain", "streaming"]
+
+#: How managed or mapped memory comes to who uses it; null or absent where that is no question.
+Movement = Literal["zero-copy", "page-migration", "prefetch"]
+
+#: Which way the data goes.
+Direction = Literal["local", "one-way", "both-ways", "collective"]
+
+#: Type of the elements of a message; null or absent without one.
+Datatype = Literal["byte", "int32", "float", "double"]
+ELEMENT_BYTES: Mapping[str, int] = {"byte": 1, "int32": 4, "float": 4, "double": 8}
+
+#: The convention by which bytes_moved counts.
+BytesCounted = Literal["once", "read+write", "bus"]
+BytesOfCopy = Literal["once", "read+write"]
+
+#: Whether caches can hold the arrays.
+Regime = Literal["memory", "cache"]
+
+#: Which values are the better ones.
+Better = Literal["higher", "lower"]
+
+#: Of the samples.
+SeriesUnit = Literal["GB/s", "us"]
+BETTER: Mapping[str, Better] = {"GB/s": "higher", "us": "lower"}
+
+#: Of the value of a metric.
+Unit = Literal["GB/s", "us", "count", "%"]
+SMALLER_IS_BETTER: tuple[Unit, ...] = ("us", "count")
+
+#: What a setting changes.
+Concern = Literal["launches", "engines", "peer-engines", "devices"]
+
+#: Who compared; absent is program.
+ComparedBy = Literal["program", "tool"]
+
+#: What stands for a text that is not there.
+UNKNOWN: Final = "unknown"
+
+#: Variables of the environment.
+ENGINE_SWITCHES: tuple[str, ...] = ("HSA_ENABLE_SDMA", "HSA_ENABLE_PEER_SDMA")
+ENGINES_ON: Mapping[str, str] = {
+    "HSA_ENABLE_SDMA": "1",
+    "HSA_ENABLE_PEER_SDMA": "1",
+    "HSA_ENABLE_SDMA_GANG": "0",
+    "ROC_P2P_SDMA_SIZE": "0",
+    "GPU_FORCE_BLIT_COPY_SIZE": "0",
+}
+ENGINES_OFF: Mapping[str, str] = {
+    "HSA_ENABLE_SDMA": "0",
+    "HSA_ENABLE_PEER_SDMA": "0",
+    "HSA_ENABLE_SDMA_GANG": "0",
+    "ROC_P2P_SDMA_SIZE": "0",
+    "GPU_FORCE_BLIT_COPY_SIZE": "0",
+}
+ENV_RESULTS: Final = "FABRICHECK_RESULTS"
+ENV_NODE: Final = "FABRICHECK_NODE"
+ENV_METRICS: Final = "FABRICHECK_METRICS_FILE"
+ENV_ENGINES: Final = "HSA_ENABLE_SDMA"
+ENV_PEER_ENGINES: Final = "HSA_ENABLE_PEER_SDMA"
+ENV_GANG: Final = "HSA_ENABLE_SDMA_GANG"
+ENV_PEER_SIZE: Final = "ROC_P2P_SDMA_SIZE"
+ENV_BLIT_SIZE: Final = "GPU_FORCE_BLIT_COPY_SIZE"
