@@ -65,7 +65,7 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
             RESULTS_VARIABLE: folder,
             VARIABLE: str(file),
         }
-        command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
+        command = [str(Path(sys.executable).with_name("reframe"))]
         command += [*([f"--system={system}"] if system else []), "--dry-run"]
         for one in checks:
             command += ["-c", str(one)]

@@ -36,7 +36,7 @@ class Check(Protocol):
 def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
     """Add a line of JSON: check, tags, times, partition, environment, metrics with entries.
 
-    :param stated: the references that ReFrame found, by ``partition:metric``.
+    :param stated: the reference that ReFrame found of each metric, None for none.
     """
     file = os.environ.get(VARIABLE)
     if not file:
@@ -50,7 +50,7 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {
-            one.name: {"unit": one.unit, "entry": _entry(stated, f"{partition}:{one.name}")}
+            one.name: {"unit": one.unit, "entry": stated[one.name] and list(stated[one.name])}
             for one in metrics
         },
     }
@@ -63,12 +63,3 @@ def _predicted(check: Check) -> dict[str, Any]:
         return {"predicted_s": check.predicted_s()}
     except Unpredicted as error:
         return {"predicted_s": None, "not_predicted": str(error)}
-
-
-def _entry(stated: Mapping[str, Any], key: str) -> list[Any] | None:
-    try:
-        entry = stated[key]
-    except KeyError:
-        return None
-    # An expected failure ($xfail) keeps its reference in `data`.
-    return list(getattr(entry, "data", entry))
