@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from fabricheck.core.statistics import mad
 from fabricheck.judge.calibration.groups import NORMAL
-from fabricheck.judge.comparison.sides import REPETITION
 from fabricheck.report.worst import BEHIND_PERCENT, FEWEST
 from fabricheck.results.observed import Observed
+from fabricheck.results.session import REPETITION
 from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 #: Robust standard deviations from the median of the nodes beyond which one stands out, as Iglewicz

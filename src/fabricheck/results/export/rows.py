@@ -14,13 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fabricheck.core.text import printable
-from fabricheck.judge.comparison.sides import REPETITION
 from fabricheck.node import NodeModel
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import Device, Place, ResultDocument
 from fabricheck.results.observed import Point
 from fabricheck.results.observed.partition import node_of
-from fabricheck.results.session import Case, Session
+from fabricheck.results.session import REPETITION, Case, Session
 
 Row = dict[str, Any]
 
