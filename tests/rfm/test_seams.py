@@ -369,6 +369,17 @@ def test_a_file_of_references_is_read_once_and_again_when_it_changed(tmp_path, m
         content()
 
 
+def test_the_page_on_reframe_has_an_entry_for_each_function():
+    page = (ROOT / "docs" / "upstream.md").read_text()
+    entries = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
+    named = re.findall(r"`(\w+)`", " ".join(entries))
+    assert sorted(named) == sorted(
+        name
+        for name, one in vars(seams).items()
+        if inspect.isfunction(one) and one.__module__ == seams.__name__ and name[0] != "_"
+    )
+
+
 def test_no_other_file_uses_what_reframe_does_not_document():
     files = [
         *(ROOT / "src/fabricheck").rglob("*.py"),
