@@ -11,7 +11,7 @@ from reframe.core.exceptions import ConfigError
 from reframe.frontend.executors import policies
 
 import factories
-from fabricheck.rfm import alone, host, plausible
+from fabricheck.rfm import guard, host, plausible
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
 from fabricheck.site import sites
 
@@ -374,7 +374,7 @@ def policy_of(monkeypatch):
             registered = SimpleNamespace(registered_name=scheduler)
             partition = SimpleNamespace(fullname=name, scheduler=registered, max_jobs=max_jobs)
             cases.append(SimpleNamespace(partition=partition))
-        alone.one_check_at_a_time(runner, cases)
+        guard.one_check_at_a_time(runner, cases)
         return runner._policy
 
     return chosen

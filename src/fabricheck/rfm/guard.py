@@ -16,7 +16,7 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import alone, distributed, gitlab, seams, slurm, steps, turns
+from fabricheck.rfm import distributed, gitlab, seams, slurm, steps, turns
 from fabricheck.site.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -73,7 +73,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     else:
         _require_judgement(session)
         _record_software(testcases)
-    alone.one_check_at_a_time(runner, testcases)
+    one_check_at_a_time(runner, testcases)
     # How ranks are placed decides what everything after it measures.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
@@ -81,7 +81,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     # around the session, in which a step has it while it runs.
     used = {case.partition.fullname: case.partition for case in testcases}
     stepping = slurm.of_the_allocation(used.values())
-    here = alone.local_partitions(testcases).keys() - set(stepping)
+    here = local_partitions(testcases).keys() - set(stepping)
     if not session.option("dry_run"):
         slurm.require_nodes_of_one_kind(used.values())
         slurm.require_own_nodes(used.values())
@@ -100,6 +100,24 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             seams.say(f"Session ended: {end}.")
     session.require_left(testcases, seams.ended_cases(runner))
     return result
+
+
+def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
+    """Let a runner start one check after the other where several would measure this node."""
+    # max_jobs holds within one partition; local partitions share the node they measure.
+    local = local_partitions(testcases)
+    together = sum(partition.max_jobs for partition in local.values())
+    if together > 1 and seams.run_serially(runner):
+        seams.say(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
+
+
+def local_partitions(testcases: Iterable[Any]) -> dict[str, Any]:
+    """Return the partitions of the local scheduler by name."""
+    return {
+        case.partition.fullname: case.partition
+        for case in testcases
+        if case.partition.scheduler.registered_name == "local"
+    }
 
 
 def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:

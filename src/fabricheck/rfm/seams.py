@@ -2,7 +2,7 @@
 
 Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
 and the modules of PUBLIC. A ReFrame that lacks what a function needs is refused by it in one
-sentence. What in ReFrame would make each function unnecessary: docs/upstream.md.
+sentence, a ConfigError. What in ReFrame would make each unnecessary: docs/upstream.md.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ def _refuse(lacking: str, purpose: str) -> NoReturn:
 
 
 def _needed(module: str, names: str, purpose: str) -> Any:
-    """Return what a module of ReFrame has under a dotted name.
-
-    :raises ConfigError: where there is none, naming it and what it is for.
-    """
+    """Return what a module of ReFrame has under a dotted name, or refuse this ReFrame."""
     try:
         return functools.reduce(getattr, names.split("."), importlib.import_module(module))
     except (ImportError, AttributeError):
@@ -66,30 +63,21 @@ def _needed(module: str, names: str, purpose: str) -> Any:
 
 
 def _attribute(owner: Any, name: str, purpose: str) -> Any:
-    """Return an attribute of an object of ReFrame.
-
-    :raises ConfigError: as `_needed`.
-    """
+    """Return an attribute of an object of ReFrame, or refuse this ReFrame."""
     if not hasattr(owner, name):
         _refuse(f"{type(owner).__name__}.{name}", purpose)
     return getattr(owner, name)
 
 
 def _set(owner: Any, purpose: str, **values: Any) -> None:
-    """Set attributes that an object of ReFrame has.
-
-    :raises ConfigError: as `_needed`.
-    """
+    """Set attributes that an object of ReFrame has, or refuse this ReFrame."""
     for name, value in values.items():
         _attribute(owner, name, purpose)
         setattr(owner, name, value)
 
 
 def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> None:
-    """Put a function around one of ReFrame's, which it gets first; a second call changes nothing.
-
-    :raises ConfigError: as `_needed`.
-    """
+    """Put a function around one of ReFrame's, which it gets first, once."""
     original = _needed(module, names, purpose)
     if hasattr(original, _MARK):
         return
@@ -170,11 +158,11 @@ def leave_out_ignored_warnings() -> None:
         _wrap(module, "user_deprecation_warning", purpose, unless_ignored)
 
 
-# A session: `around` gets ReFrame's function, and what it was called with.
+# A session. `around` is called instead of a function of ReFrame, and gets that first.
 
 
 def around_run(around: Callable[..., Any]) -> None:
-    """Be called where a session runs its final test cases: ``around(run, runner, testcases)``.
+    """Call ``around(run, runner, testcases)`` where a session runs its final test cases.
 
     A case has ``check``, ``partition``, ``environ`` and ``deps``.
     """
@@ -182,7 +170,7 @@ def around_run(around: Callable[..., Any]) -> None:
 
 
 def around_pipeline(around: Callable[..., Any]) -> None:
-    """Be called where ``--ci-generate`` writes: ``around(emit, file, testcases, options)``.
+    """Call ``around(emit, file, testcases, options)`` where ``--ci-generate`` writes.
 
     What it writes is a job of GitLab for each check, whose script is one command of ReFrame.
     """
@@ -190,45 +178,39 @@ def around_pipeline(around: Callable[..., Any]) -> None:
 
 
 def around_lists(around: Callable[..., Any]) -> None:
-    """Be called where a session only lists checks: ``around(list, testcases, ...)``."""
+    """Call ``around(list, testcases, ...)`` where a session only lists checks."""
     for name in LISTS:
         _wrap("reframe.frontend.cli", name, "refuse a list of nothing", around)
 
 
 def around_junit(around: Callable[..., Any]) -> None:
-    """Be called where ``--report-junit`` makes its XML: ``around(make, report)``."""
+    """Call ``around(make, report)`` where ``--report-junit`` makes its XML."""
     names = "RunReport.generate_xml_report"
     _wrap("reframe.frontend.reporting", names, "name check files in JUnit reports", around)
 
 
 def around_check_file(around: Callable[..., Any]) -> None:
-    """Be called where a check file is loaded: ``around(load, loader, file)``.
-
-    One that is no Python ends ReFrame with a traceback.
-    """
+    """Call ``around(load, loader, file)`` for each check file; ReFrame has a traceback for some."""
     names = "RegressionCheckLoader.load_from_file"
     _wrap("reframe.frontend.loader", names, "name a check file that is no Python", around)
 
 
 def around_nodes(around: Callable[..., Any]) -> None:
-    """Be called where ``--distribute`` asks for nodes: ``around(find, state, job_options)``."""
+    """Call ``around(find, state, job_options)`` where ``--distribute`` asks for nodes."""
     _wrap("reframe.frontend.cli", "getallnodes", "record the nodes of --distribute", around)
 
 
 def end_without_warning() -> None:
-    """Let ReFrame say what ended a session (Ctrl-C) as an error, not as a warning.
-
-    As warnings are errors, it would end with a traceback.
-    """
+    """Let ReFrame say what ended a session (Ctrl-C) as an error: a warning would be a traceback."""
     purpose = "end an interrupted session in one sentence"
     _wrap("reframe.core.exceptions", "is_warning", purpose, lambda original, *error: False)
 
 
 def after_each_result(then: Callable[[Any], None]) -> None:
-    """Be called when a check has passed or failed, with its task, after ReFrame's own loggers.
+    """Call ``then(task)`` when a check has passed or failed.
 
-    They do not hear of a check that failed before its output was judged. A task has ``check``,
-    ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
+    ReFrame's loggers do not hear of one that failed before its output was judged. A task has
+    ``check``, ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
     """
 
     def log(original: Any, task: Any) -> None:
@@ -244,8 +226,6 @@ def front_end() -> Any:
 
     The last are the nodes of ``--distribute``, None without it. All are local variables of its
     function ``main``, which hands them to nobody.
-
-    :raises ConfigError: where they are not there.
     """
     frame = inspect.currentframe()
     while frame is not None and not (
@@ -259,10 +239,7 @@ def front_end() -> Any:
 
 
 def option(options: Any, name: str) -> Any:
-    """Return an option of the command line, by its name in the front end.
-
-    :raises ConfigError: when ReFrame has no such option.
-    """
+    """Return an option of the command line, by its name in the front end."""
     return _attribute(options, name, "read the options of a session")
 
 
@@ -292,7 +269,7 @@ def ended_cases(runner: Any) -> list[Any]:
     A test whose dependency failed is skipped too, and that session has failed already. What the
     end of --duration stopped is aborted, which is no failure to ReFrame.
     """
-    tasks = _attribute(runner.stats, "tasks", "miss checks that were skipped")(None)
+    tasks = _attribute(runner.stats, "tasks", "notice checks that were skipped")(None)
     return [
         task.testcase
         for task in tasks
@@ -333,9 +310,9 @@ def run_serially(runner: Any) -> bool:
 
 
 def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
-    """Ask ``waits(check, running)`` before a job starts, with those of its partition that run.
+    """Start no job for which ``waits(check, running)`` holds, beside those of its partition.
 
-    One that waits is asked again. ReFrame limits the jobs of a partition, and not those of a node.
+    ReFrame limits the jobs of a partition, and not those of a node.
     """
 
     def start(original: Any, policy: Any, task: Any) -> int:
@@ -369,10 +346,7 @@ def nodes_of(partition: Any) -> dict[str, str]:
 
 
 def after_squeue(then: Callable[[Any], None]) -> None:
-    """Be called with each job that the scheduler ``squeue`` takes for completed.
-
-    It knows neither how the job ended nor where it ran.
-    """
+    """Call ``then(job)`` for each job that ``squeue`` takes for completed, knowing no exit code."""
 
     def poll(original: Any, scheduler: Any, *jobs: Any) -> None:
         original(scheduler, *jobs)
@@ -385,10 +359,7 @@ def after_squeue(then: Callable[[Any], None]) -> None:
 
 
 def around_blocked(around: Callable[..., Any]) -> None:
-    """Be called where jobs that never start are cancelled: ``around(cancel, scheduler, jobs)``.
-
-    ReFrame goes by Slurm's reason for waiting alone.
-    """
+    """Call ``around(cancel, scheduler, jobs)`` where jobs that seem blocked are cancelled."""
     purpose = "cancel no job that only waits for another"
     names = "SlurmJobScheduler._cancel_if_blocked"
     _wrap("reframe.core.schedulers.slurm", names, purpose, around)
