@@ -36,7 +36,7 @@ class Check(Protocol):
 def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
     """Add a line of JSON: check, tags, times, partition, environment, metrics with entries.
 
-    :param stated: the reference that ReFrame found of each metric, None for none.
+    :param stated: the reference of each metric of which ReFrame found one.
     """
     file = os.environ.get(VARIABLE)
     if not file:
@@ -50,7 +50,10 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {
-            one.name: {"unit": one.unit, "entry": stated[one.name] and list(stated[one.name])}
+            one.name: {
+                "unit": one.unit,
+                "entry": list(stated[one.name]) if one.name in stated else None,
+            }
             for one in metrics
         },
     }

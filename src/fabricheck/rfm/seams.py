@@ -7,6 +7,7 @@ sentence, a ConfigError. What in ReFrame would make each unnecessary: docs/upstr
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import importlib
@@ -387,7 +388,7 @@ def set_failed(job: Any, error: Exception) -> None:
 
 
 def references(check: Any, metrics: Sequence[str]) -> dict[str, Any]:
-    """Return what ReFrame will hold each metric of a check against on its partition; None for none.
+    """Return what ReFrame will hold the metrics of a check against on its partition, if anything.
 
     An expected failure ($xfail) is its reference.
     """
@@ -395,9 +396,7 @@ def references(check: Any, metrics: Sequence[str]) -> dict[str, Any]:
     where = check.current_partition.fullname
     found = {}
     for name in metrics:
-        try:
+        with contextlib.suppress(KeyError):
             entry = stated[f"{where}:{name}"]
-        except KeyError:
-            entry = None
-        found[name] = getattr(entry, "data", entry)
+            found[name] = getattr(entry, "data", entry)
     return found
