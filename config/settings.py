@@ -1,15 +1,11 @@
 """ReFrame entry point: gathers the sites of config/sites, and sets what holds for all of them."""
 
-import copy
 import logging
 import os
 import time
 from pathlib import Path
 
-from reframe.core import logging as reframe_logging
-from reframe.core import settings as builtin
-
-from fabricheck.rfm import folder, guard, httpjson, launchers, speed
+from fabricheck.rfm import folder, guard, httpjson, launchers, seams
 from fabricheck.site import sets, sites
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,23 +22,22 @@ os.environ.setdefault("RFM_WARN_AS_ERROR", "yes")
 os.environ.setdefault("RFM_REFERENCE_PREFIX", str(ROOT / "reference_values"))
 os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
 
-# Until ReFrame has read them all, its warnings are of the settings themselves.
-reframe_logging.getlogger().warn_as_error = True
-
 # A disk that fills up fails the checks; a traceback for each line of a log says nothing more.
 logging.raiseExceptions = False
 
+seams.refuse_doubtful_settings()
+seams.read_references_once()
+seams.leave_out_ignored_warnings()
 guard.install()
 launchers.register()
-speed.improve()
+httpjson.install(RESULTS, SESSION)
 
 for _name in ("logs", "reports"):
     (RESULTS / _name).mkdir(exist_ok=True)
 
-_perflog = copy.deepcopy(builtin.site_configuration["logging"][0]["handlers_perflog"])
-_perflog[0]["basedir"] = str(RESULTS / "perflogs")
-_logfile = copy.deepcopy(builtin.site_configuration["logging"][0]["handlers"])
+_logfile, _perflog = seams.default_handlers()
 _logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
+_perflog[0]["basedir"] = str(RESULTS / "perflogs")
 
 _gathered = sites.gather(Path(__file__).resolve().parent / "sites")
 for _system in _gathered["systems"]:
@@ -74,10 +69,5 @@ site_configuration = {
     # --mode=smoke is -t smoke, and no other tag: -t takes any part of one for a match.
     "modes": sets.modes(),
     "storage": [{"enable": True, "sqlite_db_file": str(RESULTS / "results.db")}],
-    "logging": [
-        {
-            "handlers": _logfile,
-            "handlers_perflog": [*_perflog, *httpjson.handlers(RESULTS, SESSION)],
-        }
-    ],
+    "logging": [{"handlers": _logfile, "handlers_perflog": _perflog}],
 }

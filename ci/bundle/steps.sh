@@ -52,9 +52,9 @@ prepare_tools() {
   ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
 }
 
-# The packages of the lock for the target's Python. Left out is what would be larger than all the
-# rest: polars, with which ReFrame searches earlier sessions, and altair and vl-convert, which draw
-# the report's figures.
+# The packages of the lock for the target's Python: the dependencies, and of the extra results what
+# is small. Left out is what would be larger than all the rest: polars, with which ReFrame searches
+# earlier sessions, and altair and vl-convert, which draw the report's figures.
 python_packages() {
   say "Python packages for Python $target_python"
   local platforms=() minor

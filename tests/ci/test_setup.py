@@ -3,11 +3,16 @@
 Stand-ins for Python, pip, dpkg-query and apt-get; that of MPICH's wheel brings an mpicxx.
 """
 
+import re
 import shutil
 import subprocess
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
+
+from fabricheck import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -126,6 +131,34 @@ def test_the_mpich_of_the_lock_is_that_of_the_extra():
         if "==" in line
     ]  # fmt: skip
     assert f'mpi = ["{pinned}"]' in (ROOT / "pyproject.toml").read_text()
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements):
+    return {re.split(r"[^\w.-]", one)[0].replace(".", "-").lower() for one in requirements}
+
+
+@pytest.mark.parametrize(
+    ("lock", "extras"),
+    [
+        ("requirements.lock", ["results", "report"]),
+        ("requirements-test.lock", ["results", "report", "test", "cuda-compile"]),
+    ],
+)
+def test_a_lock_pins_what_its_extras_name(lock, extras):
+    pinned = re.findall(r"^([\w-]+)==", (ROOT / lock).read_text(), re.MULTILINE)
+    of_extras = [PROJECT["optional-dependencies"][name] for name in extras]
+    wanted = names([*PROJECT["dependencies"], *chain(*of_extras)])
+    assert wanted - set(pinned) == set()
+
+
+def test_the_extra_of_each_package_that_a_command_misses_has_it():
+    brought = {name: names(of) for name, of in PROJECT["optional-dependencies"].items()}
+    distributions = {"vl_convert": "vl-convert-python", "ruamel": "ruamel-yaml"}
+    for package, extra in cli.EXTRAS.items():
+        assert distributions.get(package, package) in brought[extra]
 
 
 @pytest.mark.parametrize("busy", [1, 3])

@@ -148,7 +148,7 @@ def test_a_format_that_is_not_known_is_refused_first(tmp_path, name):
 def test_without_polars_parquet_is_refused_and_csv_is_not(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "polars", None)
     result = run(RECORDED, "--output", tmp_path / "table.parquet")
-    assert result.exit_code == 3 and "Parquet needs the Python package polars" in result.stderr
+    assert result.exit_code == 3 and "install fabricheck[results], or copy" in result.stderr
     assert run(RECORDED, "--output", tmp_path / "table.csv").exit_code == 0
 
 

@@ -1,8 +1,6 @@
 """`fabricheck report` writes a whole page or none, names it last, and says what is missing."""
 
 import json
-import subprocess
-import sys
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -223,13 +221,3 @@ def test_a_claim_whose_rule_has_a_defect_is_a_sentence_and_the_rest_stays(
     assert result.exit_code == 4
     assert said in result.stderr and said in found.text()
     assert f"of {len(rest)} claims" in found.text()
-
-
-def test_without_what_draws_it_there_is_one_sentence(two_partitions):
-    without = "import sys; sys.modules['altair'] = None; from fabricheck.cli import app; app()"
-    ended = subprocess.run(
-        [sys.executable, "-c", without, "report"], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 3
-    assert "needs the Python package altair, which is not installed here" in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1

@@ -21,6 +21,7 @@ from reframe.core import runtime
 from reframe.frontend import cli
 
 from fabricheck.rfm import turns
+from fabricheck.site import partitions
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKES = {
@@ -132,6 +133,8 @@ class Suite:
                 os.environ.update(kept)
                 for number, handler in signals.items():
                     signal.signal(number, handler)
+                # Sites depend on the environment.
+                partitions.known_sites.cache_clear()
                 # ReFrame keeps the settings and the check files that it imported.
                 for name in [name for name in sys.modules if "@" in name]:
                     del sys.modules[name]

@@ -9,7 +9,7 @@ from reframe.core.exceptions import ConfigError, ReframeError
 
 from fabricheck.results import nodes_asked
 from fabricheck.results.nodes_asked import AskedNode
-from fabricheck.rfm import distributed, guard
+from fabricheck.rfm import distributed
 
 #: Two nodes of three are reached, and one of them is idle.
 STATES = {"n1": "IDLE", "n2": "DOWN Reason=Not responding [slurm@now]", "n3": "IDLE"}
@@ -116,24 +116,3 @@ def test_a_limit_that_is_no_number_and_a_folder_that_is_a_file(session, monkeypa
     (tmp_path / "output").write_text("")
     with pytest.raises(ReframeError, match="The nodes that are asked for are not recorded: "):
         distributed.begin(node_map, [], "all")
-
-
-def case(node, local=False):
-    check = SimpleNamespace(local=local, current_partition=SimpleNamespace(fullname="a:x"))
-    if node:
-        setattr(check, distributed.NODE, [node])
-    return SimpleNamespace(check=check)
-
-
-def test_a_case_waits_for_its_node_and_for_no_other():
-    held = case("n1")
-    policy = SimpleNamespace(_partition_tasks={"a:x": {"one": held}.values(), "_rfm_local": ()})
-    asked = []
-
-    def original(_, task):
-        asked.append(task)
-        return 1
-
-    for waiting, goes in ((case("n1"), 0), (case("n2"), 1), (case(None), 1)):
-        assert guard._guard_start(original, policy, waiting) == goes
-        assert (waiting in asked) == bool(goes)

@@ -4,6 +4,7 @@ import json
 import socket
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from elasticsearch_stand_in import running
@@ -151,16 +152,14 @@ def test_a_bad_server_costs_a_session_little_and_is_told_once(suite, monkeypatch
     assert {one["repetition"] for one in later.documents.values()} == {0, 1, 2}
 
 
-class Record:
-    check_name = "stream_local"
+TASK = SimpleNamespace(check=SimpleNamespace(name="stream_local"))
 
 
-def sender(tmp_path, url, monkeypatch, body="{}\n{}\n"):
+def sender(tmp_path, url, monkeypatch, documents=lambda task, labels: "{}\n{}\n"):
     said = []
-    monkeypatch.setattr(httpjson, "documents", lambda record, extras, ignore_keys: body)
-    logger = type("Logger", (), {"info": staticmethod(said.append)})
-    monkeypatch.setattr(httpjson, "getlogger", lambda: logger)
-    return httpjson.Sender(url, {"kept": str(tmp_path / "kept"), "labels": {}}), said
+    monkeypatch.setattr(httpjson, "documents", documents)
+    monkeypatch.setattr(httpjson.seams, "say", said.append)
+    return httpjson.Sender(url, {}, tmp_path / "kept"), said
 
 
 @pytest.mark.parametrize(
@@ -175,8 +174,8 @@ def sender(tmp_path, url, monkeypatch, body="{}\n{}\n"):
 def test_what_the_server_answers_is_looked_at(tmp_path, monkeypatch, behaviour, sentence):
     with running(behaviour) as server:
         one, said = sender(tmp_path, server.url, monkeypatch)
-        one.emit(Record())
-        one.emit(Record())
+        one.send(TASK)
+        one.send(TASK)
     [text] = said
     assert sentence in text and str(tmp_path / "kept") in text
     assert (tmp_path / "kept").read_text() == "{}\n{}\n" * 2
@@ -185,10 +184,10 @@ def test_what_the_server_answers_is_looked_at(tmp_path, monkeypatch, behaviour, 
 def test_a_server_that_comes_back_gets_what_follows(tmp_path, monkeypatch):
     with running(503) as server:
         one, said = sender(tmp_path, server.url, monkeypatch)
-        one.emit(Record())
+        one.send(TASK)
         server.behaviour = 200
         monkeypatch.setattr(server, "answer", lambda _: (200, {"errors": False, "items": []}))
-        one.emit(Record())
+        one.send(TASK)
     assert len(said) == 1 and (tmp_path / "kept").read_text() == "{}\n{}\n"
 
 
@@ -196,14 +195,13 @@ def test_what_can_neither_be_sent_nor_kept_is_said(tmp_path, monkeypatch):
     (tmp_path / "kept").mkdir()
     with running(500) as server:
         one, said = sender(tmp_path, server.url, monkeypatch)
-        one.emit(Record())
+        one.send(TASK)
     assert "can not be written (Is a directory), so they are not kept" in said[0]
 
 
 def test_a_defect_in_a_document_fails_nothing(tmp_path, monkeypatch):
-    one, said = sender(tmp_path, "http://127.0.0.1:1/x/_bulk", monkeypatch)
-    monkeypatch.setattr(one, "_json_format", lambda *_: 1 / 0)
-    one.emit(Record())
+    one, said = sender(tmp_path, "http://127.0.0.1:1/x/_bulk", monkeypatch, lambda *_: 1 / 0)
+    one.send(TASK)
     assert "the documents of stream_local can not be made: ZeroDivisionError" in said[0]
 
 
@@ -221,10 +219,16 @@ def test_settings_that_can_not_be_meant_are_refused(tmp_path, monkeypatch, varia
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError, match=sentence) as refused:
-        httpjson.handlers(tmp_path, "x")
+        httpjson.install(tmp_path, "x")
     assert "hidden" not in str(refused.value)
 
 
-def test_without_an_address_there_is_no_handler(tmp_path, monkeypatch):
-    monkeypatch.delenv(httpjson.URL, raising=False)
-    assert httpjson.handlers(tmp_path, "x") == []
+def test_without_an_address_nothing_is_sent(suite):
+    with running() as server:
+        suite.variables[httpjson.URL] = server.url
+        assert suite("-r", "-n", "stream_local").status == 0 and server.requests
+        sent = len(server.requests)
+        # The same process: what the session before has installed is there.
+        del suite.variables[httpjson.URL]
+        assert suite("-r", "-n", "stream_local").status == 0
+    assert len(server.requests) == sent

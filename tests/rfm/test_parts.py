@@ -7,11 +7,11 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ConfigError, ReframeError
-from reframe.frontend import ci, executors
+from reframe.core.exceptions import ConfigError
+from reframe.frontend.executors import policies
 
 import factories
-from fabricheck.rfm import alone, guard, host, plausible
+from fabricheck.rfm import guard, host, plausible
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
 from fabricheck.site import sites
 
@@ -347,32 +347,6 @@ def test_a_folder_without_sites(tmp_path):
         sites.gather(tmp_path)
 
 
-def test_the_guard_is_installed_once():
-    guard.install()
-    before = executors.Runner.runall, ci.emit_pipeline
-    guard.install()
-    assert (executors.Runner.runall, ci.emit_pipeline) == before
-
-
-def test_the_guard_says_when_it_does_not_know_reframe(monkeypatch):
-    monkeypatch.delattr(executors.Runner, "runall")
-    with pytest.raises(ConfigError, match=r"does not know ReFrame .*: it has no Runner.runall"):
-        guard.install()
-
-
-def test_the_guard_says_when_the_front_end_changed():
-    guard.install()
-    with pytest.raises(ReframeError, match="its front end keeps the options elsewhere"):
-        ci.emit_pipeline(None, [])
-
-
-def test_the_guard_says_when_an_option_is_gone():
-    session = guard._Session.__new__(guard._Session)
-    session._options = SimpleNamespace(names=[])
-    with pytest.raises(ReframeError, match=r"does not know ReFrame .*exclude_names"):
-        session._selecting()
-
-
 class Serial:
     """Stands for ReFrame's serial policy, which can be made within a session only."""
 
@@ -387,7 +361,7 @@ class Serial:
 @pytest.fixture
 def policy_of(monkeypatch):
     """Return the policy that a session of some partitions (name, scheduler) gets."""
-    monkeypatch.setattr(alone.policies, "SerialExecutionPolicy", Serial)
+    monkeypatch.setattr(policies, "SerialExecutionPolicy", Serial)
 
     def chosen(*partitions, policy=None, max_jobs=1):
         parallel = policy or SimpleNamespace(
@@ -400,7 +374,7 @@ def policy_of(monkeypatch):
             registered = SimpleNamespace(registered_name=scheduler)
             partition = SimpleNamespace(fullname=name, scheduler=registered, max_jobs=max_jobs)
             cases.append(SimpleNamespace(partition=partition))
-        alone.one_check_at_a_time(runner, cases)
+        guard.one_check_at_a_time(runner, cases)
         return runner._policy
 
     return chosen

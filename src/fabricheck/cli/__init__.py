@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import fabricheck
-from fabricheck.core.errors import FabricheckError, UsageError
+from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
 from fabricheck.results.archive import naming_archives
@@ -20,6 +20,15 @@ from fabricheck.results.archive import naming_archives
 _OTHERS = (f"{code} {said}" for code, said in COMMAND_EXITS.items() if code != EXIT_DEFECT)
 EXIT_CODES = f"Exit codes: {'; '.join(_OTHERS)}. {EXIT_DEFECT} is {COMMAND_EXITS[EXIT_DEFECT]}."
 
+
+#: The extra of pyproject.toml that brings a package which not every command needs.
+EXTRAS = {
+    "altair": "report",
+    "jinja2": "report",
+    "polars": "results",
+    "ruamel": "results",
+    "vl_convert": "report",
+}
 
 #: The commands in the order of the help, and the module of each: it has an app, or registers it.
 COMMANDS = {
@@ -90,6 +99,15 @@ class OneSentenceGroup(TyperGroup):
         except FabricheckError as error:
             _say(str(error))
             sys.exit(error.exit_code)
+        except ModuleNotFoundError as missing:
+            package = str(missing.name).partition(".")[0]
+            if package not in EXTRAS:
+                raise
+            _say(
+                f"This needs the Python package {package}, which is not installed here: install "
+                f"fabricheck[{EXTRAS[package]}], or copy the results to where it is."
+            )
+            sys.exit(NotFoundError.exit_code)
         except OSError as error:
             where = f" {error.filename}" if error.filename else ""
             _say(f"The operating system refused{where}: {error.strerror or error}.")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli.results import OnNodes
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import unfolded
 
 
@@ -33,14 +33,7 @@ def report(
     Ends with 4 when the page was written and something is missing or broken in what it is of.
     """
     # The libraries that draw take a second to import, and no other command needs them.
-    try:
-        from fabricheck.report import contents, gather, page, writing
-    except ModuleNotFoundError as missing:
-        package = str(missing.name).partition(".")[0]
-        raise NotFoundError(
-            f"The report needs the Python package {package}, which is not installed here (a "
-            "bundle leaves it out): copy the results to where it is, and make the report there."
-        ) from None
+    from fabricheck.report import contents, gather, page, writing
 
     gathered = gather.gather(what)
     found = contents.of(gathered, unfolded(",".join(on)) if on else [])

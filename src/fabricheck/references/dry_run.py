@@ -64,7 +64,7 @@ def ask(system: str, checks: Sequence[Path]) -> list[Told]:
             ENV_RESULTS: folder,
             ENV_METRICS: str(file),
         }
-        command = [sys.executable, "-c", "from reframe.frontend.cli import main; main()"]
+        command = [str(Path(sys.executable).with_name("reframe"))]
         command += [*([f"--system={system}"] if system else []), "--dry-run"]
         for one in checks:
             command += ["-c", str(one)]

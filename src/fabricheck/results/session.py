@@ -30,6 +30,9 @@ SKIPPED = frozenset({"skip"})
 #: How ReFrame names the repetitions of a check in one session.
 REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
+#: What ReFrame adds to the name of a check that it repeats in one session (--repeat).
+REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
+
 #: What ReFrame adds to the name of a check that it makes once for each node (--distribute).
 _DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
 

@@ -38,6 +38,7 @@ from fabricheck.rfm import (
     predictions,
     recorded,
     references,
+    seams,
     slurm,
     steps,
 )
@@ -215,20 +216,16 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         return entries[named]
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
-        stated = self._resolve_reference()
+        stated = seams.references(self, [metric.name for metric in metrics])
         recorded.write(self, metrics, stated)
         faults: list[str] = []
         for metric in metrics:
-            try:
-                entry = stated[f"{self.current_partition.fullname}:{metric.name}"]
-            except KeyError:
+            if metric.name in stated:
+                faults += references.faults(metric.name, metric.unit, stated[metric.name])
+            else:
                 faults.append(
                     f"Metric {metric.name} has no reference on {self.current_partition.fullname}."
                 )
-                continue
-            # An expected failure ($xfail) keeps its reference in `data`.
-            entry = getattr(entry, "data", entry)
-            faults += references.faults(metric.name, metric.unit, entry)
         if faults:
             raise PipelineError("\n".join(faults))
 
@@ -388,7 +385,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         except PerformanceError as error:
             said = [str(error), *self._missed()]
             raise PerformanceError("\n".join(said)) from None
-        judged = {key.rsplit(":", 1)[-1] for key in self._perfvalues}
+        judged = {key.rsplit(":", 1)[-1] for key in self.perfvalues}
         lost = [metric.name for metric in self.expected_metrics() if metric.name not in judged]
         if lost:
             raise PerformanceError(f"No value for the declared metric(s) {', '.join(lost)}.")
@@ -397,7 +394,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     def _missed(self) -> list[str]:
         sentences = []
-        for key, (value, reference, lower, upper, unit, result) in self._perfvalues.items():
+        for key, (value, reference, lower, upper, unit, result) in self.perfvalues.items():
             if result != "fail":
                 continue
             name = key.rsplit(":", 1)[-1]
@@ -411,7 +408,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
     def _say_report_only(self) -> None:
         free = [
             key.rsplit(":", 1)[-1]
-            for key, (_, _, lower, upper, _, _) in self._perfvalues.items()
+            for key, (_, _, lower, upper, _, _) in self.perfvalues.items()
             if lower is None and upper is None
         ]
         if free:

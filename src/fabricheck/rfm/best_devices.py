@@ -101,7 +101,7 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     def _missed(self) -> list[str]:
         document = load(Path(self.stagedir) / RESULT)
-        failed = {key.rsplit(":", 1)[-1] for key, value in self._perfvalues.items()
+        failed = {key.rsplit(":", 1)[-1] for key, value in self.perfvalues.items()
                   if value[-1] == "fail"}  # fmt: skip
         return [
             metric.sentence(document) for metric in self.expected_metrics() if metric.name in failed

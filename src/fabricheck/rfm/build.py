@@ -163,7 +163,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
             raise BuildError(self._why_not_built()) from None
 
     def _why_not_built(self) -> str:
-        job = self._build_job
+        job = self.build_job
         lines = [
             line.strip()
             for name in (job.stderr, job.stdout)

@@ -14,13 +14,11 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 from reframe.core import runtime
 from reframe.core.exceptions import ReframeError
-from reframe.core.logging import getlogger
-from reframe.frontend.executors import policies
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.results import nodes_asked
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
-from fabricheck.rfm import slurm
+from fabricheck.rfm import seams, slurm
 from fabricheck.rfm.host import whole_number
 
 #: How many jobs a session of every node has in the queue at most, where the site limits them.
@@ -28,9 +26,6 @@ LIMIT = "FABRICHECK_MAX_JOBS"
 
 #: That where the variable does not say it. Sites refuse jobs past a number for each user.
 MOST_JOBS = 100
-
-#: The parameter that ReFrame gives a distributed check: its node, in a list.
-NODE = ".nid"
 
 
 class NodeMap(dict[str, list[str]]):
@@ -75,9 +70,9 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     asked = {one: AskedNode() for one in sorted(names)}
     if slurm.submits(partition):
         asked = {
-            one.name: slurm.asked_node(one.descr)
-            for one in sorted(partition.scheduler.allnodes(), key=lambda one: one.name)
-            if one.name in asked
+            one: slurm.asked_node(description)
+            for one, description in sorted(seams.nodes_of(partition).items())
+            if one in asked
         }
     if not asked:
         raise ReframeError(
@@ -112,27 +107,25 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"The nodes that are asked for are not recorded: {error}") from None
     (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
-    say = getlogger().info
     if slurm.submits(partition):
         jobs = min(len(node_map[name]), limit)
-        partition._max_jobs = jobs
-        say(
+        seams.limit_jobs(partition, jobs)
+        seams.say(
             f"{_counted(asked)} of {name}, each alone and with one job at a time, at most "
             f"{jobs} in the queue ({LIMIT})."
         )
     out = {one: asked[one] for one in asked if one not in node_map[name]}
     if out:
-        say(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
+        seams.say(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 
 
-def waits_for_its_node(policy: Any, task: Any) -> bool:
-    """Return whether another job of this session holds the node of a case that could run.
+def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
+    """Return whether a check that runs holds the node that another is made for.
 
-    It would be submitted and wait, and take the place of a job of another node.
+    Its job would be submitted and wait, and take the place of a job of another node.
     """
-    node = getattr(task.check, NODE, None)
-    running = policy._partition_tasks[policies._get_partition_name(task)]
-    return node is not None and any(getattr(one.check, NODE, None) == node for one in running)
+    node = seams.node_of(check)
+    return node is not None and any(seams.node_of(one) == node for one in running)
 
 
 def _counted(asked: Mapping[str, AskedNode]) -> str:

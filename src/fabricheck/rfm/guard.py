@@ -1,30 +1,22 @@
 """The session guard: a session that ran nothing, or less than it should, does not end well.
 
-ReFrame ends with status 0 when no test case is left to run. It has no hook around a session, so the
-functions that act on the final test cases are wrapped, and the options of the session are read
-from the front end that calls them. Where a later ReFrame has none of these, the guard says so.
+ReFrame ends with status 0 when no test case is left to run, and has no hook around a session: what
+is here is called through `seams`.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import reframe
-from reframe.core import exceptions, runtime
-from reframe.core.exceptions import ConfigError, ReframeError, RunSessionTimeout
-from reframe.core.logging import getlogger, getperflogger
-from reframe.core.schedulers import slurm as slurm_schedulers
-from reframe.frontend import ci, cli, executors, filters, loader, reporting
-from reframe.frontend.executors import policies
+from reframe.core import runtime
+from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import alone, distributed, gitlab, slurm, steps, turns
+from fabricheck.rfm import distributed, gitlab, seams, slurm, steps, turns
 from fabricheck.site.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -54,40 +46,22 @@ CHOOSING = {
 #: The options of these that ask for a check by what it is; one that is restored was asked for.
 ASKING = ("names", "tags", "failed", "restore_session")
 
-_MARK = "_fabricheck_guard"
-
 
 def install() -> None:
     """Put the guard around ReFrame's sessions; a second call changes nothing.
 
-    :raises ConfigError: when this ReFrame does not have what is to be wrapped.
+    :raises ConfigError: when this ReFrame does not have what the guard needs.
     """
-    _wrap(executors.Runner, "runall", _guard_run)
-    _wrap(ci, "emit_pipeline", _guard_pipeline)
-    _wrap(reporting.RunReport, "generate_xml_report", _guard_junit)
-    for name in ("list_checks", "list_tags", "describe_checks"):
-        _wrap(cli, name, _guard_list)
-    _wrap(cli, "getallnodes", distributed.nodes)
-    _wrap(policies.AsynchronousExecutionPolicy, "_advance_ready_run", _guard_start)
-    _wrap(exceptions, "is_warning", _guard_ending)
-    _wrap(loader.RegressionCheckLoader, "load_from_file", _guard_check_file)
-    _wrap(slurm_schedulers.SqueueJobScheduler, "poll", _guard_poll)
-    _wrap(slurm_schedulers.SlurmJobScheduler, "_cancel_if_blocked", slurm.cancel_if_blocked)
-
-
-def _wrap(owner: Any, name: str, guard: Callable[..., Any]) -> None:
-    original = getattr(owner, name, None)
-    if not callable(original):
-        raise ConfigError(_unknown_reframe(f"it has no {owner.__name__}.{name}"))
-    if getattr(original, _MARK, False):
-        return
-
-    @functools.wraps(original)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
-        return guard(original, *args, **kwargs)
-
-    setattr(guarded, _MARK, True)
-    setattr(owner, name, guarded)
+    seams.around_run(_guard_run)
+    seams.around_pipeline(_guard_pipeline)
+    seams.around_junit(_guard_junit)
+    seams.around_lists(_guard_list)
+    seams.around_nodes(distributed.nodes)
+    seams.around_check_file(_guard_check_file)
+    seams.hold_back(distributed.waits_for_its_node)
+    seams.end_without_warning()
+    seams.after_squeue(slurm.complete)
+    seams.around_blocked(slurm.cancel_if_blocked)
 
 
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -95,11 +69,11 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     testcases = session.asked_for(testcases)
     session.require(testcases)
     if session.option("dry_run"):
-        _leave_no_result()
+        seams.leave_no_result()
     else:
         _require_judgement(session)
         _record_software(testcases)
-    alone.one_check_at_a_time(runner, testcases)
+    one_check_at_a_time(runner, testcases)
     # How ranks are placed decides what everything after it measures.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
@@ -107,7 +81,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     # around the session, in which a step has it while it runs.
     used = {case.partition.fullname: case.partition for case in testcases}
     stepping = slurm.of_the_allocation(used.values())
-    here = alone.local_partitions(testcases).keys() - set(stepping)
+    here = local_partitions(testcases).keys() - set(stepping)
     if not session.option("dry_run"):
         slurm.require_nodes_of_one_kind(used.values())
         slurm.require_own_nodes(used.values())
@@ -117,31 +91,33 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         if session.nodes is not None:
             distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
     measured = not session.option("dry_run")
-    with turns.taken(measured and bool(here), measured and bool(stepping), getlogger().info):
+    with turns.taken(measured and bool(here), measured and bool(stepping), seams.say):
         try:
             result = original(runner, testcases, *args, **kwargs)
         except RunSessionTimeout as end:
             # The regular end of a session with --duration. The front end warns of it, and as
             # warnings are errors it would never end well.
-            getlogger().info(f"Session ended: {end}.")
-    session.require_left(testcases, _left(runner))
+            seams.say(f"Session ended: {end}.")
+    session.require_left(testcases, seams.ended_cases(runner))
     return result
 
 
-def _guard_ending(original: Any, *error: Any) -> bool:
-    # What ends a session (Ctrl-C) would be said as a warning, which is an error here: a traceback.
-    return False
+def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
+    """Let a runner start one check after the other where several would measure this node."""
+    # max_jobs holds within one partition; local partitions share the node they measure.
+    local = local_partitions(testcases)
+    together = sum(partition.max_jobs for partition in local.values())
+    if together > 1 and seams.run_serially(runner):
+        seams.say(f"One check at a time: {', '.join(sorted(local))} measure the same node.")
 
 
-def _guard_poll(original: Any, scheduler: Any, *jobs: Any) -> None:
-    original(scheduler, *jobs)
-    for job in jobs:
-        if job is not None and job.exitcode is None and scheduler.finished(job):
-            slurm.complete(job)
-
-
-def _guard_start(original: Any, policy: Any, task: Any) -> int:
-    return 0 if distributed.waits_for_its_node(policy, task) else int(original(policy, task))
+def local_partitions(testcases: Iterable[Any]) -> dict[str, Any]:
+    """Return the partitions of the local scheduler by name."""
+    return {
+        case.partition.fullname: case.partition
+        for case in testcases
+        if case.partition.scheduler.registered_name == "local"
+    }
 
 
 def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
@@ -179,7 +155,7 @@ def _record_software(testcases: Iterable[Any]) -> None:
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"What the programs are built from is not recorded: {error}") from None
     for sentence in said:
-        getlogger().info(sentence)
+        seams.say(sentence)
 
 
 def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:
@@ -195,41 +171,19 @@ def _guard_junit(original: Any, report: Any) -> Any:
     return xml
 
 
-def _leave_no_result() -> None:
-    # ReFrame writes a report and a performance log of a dry run, in which every check passed.
-    runtime.runtime().site_config.add_sticky_option("general/generate_file_reports", False)
-    getperflogger(None).logger.handlers.clear()
-
-
-def _left(runner: Any) -> list[Any]:
-    # A test whose dependency failed is skipped too, and that session has failed already. What the
-    # end of --duration stopped is aborted, which is no failure to ReFrame.
-    tasks = [task for task in runner.stats.tasks(None) if not task.aborted]
-    return [task.testcase for task in tasks if not task.skipped or task.failed_deps]
-
-
 class _Session:
     """The options and the checks of the session that is being started."""
 
     def __init__(self) -> None:
-        frame = inspect.currentframe()
-        while frame is not None and not (
-            frame.f_globals.get("__name__") == "reframe.frontend.cli"
-            and {"options", "checks_found", "loader"} <= frame.f_locals.keys()
-        ):
-            frame = frame.f_back
-        if frame is None:
-            raise ReframeError(_unknown_reframe("its front end keeps the options elsewhere"))
-        self._options = frame.f_locals["options"]
-        self._loader = frame.f_locals["loader"]
+        front_end = seams.front_end()
+        self._options = front_end.options
+        self._path = ":".join(front_end.loader.load_path)
         #: Those of --distribute; ``None`` without it.
-        self.nodes: distributed.NodeMap | None = frame.f_locals.get("node_map")
+        self.nodes: distributed.NodeMap | None = front_end.node_map
         # As generated from the files, before any selection, --repeat or --distribute.
-        self._found = frame.f_locals["checks_found"]
+        self._found = front_end.checks_found
         self._generated = [
-            case
-            for case in executors.generate_testcases(self._found)
-            if not case.check.is_fixture()
+            case for case in seams.test_cases(self._found) if not case.check.is_fixture()
         ]
 
     def asked_for(self, testcases: Iterable[Any]) -> list[Any]:
@@ -240,7 +194,7 @@ class _Session:
         out = [case for case in cases if getattr(case.check, "only_if_asked_for", False)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
-            getlogger().info(f"Runs only if asked for by -n or -t: {', '.join(names)}.")
+            seams.say(f"Runs only if asked for by -n or -t: {', '.join(names)}.")
         return [case for case in cases if case not in out]
 
     def require(self, testcases: Iterable[Any]) -> None:
@@ -259,7 +213,7 @@ class _Session:
             if missing:
                 raise ReframeError(
                     f"Partition {partition.fullname} expects {', '.join(missing)}, and no such "
-                    f"check is there (search path {self._path()}; -n runs a part on purpose)."
+                    f"check is there (search path {self._path}; -n runs a part on purpose)."
                 )
 
     def require_choice(self, testcases: Iterable[Any]) -> None:
@@ -288,14 +242,8 @@ class _Session:
                 )
 
     def option(self, name: str) -> Any:
-        """Return the value of an option of the command line.
-
-        :raises ReframeError: when ReFrame has no such option.
-        """
-        try:
-            return getattr(self._options, name)
-        except AttributeError as error:
-            raise ReframeError(_unknown_reframe(str(error))) from None
+        """Return the value of an option of the command line, by its name in ReFrame."""
+        return seams.option(self._options, name)
 
     def _selecting(self) -> dict[str, Any]:
         given = {name: self.option(name) for name in SELECTING}
@@ -308,7 +256,7 @@ class _Session:
 
     def _require_names(self) -> None:
         for pattern in self.option("names") or []:
-            if not any(map(filters.have_any_name([pattern]), self._generated)):
+            if not seams.named(pattern, self._generated):
                 raise ReframeError(
                     f"-n {pattern} names no check of system {runtime.runtime().system.name}: "
                     f"there {self._known_names()}."
@@ -325,17 +273,14 @@ class _Session:
 
     def _known_names(self) -> str:
         names = sorted({type(case.check).__name__ for case in self._generated})
-        return f"are {', '.join(names)}" if names else f"is none in {self._path()}"
-
-    def _path(self) -> str:
-        return ":".join(self._loader.load_path)
+        return f"are {', '.join(names)}" if names else f"is none in {self._path}"
 
     def _why_nothing(self) -> str:
         system = runtime.runtime().system.name
         if not self._found:
-            return f"{self._path()} holds no check"
+            return f"{self._path} holds no check"
         if not self._generated:
-            return f"none of the checks in {self._path()} is for system {system}"
+            return f"none of the checks in {self._path} is for system {system}"
         chosen = ", ".join(f"{name}={value}" for name, value in self._selecting().items())
         return f"system {system} has {len(self._generated)}, and chosen were {chosen or 'all'}"
 
@@ -346,10 +291,8 @@ def _partitions() -> list[Any]:
 
 def _environments(partition: Any) -> list[str]:
     """Return all environments that the site gives a partition; -p hides those not chosen."""
-    for stated in runtime.runtime().site_config.get("systems/0/partitions"):
-        if stated["name"] == partition.name:
-            return list(stated["environs"])
-    raise ReframeError(_unknown_reframe(f"its configuration has no {partition.fullname}"))
+    stated = runtime.runtime().get_option("systems/0/partitions")
+    return next(list(one["environs"]) for one in stated if one["name"] == partition.name)
 
 
 def _whole_partitions() -> list[Any]:
@@ -371,10 +314,3 @@ def _classes(testcases: Iterable[Any], partition: Any) -> set[str]:
         for case in testcases
         if case.partition.fullname == partition.fullname
     }
-
-
-def _unknown_reframe(reason: str) -> str:
-    return (
-        f"The session guard of fabricheck does not know ReFrame {reframe.VERSION}: {reason}. "
-        "Use the version that pyproject.toml names."
-    )

@@ -1,36 +1,32 @@
-"""ReFrame's httpjson handler, prepared for Elasticsearch: what each check came to, as it ends.
+"""Documents for Elasticsearch: what each check came to, sent as it ends.
 
 A document is a row of the table of `fabricheck export` (docs/export.md). ReFrame's own handler
-waits for a server without end, fails the session where there is none, and does not hear of checks
-that failed before their output was judged; so this one sends, and what is not taken is kept in a
+``httpjson`` waits for a server without end, fails the session where there is none, and does not
+hear of checks that failed before their output was judged. What a server does not take is kept in a
 file.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import requests
-from reframe.core import logging as rfm_logging
 from reframe.core import runtime
-from reframe.core.exceptions import ConfigError
-from reframe.core.logging import getlogger
-from reframe.frontend import executors
+from reframe.core.exceptions import ConfigError, what
 
-from fabricheck.results import session, table
-from fabricheck.results.entry import read_entry
-from fabricheck.results.export.cells import Cells, of_row
-from fabricheck.results.run_report import SessionInfo, TestCase
+from fabricheck.rfm import seams
+
+# The rows of results, and requests, are loaded where something is sent: no check needs them.
+if TYPE_CHECKING:
+    from fabricheck.results.export.cells import Cells
 
 #: The address to send to, ending with ``/_bulk``; without it nothing is sent.
 URL = "FABRICHECK_HTTPJSON_URL"
@@ -49,31 +45,30 @@ _FIELD = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.+)")
 #: The header is taken out of the environment, which the programs and jobs inherit.
 _authorization: str | None = None
 
+#: What sends; None where nobody asked for it.
+_sender: Sender | None = None
 
-def handlers(results: Path, name: str) -> list[dict[str, Any]]:
-    """Return the handler for ReFrame's configuration; none where nobody asked for it.
+
+def install(results: Path, name: str) -> None:
+    """Send what each check of a session comes to, where an address is set.
 
     :param results: the results folder; what a server does not take is kept in its ``logs``.
     :param name: of the session, for the file that it is kept in.
     :raises ConfigError: for an address, or fields, that can not be meant.
     """
-    global _authorization
+    global _authorization, _sender
     _authorization = os.environ.pop(AUTHORIZATION, None) or _authorization
     url = os.environ.get(URL)
-    if not url:
-        return []
-    _require_bulk(url)
-    _send_instead()
-    extras = {"labels": _fields(), "kept": str(results / "logs" / f"httpjson-{name}.ndjson")}
-    return [
-        {
-            "type": "httpjson",
-            "level": "info",
-            "url": url,
-            "json_formatter": documents,
-            "extras": extras,
-        }
-    ]
+    _sender = None
+    if url:
+        _require_bulk(url)
+        _sender = Sender(url, _fields(), results / "logs" / f"httpjson-{name}.ndjson")
+        seams.after_each_result(_send)
+
+
+def _send(task: Any) -> None:
+    if _sender is not None and not task.check.is_dry_run():
+        _sender.send(task)
 
 
 def _require_bulk(url: str) -> None:
@@ -103,57 +98,26 @@ def _fields() -> dict[str, str]:
     return found
 
 
-def _send_instead() -> None:
-    """Let ReFrame make our sender where a handler has our documents; a second call is nothing."""
-    original = rfm_logging._create_handlers["httpjson"]
-    if getattr(original, "of_fabricheck", False):
-        return
+class Sender:
+    """Sends the documents of a check, waits little, and keeps what was not taken.
 
-    def create(site_config: Any, prefix: str) -> Any:
-        if site_config.get(f"{prefix}/json_formatter") is not documents:
-            return original(site_config, prefix)
-        return Sender(site_config.get(f"{prefix}/url"), site_config.get(f"{prefix}/extras"))
+    labels: what each document has beside its row. kept: the file for what was not taken.
+    """
 
-    create.of_fabricheck = True  # type: ignore[attr-defined]
-    rfm_logging.register_log_handler("httpjson")(create)
-    log_result = executors.RegressionTask.log_result
-
-    def log_every_result(task: Any) -> None:
-        log_result(task)
-        if task._perflogger is rfm_logging.null_logger:
-            _log_early_failure(task)
-
-    executors.RegressionTask.log_result = log_every_result
-
-
-def _log_early_failure(task: Any) -> None:
-    """Send what failed before its output was judged, which ReFrame logs nowhere."""
-    all_handlers = rfm_logging.getperflogger(task.check).logger.handlers
-    logger = rfm_logging.Logger("reframe")
-    logger.setLevel(rfm_logging.INFO)
-    for sender in all_handlers:
-        if isinstance(sender, Sender):
-            logger.addHandler(sender)
-    if logger.handlers:
-        rfm_logging.LoggerAdapter(logger, task.check).log_result(rfm_logging.INFO, task)
-
-
-class Sender(rfm_logging.HTTPJSONHandler):  # type: ignore[misc]
-    """Sends the documents of a check, waits little, and keeps what was not taken."""
-
-    def __init__(self, url: str, extras: dict[str, Any]) -> None:
-        super().__init__(url, extras, json_formatter=documents)
+    def __init__(self, url: str, labels: Mapping[str, str], kept: Path) -> None:
+        self._url = url
+        self._labels = labels
         self._host = urlsplit(url).netloc
-        self._kept = Path(extras["kept"])
+        self._kept = kept
         self._waited = 0.0
         self._said = False
 
-    def emit(self, record: Any) -> None:
-        """Send the documents of one record; nothing that goes wrong reaches the session."""
+    def send(self, task: Any) -> None:
+        """Send the documents of a check that ended; nothing that goes wrong reaches the session."""
         try:
-            body = self._json_format(record, self._extras, self._ignore_keys)
+            body = documents(task, self._labels)
         except Exception as error:
-            self._say(f"the documents of {record.check_name} can not be made: {error!r}", "")
+            self._say(f"the documents of {task.check.name} can not be made: {error!r}", "")
             return
         if self._waited >= PATIENCE_S:
             self._keep(body, "")
@@ -166,6 +130,8 @@ class Sender(rfm_logging.HTTPJSONHandler):  # type: ignore[misc]
 
     def _post(self, body: str) -> str | None:
         """Return why the documents were not taken, or None where they were."""
+        import requests
+
         headers = {"Content-Type": "application/x-ndjson"}
         if _authorization:
             headers["Authorization"] = _authorization
@@ -204,7 +170,7 @@ class Sender(rfm_logging.HTTPJSONHandler):  # type: ignore[misc]
             return
         self._said = True
         text = "; ".join(one for one in (reason, where) if one)
-        getlogger().info(
+        seams.say(
             f"Documents for {self._host} ({URL}): {text}. This session's own results are whole."
         )
 
@@ -217,14 +183,14 @@ def _refused(answer: Any) -> str | None:
     return f"it refused documents ({' '.join(said.split())[:200]})"
 
 
-def documents(record: Any, extras: Any, ignore_keys: Any) -> str:
-    """Return the documents of a record of ReFrame as lines for the interface ``_bulk``.
+def documents(task: Any, labels: Mapping[str, str]) -> str:
+    """Return the documents of a task of ReFrame as lines for the interface ``_bulk``.
 
     Each has an id, so that lines which are sent again are stored once.
     """
     lines = []
-    for row in _rows(record):
-        document = {"@timestamp": datetime.now(UTC), **row, "labels": extras["labels"]}
+    for row in _rows(task):
+        document = {"@timestamp": datetime.now(UTC), **row, "labels": labels}
         stated = {name: value for name, value in document.items() if value not in (None, {})}
         lines.append(json.dumps({"create": {"_id": uuid.uuid4().hex}}))
         lines.append(json.dumps(stated, default=_time))
@@ -235,25 +201,25 @@ def _time(value: datetime) -> str:
     return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _rows(record: Any) -> Iterator[Cells]:
+def _rows(task: Any) -> Iterator[Cells]:
     """Yield the rows of the check and of its metrics."""
-    check = record.__rfm_check__
-    info = _session_info()
-    system = runtime.runtime().system
-    [scheduler] = {
-        one.scheduler.registered_name
-        for one in system.partitions
-        if one.name == record.check_partition
-    }
+    from fabricheck.results import session, table
+    from fabricheck.results.entry import read_entry
+    from fabricheck.results.export.cells import of_row
+    from fabricheck.results.run_report import SessionInfo, TestCase
+
+    check, case = task.check, task.testcase
+    info = SessionInfo.model_validate(dict(seams.front_end().report["session_info"]))
+    scheduler = case.partition.scheduler.registered_name
     stated = {
-        "environ": record.check_environ,
-        "partition": record.check_partition,
-        "system": system.name,
+        "environ": case.environ.name,
+        "partition": case.partition.name,
+        "system": runtime.runtime().system.name,
         "display_name": check.display_name,
-        "result": record.check_result,
+        "result": task.result,
         "tags": sorted(check.tags),
-        "fail_phase": record.check_fail_phase,
-        "fail_reason": record.check_fail_reason,
+        "fail_phase": None if task.succeeded else task.failed_stage,
+        "fail_reason": None if task.succeeded else what(*task.exc_info),
         "perfvalues": {key: list(value) for key, value in check.perfvalues.items()},
         # What a check that passed keeps is copied to its output folder later.
         "outputdir": check.stagedir,
@@ -261,24 +227,11 @@ def _rows(record: Any) -> Iterator[Cells]:
         "scheduler": scheduler,
         "job_nodelist": list(check.job.nodelist) if check.job is not None else None,
     }
-    case = session.case_of(TestCase.model_validate(stated), info, Path(check.stagedir or "."))
-    path = case.document_path
-    entry = read_entry(path, case) if path is not None else None
+    ended = session.case_of(TestCase.model_validate(stated), info, Path(check.stagedir or "."))
+    path = ended.document_path
+    entry = read_entry(path, ended) if path is not None else None
     here = info.hostname if scheduler == "local" else None
-    row = table.check_row(None, case, entry, here)
+    row = table.check_row(None, ended, entry, here)
     row.session, row.session_start = info.uuid, table.moment(info.time_start_unix)
     yield of_row(row)
     yield from map(of_row, table.metrics(row))
-
-
-def _session_info() -> SessionInfo:
-    """Return what ReFrame's front end knows of the session that runs.
-
-    :raises LookupError: when this ReFrame keeps it elsewhere.
-    """
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "reframe.frontend.cli" and "report" in frame.f_locals:
-            return SessionInfo.model_validate(dict(frame.f_locals["report"]["session_info"]))
-        frame = frame.f_back
-    raise LookupError("ReFrame's front end has no report of this session")

@@ -34,7 +34,7 @@ class Check(Protocol):
 def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
     """Add a line of JSON: check, tags, times, partition, environment, metrics with entries.
 
-    :param stated: the references that ReFrame found, by ``partition:metric``.
+    :param stated: the reference of each metric of which ReFrame found one.
     """
     file = os.environ.get(ENV_METRICS)
     if not file:
@@ -48,7 +48,10 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {
-            one.name: {"unit": one.unit, "entry": _entry(stated, f"{partition}:{one.name}")}
+            one.name: {
+                "unit": one.unit,
+                "entry": list(stated[one.name]) if one.name in stated else None,
+            }
             for one in metrics
         },
     }
@@ -61,12 +64,3 @@ def _predicted(check: Check) -> dict[str, Any]:
         return {"predicted_s": check.predicted_s()}
     except Unpredicted as error:
         return {"predicted_s": None, "not_predicted": str(error)}
-
-
-def _entry(stated: Mapping[str, Any], key: str) -> list[Any] | None:
-    try:
-        entry = stated[key]
-    except KeyError:
-        return None
-    # An expected failure ($xfail) keeps its reference in `data`.
-    return list(getattr(entry, "data", entry))

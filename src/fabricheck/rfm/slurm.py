@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
-from reframe.core.schedulers.slurm import slurm_state_pending
 
 from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.rfm import seams
 
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
@@ -76,7 +76,7 @@ def cancel_if_blocked(
 
     :param cancel: ReFrame's own function of a scheduler.
     """
-    asking = [one for one in jobs if one.pin_nodes and slurm_state_pending(one.state)]
+    asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
     found: dict[str, AskedNode] = {}
     if names:
@@ -89,11 +89,11 @@ def cancel_if_blocked(
         if isinstance(one.exception, JobBlockedError) and nodes[0] in found:
             node = found[nodes[0]]
             because = f" ({node.because})" if node.because else ""
-            one._exception = JobBlockedError(
+            said = (
                 f"node {nodes[0]} is {node.state}{because}: the job would wait for it, and was "
-                "cancelled",
-                one.jobid,
+                "cancelled"
             )
+            seams.set_failed(one, JobBlockedError(said, one.jobid))
 
 
 def _is_lost(found: Mapping[str, AskedNode], name: str, job: Any) -> bool:
@@ -160,15 +160,16 @@ def complete(job: Any) -> None:
     try:
         known = record(job.jobid)
         code, signal = known["ExitCode"].split(":")
-        job._state = known["JobState"]
-        job._exitcode = 128 + int(signal) if int(signal) else int(code)
-        job._nodespec = known["NodeList"]
+        exit_code = 128 + int(signal) if int(signal) else int(code)
+        state, nodes = known["JobState"], known["NodeList"]
     except (LookupError, ValueError) as error:
-        job._exception = JobError(
+        said = (
             f"Slurm does not say how the job ended ({error}): the scheduler squeue needs "
-            "its record in the controller (MinJobAge); with accounting use the scheduler slurm",
-            job.jobid,
+            "its record in the controller (MinJobAge); with accounting use the scheduler slurm"
         )
+        seams.set_failed(job, JobError(said, job.jobid))
+    else:
+        seams.set_ended(job, state, exit_code, nodes)
 
 
 def require_allocation(partitions: Sequence[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,11 +21,8 @@ from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import by_node
-from fabricheck.results.session import Case, Session
+from fabricheck.results.session import REPETITION, Case, Session
 from fabricheck.site.software import record
-
-#: How ReFrame names the repetitions of a check in one session.
-REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
 #: Files that hold a document, or what a killed run left of it.
 _DOCUMENTS = (".json", ".partial")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +9,11 @@ from dataclasses import dataclass, field
 from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.judge.verdict.sources import Gathered, Source
 from fabricheck.results.entry import Entry
-from fabricheck.results.session import Case
+from fabricheck.results.session import REPETITION, Case
 from fabricheck.site import partitions
 
 #: What a node is called of which nobody knows the name: a job that was never placed.
 UNPLACED = "(no node)"
-
-#: What tells the clones of a check apart that ReFrame repeats.
-_REPETITION = re.compile(r" %\.repeat_no=\S+")
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,7 @@ def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attem
     if case is None:
         program = entry.document["program"]["name"] if entry and entry.document else "a document"
         return [Attempt(program, None, entry, began)]
-    check = _REPETITION.sub("", case.name)
+    check = REPETITION.sub("", case.name)
     # The documents of earlier attempts were written over by the later ones.
     return [
         *(Attempt(check, one, None, began) for one in case.earlier),

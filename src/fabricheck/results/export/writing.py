@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import fabricheck
-from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.errors import UsageError
 from fabricheck.core.whole_files import replaced
 from fabricheck.results.export.cells import Cells
 from fabricheck.results.table import columns
@@ -31,12 +31,12 @@ def require_format(path: Path) -> None:
     """Refuse a file that can not be written, before anything is read.
 
     :raises UsageError: when its suffix names no format.
-    :raises NotFoundError: when polars is missing, which writes Parquet.
+    :raises ModuleNotFoundError: when polars is missing, which writes Parquet.
     """
     if path.suffix not in (".csv", ".parquet"):
         raise UsageError(f"{path} has no known format: its name has to end with .csv or .parquet.")
     if path.suffix == ".parquet":
-        _require_polars()
+        import polars  # noqa: F401
 
 
 def to_file(path: Path, rows: Iterable[Cells]) -> None:
@@ -71,16 +71,6 @@ def _cell(value: Any) -> Any:
             return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case _:
             return value
-
-
-def _require_polars() -> None:
-    try:
-        import polars  # noqa: F401
-    except ModuleNotFoundError:
-        raise NotFoundError(
-            "Parquet needs the Python package polars, which is not installed here (a bundle leaves "
-            "it out): export to .csv, or copy the results to where it is."
-        ) from None
 
 
 def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:

@@ -1,0 +1,402 @@
+"""Every use of ReFrame that is not its public interface: a function each, which says what it needs.
+
+Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
+and the modules of PUBLIC. A ReFrame that lacks what a function needs is refused by it in one
+sentence, a ConfigError. What in ReFrame would make each unnecessary: docs/upstream.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import importlib
+import inspect
+import os
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TextIO
+
+import reframe
+import yaml
+from reframe.core import runtime
+from reframe.core.exceptions import ConfigError
+
+#: The modules that ReFrame's manual documents: all that other files import of it.
+PUBLIC = (
+    "reframe",
+    "reframe.core.backends",
+    "reframe.core.builtins",
+    "reframe.core.exceptions",
+    "reframe.core.launchers",
+    "reframe.core.runtime",
+    "reframe.utility.sanity",
+    "reframe.utility.typecheck",
+)
+
+#: Local variables of ReFrame's front end: what it knows of the session, for `front_end`.
+FRONT_END = ("options", "loader", "checks_found", "report")
+
+#: Its functions that list checks and run none.
+LISTS = ("list_checks", "list_tags", "describe_checks")
+
+#: The parameter of a check that ``--distribute`` made: its node, in a list.
+NODE = ".nid"
+
+#: Marks what is wrapped already.
+_MARK = "_fabricheck"
+
+
+def _refuse(lacking: str, purpose: str) -> NoReturn:
+    raise ConfigError(
+        f"ReFrame {reframe.VERSION} has no {lacking}, which fabricheck needs to {purpose}: use the "
+        "version that pyproject.toml names."
+    )
+
+
+def _needed(module: str, names: str, purpose: str) -> Any:
+    """Return what a module of ReFrame has under a dotted name, or refuse this ReFrame."""
+    try:
+        return functools.reduce(getattr, names.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError):
+        _refuse(f"{module}.{names}", purpose)
+
+
+def _attribute(owner: Any, name: str, purpose: str) -> Any:
+    """Return an attribute of an object of ReFrame, or refuse this ReFrame."""
+    if not hasattr(owner, name):
+        _refuse(f"{type(owner).__name__}.{name}", purpose)
+    return getattr(owner, name)
+
+
+def _set(owner: Any, purpose: str, **values: Any) -> None:
+    """Set attributes that an object of ReFrame has, or refuse this ReFrame."""
+    for name, value in values.items():
+        _attribute(owner, name, purpose)
+        setattr(owner, name, value)
+
+
+def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> None:
+    """Put a function around one of ReFrame's, which it gets first, once."""
+    original = _needed(module, names, purpose)
+    if hasattr(original, _MARK):
+        return
+
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return around(original, *args, **kwargs)
+
+    setattr(wrapped, _MARK, True)
+    *owners, name = names.split(".")
+    setattr(functools.reduce(getattr, owners, importlib.import_module(module)), name, wrapped)
+
+
+# Settings: called by config/settings.py.
+
+
+def default_handlers() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return copies of ReFrame's own handlers of the log and of performance logs.
+
+    Settings replace handlers as a whole, and only where they write is to be another place.
+    """
+    purpose = "write its logs to the results folder"
+    [logging] = _needed("reframe.core.settings", "site_configuration", purpose)["logging"]
+    return copy.deepcopy(logging["handlers"]), copy.deepcopy(logging["handlers_perflog"])
+
+
+def refuse_doubtful_settings() -> None:
+    """Make an error of what ReFrame only warns of in the settings.
+
+    RFM_WARN_AS_ERROR, which does that for all that follows, is read after them.
+    """
+    _set(_logger(), "refuse settings of which ReFrame warns", warn_as_error=True)
+
+
+def read_references_once() -> None:
+    """Let ReFrame read each reference file once, and by libyaml where PyYAML was built with it.
+
+    It reads one anew for each of its checks, and copies what it takes of it.
+    """
+    yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
+    purpose = "read a reference file once only"
+    if _needed("reframe.core.pipeline", "yaml", purpose) is yaml:
+        pipeline = importlib.import_module("reframe.core.pipeline")
+        _set(pipeline, purpose, yaml=types.SimpleNamespace(safe_load=_Files().load))
+
+
+class _Files:
+    """The content of files of YAML, as they were when last changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[int, ...], Any]] = {}
+
+    def load(self, file: TextIO) -> Any:
+        """Return the content of an open file, which is not to be changed."""
+        now = os.fstat(file.fileno())
+        state = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size)
+        if file.name not in self._known or self._known[file.name][0] != state:
+            self._known[file.name] = (state, yaml.safe_load(file))
+        return self._known[file.name][1]
+
+
+def leave_out_ignored_warnings() -> None:
+    """Make no warning of a deprecated variable that is ignored anyway.
+
+    With each message about a check ReFrame reads all of its variables, a deprecated one among them,
+    and looks through the source of every caller for whom to warn. A dry run of 33 checks took 20 s
+    with that, and takes 4 s without.
+    """
+    purpose = "spend no time on warnings that are ignored"
+    ignored = _needed("reframe.core.warnings", "ReframeDeprecationWarning", purpose)
+
+    def unless_ignored(original: Any, *args: object, **kwargs: object) -> None:
+        # What ReFrame's suppress_deprecations puts before all other filters.
+        if not (warnings.filters and warnings.filters[0][0:3:2] == ("ignore", ignored)):
+            original(*args, **kwargs)
+
+    for module in ("reframe.core.fields", "reframe.core.variables"):
+        _wrap(module, "user_deprecation_warning", purpose, unless_ignored)
+
+
+# A session. `around` is called instead of a function of ReFrame, and gets that first.
+
+
+def around_run(around: Callable[..., Any]) -> None:
+    """Call ``around(run, runner, testcases)`` where a session runs its final test cases.
+
+    A case has ``check``, ``partition``, ``environ`` and ``deps``.
+    """
+    _wrap("reframe.frontend.executors", "Runner.runall", "guard a session", around)
+
+
+def around_pipeline(around: Callable[..., Any]) -> None:
+    """Call ``around(emit, file, testcases, options)`` where ``--ci-generate`` writes.
+
+    What it writes is a job of GitLab for each check, whose script is one command of ReFrame.
+    """
+    _wrap("reframe.frontend.ci", "emit_pipeline", "complete a pipeline for GitLab", around)
+
+
+def around_lists(around: Callable[..., Any]) -> None:
+    """Call ``around(list, testcases, ...)`` where a session only lists checks."""
+    for name in LISTS:
+        _wrap("reframe.frontend.cli", name, "refuse a list of nothing", around)
+
+
+def around_junit(around: Callable[..., Any]) -> None:
+    """Call ``around(make, report)`` where ``--report-junit`` makes its XML."""
+    names = "RunReport.generate_xml_report"
+    _wrap("reframe.frontend.reporting", names, "name check files in JUnit reports", around)
+
+
+def around_check_file(around: Callable[..., Any]) -> None:
+    """Call ``around(load, loader, file)`` for each check file; ReFrame has a traceback for some."""
+    names = "RegressionCheckLoader.load_from_file"
+    _wrap("reframe.frontend.loader", names, "name a check file that is no Python", around)
+
+
+def around_nodes(around: Callable[..., Any]) -> None:
+    """Call ``around(find, state, job_options)`` where ``--distribute`` asks for nodes."""
+    _wrap("reframe.frontend.cli", "getallnodes", "record the nodes of --distribute", around)
+
+
+def end_without_warning() -> None:
+    """Let ReFrame say what ended a session (Ctrl-C) as an error: a warning would be a traceback."""
+    purpose = "end an interrupted session in one sentence"
+    _wrap("reframe.core.exceptions", "is_warning", purpose, lambda original, *error: False)
+
+
+def after_each_result(then: Callable[[Any], None]) -> None:
+    """Call ``then(task)`` when a check has passed or failed.
+
+    ReFrame's loggers do not hear of one that failed before its output was judged. A task has
+    ``check``, ``testcase``, ``result``, ``succeeded``, ``failed_stage`` and ``exc_info``.
+    """
+
+    def log(original: Any, task: Any) -> None:
+        original(task)
+        then(task)
+
+    purpose = "send what each check came to"
+    _wrap("reframe.frontend.executors", "RegressionTask.log_result", purpose, log)
+
+
+def front_end() -> Any:
+    """Return what the front end knows of the session: FRONT_END, and ``node_map``.
+
+    The last are the nodes of ``--distribute``, None without it. All are local variables of its
+    function ``main``, which hands them to nobody.
+    """
+    frame = inspect.currentframe()
+    while frame is not None and not (
+        frame.f_globals.get("__name__") == "reframe.frontend.cli"
+        and set(FRONT_END) <= frame.f_locals.keys()
+    ):
+        frame = frame.f_back
+    if frame is None:
+        _refuse(f"front end with {', '.join(FRONT_END)}", "read the options of a session")
+    return types.SimpleNamespace(**{"node_map": None, **frame.f_locals})
+
+
+def option(options: Any, name: str) -> Any:
+    """Return an option of the command line, by its name in the front end."""
+    return _attribute(options, name, "read the options of a session")
+
+
+def leave_no_result() -> None:
+    """Let a dry run leave neither a report nor performance logs, in which every check passed."""
+    purpose = "keep dry runs out of the results"
+    config = _attribute(runtime.runtime(), "site_config", purpose)
+    _attribute(config, "add_sticky_option", purpose)("general/generate_file_reports", False)
+    _needed("reframe.core.logging", "getperflogger", purpose)(None).logger.handlers.clear()
+
+
+def test_cases(checks: Any) -> list[Any]:
+    """Return all test cases of checks, as the front end makes them before any is chosen."""
+    purpose = "know which checks could be chosen"
+    return list(_needed("reframe.frontend.executors", "generate_testcases", purpose)(checks))
+
+
+def named(pattern: str, testcases: Sequence[Any]) -> list[Any]:
+    """Return the test cases that ``-n`` means by a pattern."""
+    chosen = _needed("reframe.frontend.filters", "have_any_name", "refuse an unknown name")
+    return list(filter(chosen([pattern]), testcases))
+
+
+def ended_cases(runner: Any) -> list[Any]:
+    """Return the test cases that ended in a session, passed or failed.
+
+    A test whose dependency failed is skipped too, and that session has failed already. What the
+    end of --duration stopped is aborted, which is no failure to ReFrame.
+    """
+    tasks = _attribute(runner.stats, "tasks", "notice checks that were skipped")(None)
+    return [
+        task.testcase
+        for task in tasks
+        if not task.aborted and (not task.skipped or task.failed_deps)
+    ]
+
+
+def say(sentence: str) -> None:
+    """Write a sentence to ReFrame's log and output, where no check has a logger for it."""
+    _logger().info(sentence)
+
+
+def _logger() -> Any:
+    return _needed("reframe.core.logging", "getlogger", "write to the log of a session")()
+
+
+# The order of checks, and their jobs.
+
+
+def run_serially(runner: Any) -> bool:
+    """Let a runner start one check after the other; return False where it does already.
+
+    Only an option chooses that (``--exec-policy=serial``), and no setting.
+    """
+    purpose = "measure one thing at a time"
+    kind = _needed("reframe.frontend.executors.policies", "SerialExecutionPolicy", purpose)
+    parallel = runner.policy
+    if isinstance(parallel, kind):
+        return False
+    serial = kind()
+    own = ("task_listeners", "local_scheduler")
+    for name in [name for name in vars(serial) if name not in own and hasattr(parallel, name)]:
+        setattr(serial, name, getattr(parallel, name))
+    # The runner has handed it these two, which a policy does not have of its own.
+    serial.max_failures = parallel.max_failures
+    _set(runner, purpose, _policy=serial)
+    return True
+
+
+def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
+    """Start no job for which ``waits(check, running)`` holds, beside those of its partition.
+
+    ReFrame limits the jobs of a partition, and not those of a node.
+    """
+
+    def start(original: Any, policy: Any, task: Any) -> int:
+        name = _needed("reframe.frontend.executors.policies", "_get_partition_name", purpose)(task)
+        running = _attribute(policy, "_partition_tasks", purpose)[name]
+        if waits(task.check, [one.check for one in running]):
+            return 0
+        return int(original(policy, task))
+
+    purpose = "start one job a node"
+    names = "AsynchronousExecutionPolicy._advance_ready_run"
+    _wrap("reframe.frontend.executors.policies", names, purpose, start)
+
+
+def node_of(check: Any) -> str | None:
+    """Return the node that ``--distribute`` made a check for; None for any other check."""
+    (node,) = getattr(check, NODE, (None,))
+    return node
+
+
+def limit_jobs(partition: Any, number: int) -> None:
+    """Let a partition have so many jobs at once; ReFrame reads it before it knows the nodes."""
+    _set(partition, "start one job a node", _max_jobs=number)
+
+
+def nodes_of(partition: Any) -> dict[str, str]:
+    """Return Slurm's description of each node that a partition's scheduler knows, by name."""
+    purpose = "record the nodes of --distribute"
+    nodes = _attribute(partition.scheduler, "allnodes", purpose)()
+    return {one.name: _attribute(one, "descr", purpose) for one in nodes}
+
+
+def after_squeue(then: Callable[[Any], None]) -> None:
+    """Call ``then(job)`` for each job that ``squeue`` takes for completed, knowing no exit code."""
+
+    def poll(original: Any, scheduler: Any, *jobs: Any) -> None:
+        original(scheduler, *jobs)
+        for job in jobs:
+            if job is not None and job.exitcode is None and scheduler.finished(job):
+                then(job)
+
+    purpose = "know how a job without accounting ended"
+    _wrap("reframe.core.schedulers.slurm", "SqueueJobScheduler.poll", purpose, poll)
+
+
+def around_blocked(around: Callable[..., Any]) -> None:
+    """Call ``around(cancel, scheduler, jobs)`` where jobs that seem blocked are cancelled."""
+    purpose = "cancel no job that only waits for another"
+    names = "SlurmJobScheduler._cancel_if_blocked"
+    _wrap("reframe.core.schedulers.slurm", names, purpose, around)
+
+
+def is_pending(job: Any) -> bool:
+    """Return whether a job of Slurm waits, by ReFrame's list of states."""
+    purpose = "cancel no job that only waits for another"
+    pending = _needed("reframe.core.schedulers.slurm", "slurm_state_pending", purpose)
+    return bool(pending(job.state))
+
+
+def set_ended(job: Any, state: str, exit_code: int, nodes: str) -> None:
+    """Tell a job of Slurm how it ended, which ReFrame reads of its accounting only."""
+    purpose = "know how a job without accounting ended"
+    _set(job, purpose, _state=state, _exitcode=exit_code, _nodespec=nodes)
+
+
+def set_failed(job: Any, error: Exception) -> None:
+    """Let a job fail with an error of our own."""
+    _set(job, "say why a job failed", _exception=error)
+
+
+# A check.
+
+
+def references(check: Any, metrics: Sequence[str]) -> dict[str, Any]:
+    """Return what ReFrame will hold the metrics of a check against on its partition, if anything.
+
+    An expected failure ($xfail) is its reference.
+    """
+    stated = _attribute(check, "_resolve_reference", "refuse a metric without a reference")()
+    where = check.current_partition.fullname
+    found = {}
+    for name in metrics:
+        with contextlib.suppress(KeyError):
+            entry = stated[f"{where}:{name}"]
+            found[name] = getattr(entry, "data", entry)
+    return found

@@ -1,0 +1,100 @@
+"""What ReFrame loads with the settings and a check, on the node that is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fabricheck.cli import EXTRAS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Packages whose modules read results, and the libraries that only they need.
+READING = {"cli", "export", "judge", "report", "run"}
+#: Jinja2 is ReFrame's, too.
+LIBRARIES = EXTRAS.keys() - {"jinja2"}
+
+LOADED = """
+import json, runpy, sys
+for library in sys.argv[1].split():
+    sys.modules[library] = None  # as where it is not installed
+for file in sys.argv[2:]:
+    runpy.run_path(file)
+print(json.dumps([name for name, module in sys.modules.items() if module is not None]))
+"""
+
+
+def loaded(folder, *files, without=""):
+    ended = subprocess.run(
+        [sys.executable, "-c", LOADED, without, *map(str, files)],
+        env={**os.environ, "FABRICHECK_RESULTS": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.fixture(scope="module")
+def of_settings_and_checks(tmp_path_factory):
+    checks = sorted((ROOT / "reframe_checks").glob("*/*.py"))
+    assert len(checks) > 5
+    results = tmp_path_factory.mktemp("results")
+    settings = ROOT / "config" / "settings.py"
+    return loaded(results, settings, *checks, without=" ".join(LIBRARIES))
+
+
+def test_settings_and_checks_load_nothing_that_reads_results(of_settings_and_checks):
+    ours = [name for name in of_settings_and_checks if name.startswith("fabricheck.")]
+    assert "fabricheck.rfm.base" in ours
+    assert [name for name in ours if not READING.isdisjoint(name.split("."))] == []
+
+
+def test_settings_and_checks_need_no_library_of_an_extra(of_settings_and_checks):
+    assert "reframe" in of_settings_and_checks
+    assert [name for name in of_settings_and_checks if name.split(".")[0] in LIBRARIES] == []
+
+
+@pytest.fixture
+def base_alone(suite):
+    """The suite where no extra is installed, for ReFrame and for what a check starts."""
+    folder = suite.folder / "without"
+    folder.mkdir()
+    blocked = f"import sys\nsys.modules.update(dict.fromkeys({sorted(LIBRARIES)}))\n"
+    (folder / "sitecustomize.py").write_text(blocked)
+    suite.variables["PYTHONPATH"] = str(folder)
+    return suite
+
+
+def fabricheck(suite, *arguments):
+    command = [Path(sys.executable).with_name("fabricheck"), *arguments]
+    return subprocess.run(command, env=suite.environment(), capture_output=True, text=True)
+
+
+def test_the_dependencies_alone_run_a_check_and_show_it(base_alone):
+    outcome = base_alone.shell("-r", "-n", "stream_local")
+    assert outcome.status == 0 and "Ran 1/1 test case(s)" in outcome, outcome
+    shown = fabricheck(base_alone, "results", "show")
+    assert shown.returncode == 0 and "stream_local @local:host (pass)" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "extra"),
+    [
+        (["report"], "altair", "report"),
+        (["calibrate"], "ruamel", "results"),
+        (["export", "--output", "table.parquet"], "polars", "results"),
+    ],
+)
+def test_a_command_whose_extra_is_missing_says_which(base_alone, command, package, extra):
+    ended = fabricheck(base_alone, *command)
+    assert (ended.returncode, ended.stderr) == (
+        3,
+        f"fabricheck: This needs the Python package {package}, which is not installed here: "
+        f"install fabricheck[{extra}], or copy the results to where it is.\n",
+    )

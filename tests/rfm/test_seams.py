@@ -1,0 +1,407 @@
+"""What fabricheck needs of ReFrame beside its public interface; each test names what it relies on.
+
+On a ReFrame that lacks it the test fails with the sentence that a session would end with.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import re
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+import reframe
+import yaml
+from reframe.core import config, logging, runtime
+from reframe.core.backends import getlauncher, getscheduler
+from reframe.core.exceptions import ConfigError
+from reframe.core.schedulers import Job
+from reframe.core.warnings import suppress_deprecations
+from reframe.frontend import cli
+
+from fabricheck.rfm import guard, seams
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def context(tmp_path, monkeypatch):
+    """What ReFrame's objects need to be made: the system that it has without settings."""
+    monkeypatch.chdir(tmp_path)
+    built_in = config.load_config("<builtin>")
+    built_in.select_subconfig("generic")
+    logging.configure_logging(built_in)
+    with mock.patch.object(runtime, "_runtime_context", None):
+        runtime.init_runtime(built_in)
+        yield runtime.runtime()
+
+
+def owner_of(path):
+    """Return what has the last name of ``module:name.name``, and that name."""
+    module, names = path.split(":")
+    *owners, name = names.split(".")
+    return functools.reduce(getattr, owners, importlib.import_module(module)), name
+
+
+def ignore(*_):
+    """Stand for what is called by a seam, or around one."""
+
+
+NEEDED = {
+    "reframe.core.settings:site_configuration": seams.default_handlers,
+    "reframe.core.logging:getlogger": lambda: seams.say(""),
+    "reframe.core.logging:getperflogger": seams.leave_no_result,
+    "reframe.core.pipeline:yaml": seams.read_references_once,
+    "reframe.core.warnings:ReframeDeprecationWarning": seams.leave_out_ignored_warnings,
+    "reframe.core.fields:user_deprecation_warning": seams.leave_out_ignored_warnings,
+    "reframe.core.variables:user_deprecation_warning": seams.leave_out_ignored_warnings,
+    "reframe.frontend.executors:Runner.runall": guard.install,
+    "reframe.frontend.ci:emit_pipeline": guard.install,
+    "reframe.frontend.reporting:RunReport.generate_xml_report": guard.install,
+    "reframe.frontend.cli:list_checks": guard.install,
+    "reframe.frontend.cli:list_tags": guard.install,
+    "reframe.frontend.cli:describe_checks": guard.install,
+    "reframe.frontend.cli:getallnodes": guard.install,
+    "reframe.frontend.loader:RegressionCheckLoader.load_from_file": guard.install,
+    "reframe.frontend.executors.policies:AsynchronousExecutionPolicy._advance_ready_run": (
+        guard.install
+    ),
+    "reframe.core.exceptions:is_warning": guard.install,
+    # The method itself it inherits, too.
+    "reframe.core.schedulers.slurm:SqueueJobScheduler": guard.install,
+    "reframe.core.schedulers.slurm:SlurmJobScheduler._cancel_if_blocked": guard.install,
+    "reframe.core.schedulers.slurm:slurm_state_pending": (
+        lambda: seams.is_pending(SimpleNamespace(state="PENDING"))
+    ),
+    "reframe.frontend.executors:RegressionTask.log_result": (
+        lambda: seams.after_each_result(ignore)
+    ),
+    "reframe.frontend.executors:generate_testcases": lambda: seams.test_cases([]),
+    "reframe.frontend.filters:have_any_name": lambda: seams.named("x", []),
+    "reframe.frontend.executors.policies:SerialExecutionPolicy": (
+        lambda: seams.run_serially(SimpleNamespace(policy=None, _policy=None))
+    ),
+}
+
+
+@pytest.mark.parametrize("path", NEEDED)
+def test_a_reframe_that_lacks_something_is_refused_in_one_sentence(context, monkeypatch, path):
+    owner, name = owner_of(path)
+    monkeypatch.delattr(owner, name)
+    with pytest.raises(ConfigError) as refused:
+        NEEDED[path]()
+    said = re.escape(f"ReFrame {reframe.VERSION} has no {path.replace(':', '.')}")
+    assert re.fullmatch(
+        rf"{said}(\.poll)?, which fabricheck needs to [^.:]+: use the version that pyproject\.toml "
+        r"names\.",
+        str(refused.value),
+    )
+
+
+@pytest.mark.parametrize("path", NEEDED)
+def test_this_reframe_has_it(path):
+    owner, name = owner_of(path)
+    assert hasattr(owner, name), f"ReFrame {reframe.VERSION} has no {path}"
+
+
+LACKING = {
+    "add_sticky_option": lambda one: seams.leave_no_result(),
+    "_policy": lambda one: seams.run_serially(one),
+    "_max_jobs": lambda one: seams.limit_jobs(one, 1),
+    "allnodes": lambda one: seams.nodes_of(SimpleNamespace(scheduler=one)),
+    "_state": lambda one: seams.set_ended(one, "COMPLETED", 0, "n1"),
+    "_exception": lambda one: seams.set_failed(one, ValueError()),
+    "_resolve_reference": lambda one: seams.references(one, []),
+    "tasks": lambda one: seams.ended_cases(SimpleNamespace(stats=one)),
+    "names": lambda one: seams.option(one, "names"),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_an_object_that_lacks_something_is_refused_in_one_sentence(context, monkeypatch, name):
+    one = SimpleNamespace()
+    monkeypatch.setattr(runtime, "runtime", lambda: SimpleNamespace(site_config=one))
+    if name == "_policy":
+        one.policy = SimpleNamespace(max_failures=0)
+        monkeypatch.setattr(owner_of("reframe.frontend.executors:policies")[0].policies,
+                            "SerialExecutionPolicy", type("Serial", (), {}))  # fmt: skip
+    with pytest.raises(ConfigError, match=f"has no SimpleNamespace.{name}, which fabricheck needs"):
+        LACKING[name](one)
+
+
+def test_each_is_installed_once():
+    guard.install()
+    wrapped = [owner_of(path) for path, seam in NEEDED.items() if seam is guard.install]
+    before = [getattr(owner, name) for owner, name in wrapped]
+    guard.install()
+    assert [getattr(owner, name) for owner, name in wrapped] == before
+    assert all(hasattr(one, "__wrapped__") for one in before if not isinstance(one, type))
+
+
+MAIN = next(
+    node
+    for node in ast.walk(ast.parse(inspect.getsource(cli)))
+    if isinstance(node, ast.FunctionDef) and node.name == "main"
+)
+
+
+@pytest.mark.parametrize("name", [*seams.FRONT_END, "node_map"])
+def test_the_front_end_keeps_what_it_knows_in_local_variables(name):
+    names = [one for one in ast.walk(MAIN) if isinstance(one, ast.Name)]
+    stored = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    assert name in stored, f"main of reframe.frontend.cli has no variable {name}"
+
+
+@pytest.mark.parametrize(
+    "call", [*seams.LISTS, "getallnodes", "ci.emit_pipeline", "errors.is_warning", "runner.runall"]
+)
+def test_the_front_end_calls_it_by_its_name(call):
+    called = {ast.unparse(one.func) for one in ast.walk(MAIN) if isinstance(one, ast.Call)}
+    assert call in called, f"main of reframe.frontend.cli does not call {call}"
+
+
+def test_what_is_called_outside_of_a_session_finds_no_front_end():
+    with pytest.raises(ConfigError, match="has no front end with options, loader, checks_found"):
+        seams.front_end()
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("reframe.frontend.executors:TestCase", ["check", "partition", "environ", "deps"]),
+        (
+            "reframe.frontend.executors:RegressionTask",
+            ["check", "testcase", "result", "succeeded", "failed_stage", "exc_info", "aborted",
+             "skipped", "failed_deps"],
+        ),
+        ("reframe.core.schedulers.slurm:_SlurmNode", ["name", "descr"]),
+    ],
+)  # fmt: skip
+def test_what_is_handed_to_us_has_what_we_read(path, names):
+    owner, name = owner_of(path)
+    known = dir(getattr(owner, name))
+    assert [one for one in names if one not in known] == []
+
+
+def test_the_files_that_reframe_writes_can_be_placed():
+    log, performance = seams.default_handlers()
+    assert [one["type"] for one in log] == ["file"]
+    assert [one["type"] for one in performance] == ["filelog"]
+    log[0]["name"] = "changed"
+    assert "name" not in seams.default_handlers()[0][0]
+
+
+def test_a_warning_of_settings_is_an_error(context):
+    seams.refuse_doubtful_settings()
+    with pytest.raises(Exception, match="doubtful"):
+        logging.getlogger().warning("doubtful")
+
+
+def test_a_dry_run_leaves_no_result(context):
+    seams.leave_no_result()
+    assert context.get_option("general/0/generate_file_reports") is False
+    assert logging.getperflogger(None).logger.handlers == []
+
+
+def policy(name):
+    return getattr(importlib.import_module("reframe.frontend.executors.policies"), name)()
+
+
+def test_a_runner_becomes_serial_and_keeps_what_it_was_told(context):
+    runner = owner_of("reframe.frontend.executors:Runner")[0].Runner(
+        policy("AsynchronousExecutionPolicy"), max_failures=3
+    )
+    runner.policy.sched_options = ["-p"]
+    before = runner.policy
+    assert seams.run_serially(runner)
+    serial = runner.policy
+    assert type(serial).__name__ == "SerialExecutionPolicy"
+    assert (serial.sched_options, serial.max_failures) == (["-p"], 3)
+    assert serial.stats is before.stats and serial.printer is before.printer
+    # It is told of its own tasks, and by itself.
+    assert serial.task_listeners == [serial]
+    assert not seams.run_serially(runner) and runner.policy is serial
+
+
+def task(node=None):
+    check = SimpleNamespace(local=False, current_partition=SimpleNamespace(fullname="a:x"))
+    if node:
+        setattr(check, seams.NODE, [node])
+    return SimpleNamespace(check=check)
+
+
+def test_a_job_is_held_back_while_another_has_its_node(context, monkeypatch):
+    started = []
+    kind, name = owner_of(
+        "reframe.frontend.executors.policies:AsynchronousExecutionPolicy._advance_ready_run"
+    )
+    monkeypatch.setattr(kind, name, lambda self, one: started.append(one) or 1)
+    guard.install()
+    parallel = policy("AsynchronousExecutionPolicy")
+    parallel._partition_tasks["a:x"] = [task("n1")]
+    for one, goes in ((task("n1"), 0), (task("n2"), 1), (task(), 1)):
+        assert getattr(parallel, name)(one) == goes
+        assert (one in started) == bool(goes)
+
+
+def test_the_parameter_of_a_distributed_check_is_its_node():
+    source = inspect.getsource(owner_of("reframe.frontend.testgenerators:distribute_tests")[0])
+    assert f"'{seams.NODE}': builtins.parameter(" in source
+
+
+def test_the_jobs_of_a_partition_are_limited(context):
+    (partition,) = context.system.partitions
+    seams.limit_jobs(partition, 3)
+    assert partition.max_jobs == 3
+
+
+@pytest.fixture
+def job(context):
+    return Job.create(getscheduler("squeue")(), getlauncher("local")(), name="x")
+
+
+def test_a_job_is_told_how_it_ended(job, tmp_path, monkeypatch):
+    # ReFrame asks Slurm for the names in a list.
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho $3 is asked for\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    seams.set_ended(job, "FAILED", 5, "nid[001-002]")
+    assert (job.state, job.exitcode) == ("FAILED", 5)
+    assert job.nodelist == ["nid[001-002] is asked for"]
+
+
+def test_a_job_fails_with_an_error_of_ours(job):
+    error = ValueError("why")
+    seams.set_failed(job, error)
+    assert job.exception is error
+
+
+def test_a_job_that_squeue_lost_is_asked_for(job, monkeypatch):
+    kind, name = owner_of("reframe.core.schedulers.slurm:SqueueJobScheduler.poll")
+    monkeypatch.setattr(kind, name, ignore)
+    monkeypatch.setattr(kind, "finished", lambda self, one: one is not None)
+    asked = []
+    seams.after_squeue(asked.append)
+    job.scheduler.poll(job, None)
+    assert asked == [job]
+
+
+@pytest.mark.parametrize(("state", "pending"), [("PENDING", True), ("RUNNING", False)])
+def test_a_job_that_waits_is_known(state, pending):
+    assert seams.is_pending(SimpleNamespace(state=state)) is pending
+
+
+def test_checks_that_were_skipped_or_stopped_did_not_end(context):
+    stats = owner_of("reframe.frontend.executors:TestStats")[0].TestStats()
+    for name, ended in {
+        "passed": {},
+        "skipped": {"skipped": True},
+        "after a failure": {"skipped": True, "failed_deps": True},
+        "stopped": {"aborted": True},
+    }.items():
+        state = {"skipped": False, "failed_deps": False, "aborted": False} | ended
+        stats.add_task(SimpleNamespace(testcase=name, **state))
+    left = seams.ended_cases(SimpleNamespace(stats=stats))
+    assert left == ["passed", "after a failure"]
+
+
+def test_a_reference_is_the_one_that_reframe_resolves():
+    stated = {"a:x:one": (1, None, 0.1, "us"), "a:x:two": SimpleNamespace(data=(2, 0, 0, "us"))}
+    check = SimpleNamespace(
+        _resolve_reference=lambda: stated, current_partition=SimpleNamespace(fullname="a:x")
+    )
+    found = seams.references(check, ["one", "two", "three"])
+    assert found == {"one": (1, None, 0.1, "us"), "two": (2, 0, 0, "us")}
+    assert callable(getattr(reframe.RegressionTest, "_resolve_reference", None))
+
+
+@pytest.fixture
+def warned(monkeypatch):
+    """Collect what would search for whom to warn."""
+    found = []
+    for module in ("fields", "variables"):
+        path = f"reframe.core.{module}:user_deprecation_warning"
+        monkeypatch.setattr(*owner_of(path), lambda *said: found.append(said))
+    seams.leave_out_ignored_warnings()
+    return found
+
+
+@pytest.mark.parametrize("module", ["fields", "variables"])
+def test_a_deprecation_that_is_ignored_searches_for_nobody(warned, module):
+    with suppress_deprecations():
+        importlib.import_module(f"reframe.core.{module}").user_deprecation_warning("old", "4.0.0")
+    assert warned == []
+
+
+def test_any_other_deprecation_is_said(warned):
+    warn = importlib.import_module("reframe.core.fields").user_deprecation_warning
+    warn("old", "4.0.0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", reframe.core.warnings.ReframeDeprecationWarning)
+        warn("older")
+    assert warned == [("old", "4.0.0"), ("older",)]
+
+
+def test_a_file_of_references_is_read_once_and_again_when_it_changed(tmp_path, monkeypatch):
+    pipeline = importlib.import_module("reframe.core.pipeline")
+    monkeypatch.setattr(pipeline, "yaml", yaml)
+    seams.read_references_once()
+    read = pipeline.yaml.safe_load
+    file = tmp_path / "references.yaml"
+
+    def content():
+        with file.open() as opened:
+            return read(opened)
+
+    file.write_text("a: [1, 2]\n")
+    first = content()
+    assert first == {"a": [1, 2]} and content() is first
+    file.write_text("a: [1, 23]\n")
+    assert content() == {"a": [1, 23]}
+    file.write_text("a: [\n")
+    with pytest.raises(yaml.YAMLError, match=r"references\.yaml"):
+        content()
+
+
+def test_the_page_on_reframe_has_an_entry_for_each_function():
+    page = (ROOT / "docs" / "upstream.md").read_text()
+    entries = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
+    named = re.findall(r"`(\w+)`", " ".join(entries))
+    assert sorted(named) == sorted(
+        name
+        for name, one in vars(seams).items()
+        if inspect.isfunction(one) and one.__module__ == seams.__name__ and name[0] != "_"
+    )
+
+
+def test_no_other_file_uses_what_reframe_does_not_document():
+    files = [
+        *(ROOT / "src/fabricheck").rglob("*.py"),
+        *(ROOT / "config").rglob("*.py"),
+        *(ROOT / "reframe_checks").rglob("*.py"),
+    ]
+    found = {
+        (str(file.relative_to(ROOT)), name)
+        for file in files
+        if file != Path(seams.__file__)
+        for name in re.findall(r"\breframe\.[\w.]+", _code(file))
+        if not name.startswith(seams.PUBLIC[1:])
+    }
+    assert found == set()
+
+
+def _code(file):
+    """Return the imports of a file, each as the full name of what it brings."""
+    names = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names += [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{one.name}" for one in node.names]
+    return "\n".join(names)
