@@ -10,9 +10,9 @@ import typer
 
 from fabricheck.cli import compare_lists, compare_text, output
 from fabricheck.core.errors import GOOD, InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.comparison import sides
+from fabricheck.judge.comparison import pairing
 from fabricheck.judge.comparison.compare import Comparison
-from fabricheck.judge.comparison.compare import compare as compare_parts
+from fabricheck.judge.comparison.compare import compare as compare_nodes
 
 #: Something of B is worse; nothing is, but values of A are missing in B.
 WORSE = 10
@@ -52,12 +52,12 @@ def compare(
     """
     if as_json and as_markdown:
         raise UsageError("--json and --markdown do not go together.")
-    one, other = sides.find(a), sides.find(b)
+    one, other = pairing.named(a), pairing.named(b)
     least = None if floor is None else floor / 100
-    pairs = sides.pair_up(one, other)
-    found = [compare_parts(mine, theirs, least) for mine, theirs in pairs]
+    pairs = pairing.pair_up(one, other)
+    found = [compare_nodes(mine, theirs, least) for mine, theirs in pairs]
     unread = [f"{letter}: {why}" for letter, side in (("A", one), ("B", other))
-              for why in side.unread.values()]  # fmt: skip
+              for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
     if as_json:
         output.write_json(compare_lists.as_json(one, other, found, code))
@@ -65,7 +65,7 @@ def compare(
         typer.echo(compare_lists.as_markdown(one, other, found))
     else:
         compare_text.show(one, other, found, show_all)
-    elsewhere = sides.elsewhere(pairs)
+    elsewhere = pairing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
         print(
