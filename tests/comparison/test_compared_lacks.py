@@ -81,6 +81,17 @@ def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatc
     assert "which was killed or still runs" in " ".join(shown.stdout.split())
 
 
+def test_what_a_session_left_is_compared_where_its_report_is_cut(before, tmp_path):
+    """As after a full disk: the report is named, and what was measured before it is compared."""
+    cut = factories.write(tmp_path / "b" / "reports" / "run-0.json")
+    cut.write_text("{")
+    where = tmp_path / "b" / "output" / "20261121T200000-7" / "local" / "host" / "host"
+    factories.write(where / "p2p_engine" / "result.json", document(HEALTHY))
+    code, only = judged(tmp_path / "b", before)
+    assert (code, numbers(only)) == (4, {"unchanged": 3})
+    assert f"A: {cut}: is not a whole run report" in compare(tmp_path / "b", before).stderr
+
+
 @pytest.mark.parametrize("text", ["{", json.dumps(factories.killed_document())])
 def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(tmp_path, text):
     for name in ("a", "b"):

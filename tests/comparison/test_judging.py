@@ -16,27 +16,35 @@ import factories
 from fabricheck.core import statistics
 from fabricheck.judge.comparison import judging
 from fabricheck.judge.comparison.compare import compare
-from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, judge, value_of
-from fabricheck.judge.comparison.sides import Check, Part, find, pair_up
-from fabricheck.results.folder import Entry
+from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
+from fabricheck.judge.comparison.pairing import NodeChecks, named, pair_up
+from fabricheck.results import table
+from fabricheck.results.entry import Entry
 from fabricheck.results.session import read_report
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 RECORDED, LATER, REPORTS = H200 / "session-x2", H200 / "later-x2", H200 / "reports-x2"
 
 
-def value(samples, clock="measured", **changes):
-    return value_of(two_sessions.pair(0, 1, samples, **changes), clock, "rocm")
+def check_of(series):
+    """Return the row of a document of some series."""
+    return table.check_row(None, None, Entry(None, None, two_sessions.document(series), None))
+
+
+def row_of(series, clock="measured", runtime="rocm"):
+    of = check_of([series])
+    of.document["clock"] = clock
+    of.document["program"]["runtime"] = runtime
+    return next(table.series(of, None))
+
+
+def value(samples, **changes):
+    return estimate_of(row_of(two_sessions.pair(0, 1, samples, **changes)))
 
 
 def compared(a, b):
-    [(one, other)] = pair_up(find(str(a)), find(str(b)))
+    [(one, other)] = pair_up(named(str(a)), named(str(b)))
     return compare(one, other)
-
-
-def part(series):
-    document = two_sessions.document(series)
-    return Part("", (Check("p2p", None, Entry(None, None, document, None)),))
 
 
 def test_the_interval_of_each_median_is_of_97_and_a_half_percent():
@@ -94,13 +102,13 @@ def test_two_modes_are_not_a_change():
     ],
 )
 def test_the_floor_follows_from_what_moves(series, kind):
-    assert judging.noise_of(series, "rocm") == kind
-    assert value_of(series, "measured", "rocm").floor == FLOORS[kind]
-    assert value_of(series, "simulated", "sim").floor == judging.SIMULATED_FLOOR
+    assert judging.noise_of(row_of(series)) == kind
+    assert estimate_of(row_of(series)).floor == FLOORS[kind]
+    assert estimate_of(row_of(series, "simulated", "sim")).floor == judging.SIMULATED_FLOOR
 
 
 def test_on_the_host_runtime_all_memory_is_the_hosts():
-    assert judging.noise_of(factories.series(), "host") == "host"
+    assert judging.noise_of(row_of(factories.series(), runtime="host")) == "host"
 
 
 def kind_of_metric(check, name, unit):
@@ -156,7 +164,7 @@ def test_below_a_wide_floor_a_change_is_undetermined():
     def copied(value):
         samples = two_sessions.spread(value)
         series = factories.host_copy(memory="host-pageable", samples=samples, median=value)
-        return value_of(series, "measured", "rocm")
+        return estimate_of(row_of(series))
 
     assert judge(copied(10), copied(9)).in_floor
     between = judge(copied(10), copied(7))
@@ -169,7 +177,7 @@ def test_below_a_wide_floor_a_change_is_undetermined():
 
 def test_on_the_host_runtime_a_change_is_judged_with_a_floor_only():
     series = [two_sessions.pair(0, 1, two_sessions.spread(one)) for one in (50, 20)]
-    a, b = (value_of(one, "measured", "host") for one in series)
+    a, b = (estimate_of(row_of(one, runtime="host")) for one in series)
     assert judge(a, b).judgement == "undetermined"
     assert judge(a, b).why == "of the runtime host: judged with --floor only"
     assert judge(a, b, floor=0.5).judgement == "worse"
@@ -179,7 +187,7 @@ def test_on_the_host_runtime_a_change_is_judged_with_a_floor_only():
 def test_two_recorded_sessions_minutes_apart_are_not_worse(sides):
     found = compared(*(LATER / side for side in sides))
     assert not found.worse and not found.judged("better") and not found.missing
-    assert {one.what.check for one in found.judged("undetermined")} == {
+    assert {one.key.check for one in found.judged("undetermined")} == {
         "memcpy_near_pageable",
         "pingpong_right",
     }
@@ -214,8 +222,8 @@ def test_five_percent_less_of_one_series_is_found(tmp_path, check, operation, me
     found = compared(LATER / "node", tmp_path / "full")
     assert not found.unread
     [one] = found.judged("worse")
-    assert (one.what.check, one.what.transfer.operation) == (check, operation)
-    assert one.what.transfer.device == slowed["device"]
+    assert (one.key.check, one.key.row.operation) == (check, operation)
+    assert one.key.row.device == slowed["device"]
 
 
 def test_how_many_differ_by_chance_is_what_draws_give():
@@ -245,12 +253,11 @@ several = st.lists(st.tuples(samples, st.booleans()), min_size=1, max_size=4)
 
 
 def built(drawn):
-    return part(
-        [
-            (two_sessions.latency if is_latency else two_sessions.pair)(0, 1 + number, values)
-            for number, (values, is_latency) in enumerate(drawn)
-        ]
-    )
+    series = [
+        (two_sessions.latency if is_latency else two_sessions.pair)(0, 1 + number, values)
+        for number, (values, is_latency) in enumerate(drawn)
+    ]
+    return NodeChecks("", None, (check_of(series),))
 
 
 @settings(max_examples=60)
@@ -272,6 +279,6 @@ def test_swapping_the_sides_swaps_worse_and_better(drawn, data):
     there, back = compare(built(drawn), built(other)), compare(built(other), built(drawn))
     for judgement, mirrored in (("worse", "better"), ("better", "worse"),
                                 ("unchanged", "unchanged"), ("undetermined",) * 2):  # fmt: skip
-        assert {one.what for one in there.judged(judgement)} == {
-            one.what for one in back.judged(mirrored)
+        assert {one.key for one in there.judged(judgement)} == {
+            one.key for one in back.judged(mirrored)
         }

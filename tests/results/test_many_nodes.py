@@ -234,6 +234,18 @@ def test_a_node_whose_report_is_cut_is_told_and_not_called_missing(results_folde
     assert pairs("17@node3", "18@node3") == [("node3", "node3", [], [])]
 
 
+def test_a_node_whose_session_was_killed_is_told_and_not_called_missing(results_folder):
+    for name in ("17", "18"):
+        job = distributed_sessions.job(results_folder, THREE, name=name)
+    (job / "node2/reports/run-0.json").unlink()
+    left = job / "node2/output/20261121T200000-7/cluster/queue/host/stream_local/result.json"
+    factories.write(left, distributed_sessions.document("node2"))
+    killed = "The session on node2 has no report: it was killed."
+    assert f"B: {killed}" in run("compare", "17", "18", code=4).stderr
+    assert killed in run("compare", "17@node2", "18@node2", code=4).stderr
+    assert killed not in run("compare", "17@node3", "18@node3").stderr
+
+
 def test_one_partition_of_one_node_is_compared_with_another(results_folder):
     """Of each node the machine against what is simulated there, and of any two."""
     values = {"node1": 10.0, "node2": 10.0}
@@ -249,3 +261,4 @@ def test_one_partition_of_one_node_is_compared_with_another(results_folder):
     # What is said to be named can be.
     said = run("compare", f"17@{measured}", "17@node1", code=0).stdout
     assert f"{measured} on node1, measured" in said
+    assert said.count("job 17 over 2 nodes, 2 of them with a session") == 2, "the whole job"

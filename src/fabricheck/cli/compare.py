@@ -11,9 +11,9 @@ import typer
 from fabricheck.cli import compare_lists, compare_text, output
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
-from fabricheck.judge.comparison import sides
+from fabricheck.judge.comparison import pairing
 from fabricheck.judge.comparison.compare import Comparison
-from fabricheck.judge.comparison.compare import compare as compare_parts
+from fabricheck.judge.comparison.compare import compare as compare_nodes
 
 
 def compare(
@@ -49,12 +49,12 @@ def compare(
     """
     if as_json and as_markdown:
         raise UsageError("--json and --markdown do not go together.")
-    one, other = sides.find(a), sides.find(b)
+    one, other = pairing.named(a), pairing.named(b)
     least = None if floor is None else floor / 100
-    pairs = sides.pair_up(one, other)
-    found = [compare_parts(mine, theirs, least) for mine, theirs in pairs]
+    pairs = pairing.pair_up(one, other)
+    found = [compare_nodes(mine, theirs, least) for mine, theirs in pairs]
     unread = [f"{letter}: {why}" for letter, side in (("A", one), ("B", other))
-              for why in side.unread.values()]  # fmt: skip
+              for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
     if as_json:
         output.write_json(compare_lists.as_json(one, other, found, code))
@@ -62,7 +62,7 @@ def compare(
         typer.echo(compare_lists.as_markdown(one, other, found))
     else:
         compare_text.show(one, other, found, show_all)
-    elsewhere = sides.elsewhere(pairs)
+    elsewhere = pairing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
         print(

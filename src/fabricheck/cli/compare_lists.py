@@ -5,16 +5,18 @@ from __future__ import annotations
 import html
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
 
 from fabricheck.core import amounts
 from fabricheck.core.nodelists import folded
-from fabricheck.judge.comparison.compare import Compared, Comparison, What
-from fabricheck.judge.comparison.grouping import Group, group
-from fabricheck.judge.comparison.sides import Side
-from fabricheck.judge.comparison.subjects import Subject
+from fabricheck.judge.comparison.compare import Compared, Comparison
+from fabricheck.judge.comparison.keys import Key
+from fabricheck.judge.comparison.pairing import Named
+from fabricheck.results.table import Series
+
+Item = TypeVar("Item")
 
 #: Nodes of which each is shown, whatever came out.
 MOST_NODES = 4
@@ -33,7 +35,7 @@ LONGEST_REASON = 160
 INFORMS = "measured against simulated: this informs and judges nothing"
 
 
-def as_json(a: Side, b: Side, found: Sequence[Comparison], code: int) -> dict[str, Any]:
+def as_json(a: Named, b: Named, found: Sequence[Comparison], code: int) -> dict[str, Any]:
     """Return everything."""
     return {
         "a": {"name": a.name, "title": a.title, "software": list(a.says)},
@@ -55,19 +57,13 @@ def _comparison(one: Comparison) -> dict[str, Any]:
             for judgement in ("worse", "better", "undetermined", "unchanged")
         },
         "by_chance_at_most": one.by_chance,
-        "missing_in_b": [_what(what) for what in one.in_a],
-        "missing_in_a": [_what(what) for what in one.in_b],
+        "missing_in_b": [key.columns for key in one.in_a],
+        "missing_in_a": [key.columns for key in one.in_b],
         "checks_missing_in_b": list(one.checks_in_a),
         "checks_missing_in_a": list(one.checks_in_b),
-        "not_comparable": [_what(item.what) | {"why": item.why} for item in one.not_comparable],
+        "not_comparable": [item.key.columns | {"why": item.why} for item in one.not_comparable],
         "unread": list(one.unread),
     }
-
-
-def _what(what: What) -> dict[str, Any]:
-    if isinstance(what, Subject):
-        return asdict(what.transfer) | asdict(what.terms)
-    return {"check": what.check, "metric": what.name, "unit": what.unit}
 
 
 def _value(one: Compared) -> dict[str, Any]:
@@ -81,49 +77,86 @@ def _value(one: Compared) -> dict[str, Any]:
         }
         for name, value in (("a", one.a), ("b", one.b))
     }
-    verdict = one.verdict
-    return _what(one.what) | sides | {
-        "ratio": verdict.ratio,
-        "ratio_interval": None if verdict.low is None else [verdict.low, verdict.high],
-        "floor": None if math.isinf(verdict.floor) else verdict.floor,
-        "why": verdict.why,
+    decision = one.decision
+    return one.key.columns | sides | {
+        "ratio": decision.ratio,
+        "ratio_interval": None if decision.low is None else [decision.low, decision.high],
+        "floor": None if math.isinf(decision.floor) else decision.floor,
+        "why": decision.why,
     }  # fmt: skip
 
 
-def groups_of(found: Comparison, judgement: str, apart: bool = False) -> list[Group[Compared]]:
+@dataclass(frozen=True)
+class Alike(Generic[Item]):
+    """Values of one check, kind and unit, the first of which stands for them; of so many in all.
+
+    key: what the first one is of.
+    """
+
+    key: Key
+    items: tuple[Item, ...]
+    of: int
+
+
+def alike(
+    items: Sequence[Item],
+    key: Callable[[Item], Key],
+    everything: Iterable[Key],
+    apart: bool = False,
+) -> list[Alike[Item]]:
+    """Return items in groups, in the order of their first ones.
+
+    :param key: gives what an item is of.
+    :param everything: of what the groups are a part.
+    :param apart: each item is a group of its own.
+    """
+    totals = Counter(map(_group, everything))
+    found: dict[tuple[object, ...], list[Item]] = {}
+    for number, item in enumerate(items):
+        found.setdefault((_group(key(item)), number if apart else None), []).append(item)
+    return [
+        Alike(first, tuple(some), totals[_group(first)])
+        for some in found.values()
+        for first in [key(some[0])]
+    ]
+
+
+def _group(key: Key) -> tuple[str, str, str]:
+    return key.check, key.kind, key.unit
+
+
+def groups_of(found: Comparison, judgement: str, apart: bool = False) -> list[Alike[Compared]]:
     """Return the values with a judgement in groups, the worst, or the best, first."""
-    everything = [one.what for one in found.compared]
-    return group(found.judged(judgement), lambda one: one.what, everything, apart)
+    everything = [one.key for one in found.compared]
+    return alike(found.judged(judgement), lambda one: one.key, everything, apart)
 
 
-def missing_in(found: Comparison, side: str, apart: bool = False) -> list[Group[What]]:
+def missing_in(found: Comparison, side: str, apart: bool = False) -> list[Alike[Key]]:
     """Return the values that A or B lacks, but for those of checks that it lacks altogether."""
     some, checks = (
         (found.in_a, found.checks_in_a) if side == "B" else (found.in_b, found.checks_in_b)
     )
-    everything = [*(one.what for one in found.compared), *some]
-    return group([what for what in some if what.check not in checks], _itself, everything, apart)
-
-
-def _itself(what: What) -> What:
-    return what
+    everything = [*(one.key for one in found.compared), *some]
+    lacking = [key for key in some if key.check not in checks]
+    return alike(lacking, lambda key: key, everything, apart)
 
 
 def ratio(one: Compared) -> str:
     """Return B over A with its interval, or both counts."""
-    verdict = one.verdict
-    if verdict.ratio is None:
+    decision = one.decision
+    if decision.ratio is None:
         return f"{one.a.median:g} to {one.b.median:g}"
-    if verdict.low is None or verdict.high is None:
-        return f"{verdict.ratio:.3f}"
-    if verdict.low == verdict.high:
-        return f"{verdict.ratio:.3f} (exact)"
-    return f"{verdict.ratio:.3f} ({verdict.low:.3f}-{verdict.high:.3f})"
+    if decision.low is None or decision.high is None:
+        return f"{decision.ratio:.3f}"
+    if decision.low == decision.high:
+        return f"{decision.ratio:.3f} (exact)"
+    return f"{decision.ratio:.3f} ({decision.low:.3f}-{decision.high:.3f})"
 
 
-def where(one: What) -> str:
+def where(key: Key) -> str:
     """Return the place and size of one value."""
-    return one.place if one.bytes is None else f"{one.place}, {amounts.size(one.bytes)}"
+    row = key.row
+    return f"{key.place}, {amounts.size(row.bytes)}" if isinstance(row, Series) else key.place
 
 
 def words(found: Comparison) -> tuple[str, str]:
@@ -139,7 +172,7 @@ def cut(reason: str) -> str:
 def counts(found: Comparison) -> str:
     """Return how many values there are of each kind."""
     unchanged = found.judged("unchanged")
-    below = sum(one.verdict.in_floor for one in unchanged)
+    below = sum(one.decision.in_floor for one in unchanged)
     floor = f" ({below} differ by less than their floor)" if below else ""
     results = Counter(one.word for one in found.outcomes)
     worse, better = words(found)
@@ -172,7 +205,7 @@ def split(found: Sequence[Comparison], show_all: bool = False) -> tuple[list[Com
     return shown, folded(dict.fromkeys(one.a.node or one.a.where for one in quiet))
 
 
-def as_markdown(a: Side, b: Side, found: Sequence[Comparison]) -> str:
+def as_markdown(a: Named, b: Named, found: Sequence[Comparison]) -> str:
     """Return what a comment on a merge request needs."""
     lines = [f"A: {_plain(a.title)}  ", f"B: {_plain(b.title)}", ""]
     shown, unchanged = split(found)
@@ -188,8 +221,8 @@ def as_markdown(a: Side, b: Side, found: Sequence[Comparison]) -> str:
             lines += [*rows, ""]
         missing = missing_in(one, "B")
         lines += [
-            f"- missing in B: {_plain(some.check)}, {_plain(some.kind)}: {len(some.items)} of "
-            f"{some.of}"
+            f"- missing in B: {_plain(some.key.check)}, {_plain(some.key.kind)}: "
+            f"{len(some.items)} of {some.of}"
             for some in missing[:MOST_LINES]
         ]
         left = len(missing) - MOST_LINES
@@ -224,22 +257,22 @@ def _outcomes(one: Comparison) -> Iterator[str]:
 
 def _rows(found: Comparison, judgement: str) -> Iterator[str]:
     # Of undetermined values those that changed beyond noise; of the others the number is enough.
-    some = [one for one in groups_of(found, judgement) if _changed(one.first)]
+    some = [one for one in groups_of(found, judgement) if _changed(one.items[0])]
     word = dict(zip(("worse", "better"), words(found), strict=True)).get(judgement, judgement)
     for one in some[:MOST_LINES]:
-        first = one.first
+        first = one.items[0]
         count = f"{len(one.items)} of {one.of}"
         yield (
-            f"| {word} | {_plain(one.check)} | {_plain(one.kind)}, {count} | "
-            f"{_plain(where(first.what))} | {amounts.number(first.a.median)} | "
-            f"{amounts.number(first.b.median)} {one.unit} | {ratio(first)} |"
+            f"| {word} | {_plain(one.key.check)} | {_plain(one.key.kind)}, {count} | "
+            f"{_plain(where(one.key))} | {amounts.number(first.a.median)} | "
+            f"{amounts.number(first.b.median)} {one.key.unit} | {ratio(first)} |"
         )
     if len(some) > MOST_LINES:
         yield f"| {word} | and {len(some) - MOST_LINES} more groups | | | | | |"
 
 
 def _changed(one: Compared) -> bool:
-    return one.verdict.judgement != "undetermined" or one.verdict.low is not None
+    return one.decision.judgement != "undetermined" or one.decision.low is not None
 
 
 def _plain(text: str) -> str:

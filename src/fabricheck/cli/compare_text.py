@@ -10,6 +10,8 @@ from rich.table import Table
 
 from fabricheck.cli import output
 from fabricheck.cli.compare_lists import (
+    Alike,
+    alike,
     counts,
     cut,
     groups_of,
@@ -21,9 +23,8 @@ from fabricheck.cli.compare_lists import (
     words,
 )
 from fabricheck.core import amounts
-from fabricheck.judge.comparison.compare import Compared, Comparison, What
-from fabricheck.judge.comparison.grouping import Group, group
-from fabricheck.judge.comparison.sides import Side
+from fabricheck.judge.comparison.compare import Compared, Comparison
+from fabricheck.judge.comparison.pairing import Named
 
 Item = TypeVar("Item")
 
@@ -35,7 +36,7 @@ MOST_VALUES = 3
 LONGEST = 36
 
 
-def show(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> None:
+def show(a: Named, b: Named, found: Sequence[Comparison], show_all: bool) -> None:
     """Write the comparison to standard output."""
     console = output.console()
     for letter, side in (("A", a), ("B", b)):
@@ -127,12 +128,13 @@ def _judged(
     last = "Why" if judgement == "undetermined" else "B/A, at least 95 %"
     table = output.table("Check", title, "n", "First of them", "A", "B", "Unit", last, right=right)
     for one in _rows(groups, show_all):
-        first = one.first
+        first = one.items[0]
         medians = (amounts.number(first.a.median), amounts.number(first.b.median))
-        why = first.verdict.why if judgement == "undetermined" else ratio(first)
+        why = first.decision.why if judgement == "undetermined" else ratio(first)
         count = "1" if show_all else f"{len(one.items)}/{one.of}"
         noisy = _noisy(one.items)
-        cells = (one.check, one.kind, count, where(first.what), *medians, one.unit, why + noisy)
+        key = one.key
+        cells = (key.check, key.kind, count, where(key), *medians, key.unit, why + noisy)
         table.add_row(*map(output.plain, cells))
     _listed(console, table, len(groups), show_all)
 
@@ -154,19 +156,19 @@ def _missing(console: Console, side: str, found: Comparison, show_all: bool) -> 
     groups = missing_in(found, side, show_all)
     table = output.table("Check", f"Missing in {side}", "n", "First of them")
     for one in _rows(groups, show_all):
-        table.add_row(*map(output.plain, _cells(one, one.first, show_all)))
+        table.add_row(*map(output.plain, _cells(one, show_all)))
     _listed(console, table, len(groups), show_all)
 
 
 def _not_comparable(console: Console, found: Comparison, show_all: bool) -> None:
     everything = [
-        *(one.what for one in found.compared),
-        *(one.what for one in found.not_comparable),
+        *(one.key for one in found.compared),
+        *(one.key for one in found.not_comparable),
     ]
-    groups = group(found.not_comparable, lambda one: one.what, everything, show_all)
+    groups = alike(found.not_comparable, lambda one: one.key, everything, show_all)
     table = output.table("Check", "Not comparable", "n", "First of them", "A and B")
     for one in _rows(groups, show_all):
-        table.add_row(*map(output.plain, (*_cells(one, one.first.what, show_all), one.first.why)))
+        table.add_row(*map(output.plain, (*_cells(one, show_all), one.items[0].why)))
     _listed(console, table, len(groups), show_all)
 
 
@@ -174,9 +176,10 @@ def _rows(groups: Sequence[Item], show_all: bool) -> Sequence[Item]:
     return groups if show_all else groups[:MOST_ROWS]
 
 
-def _cells(one: Group[Any], first: What, show_all: bool) -> tuple[str, ...]:
+def _cells(one: Alike[Any], show_all: bool) -> tuple[str, ...]:
     count = "1" if show_all else f"{len(one.items)}/{one.of}"
-    return (one.check, f"{one.kind}, {one.unit}", count, where(first))
+    key = one.key
+    return (key.check, f"{key.kind}, {key.unit}", count, where(key))
 
 
 def _listed(console: Console, table: Table, count: int, show_all: bool) -> None:

@@ -254,6 +254,19 @@ class Results:
         every += [entry.node for entry in self.entries]
         return tuple(dict.fromkeys(node for node in every if node is not None))
 
+    @property
+    def places(self) -> str:
+        """Its partitions and their nodes, for a sentence."""
+        on: dict[str, list[str | None]] = {}
+        for source in self.sources:
+            for case in source.cases:
+                entry = source.by_case.get(id(case))
+                on.setdefault(case.where, []).append(entry.node if entry is not None else case.node)
+        return ", ".join(
+            f"{where} on {nodes}" if (nodes := folded(names)) else where
+            for where, names in on.items()
+        )
+
     def only(self, where: str | None = None, on: Sequence[str] = ()) -> Results:
         """Return what it has of a partition, of some nodes, or both; all where none is named.
 
@@ -327,7 +340,7 @@ def _read(name: str, every: bool) -> Results:
         raise UsageError(f"{name!r} names no session: `latest`, an id, a document or a folder.")
     found = _named(what, every)
     for word in chosen:
-        found = _choose(found, word)
+        found = _choose(found, what, word)
     return found
 
 
@@ -340,7 +353,7 @@ def _without_choice(name: str) -> tuple[str, list[str]]:
     return name, chosen
 
 
-def _choose(found: Results, word: str) -> Results:
+def _choose(found: Results, name: str, word: str) -> Results:
     if word in found.partitions:
         return found.only(where=word)
     # What the scheduler tells is enough for most; a document may tell it where that does not.
@@ -351,20 +364,9 @@ def _choose(found: Results, word: str) -> Results:
     if unread is not None:
         raise InvalidInputError(unread.sentence)
     if not found.partitions:
-        raise UsageError(f"{found.title} has no partitions, so {word!r} cannot be one of them.")
+        raise UsageError(f"{name} has no partitions, so {word!r} cannot be one of them.")
     kind = "partition or node" if found.node_names else "partition"
-    raise NotFoundError(f"{found.title} has no {kind} {word!r}; it has {_what_it_has(found)}.")
-
-
-def _what_it_has(found: Results) -> str:
-    on: dict[str, list[str | None]] = {}
-    for source in found.sources:
-        for case in source.cases:
-            entry = source.by_case.get(id(case))
-            on.setdefault(case.where, []).append(entry.node if entry is not None else case.node)
-    return ", ".join(
-        f"{where} on {nodes}" if (nodes := folded(names)) else where for where, names in on.items()
-    )
+    raise NotFoundError(f"{name} has no {kind} {word!r}; it has {found.places}.")
 
 
 def _named(name: str, every: bool) -> Results:
@@ -385,7 +387,7 @@ def _named(name: str, every: bool) -> Results:
     if path.parent.name == "reports" and path.suffix == ".json":
         if not path.is_file():
             raise NotFoundError(f"There is no report {name}.")
-        folder = ResultsFolder(path.resolve().parent.parent)
+        folder = ResultsFolder(path.parent.parent)
         return of_session(folder, folder.session(path.stem))
     if path.exists() or path.suffix in _DOCUMENTS:
         if not path.exists():

@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, differences
-from fabricheck.judge.comparison.judging import Value, Verdict, judge
-from fabricheck.judge.comparison.sides import Check, Part
-from fabricheck.judge.comparison.subjects import Metric, Subject, Transfer
-from fabricheck.judge.comparison.values import values
+from fabricheck.judge.comparison.judging import Decision, Estimate, judge
+from fabricheck.judge.comparison.keys import Key
+from fabricheck.judge.comparison.pairing import NodeChecks
+from fabricheck.judge.comparison.values import estimates
+from fabricheck.results import killed, split_checks
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.session import PASSED, SKIPPED
+from fabricheck.results.table import Check
 
-What = Subject | Metric
-
-#: The status of a run whose samples scatter too much.
+#: The status of a run whose samples scatter too much, and of one that ended well.
 TOO_NOISY = "too-noisy"
+GOOD = "good"
 
 
 @dataclass(frozen=True)
 class Compared:
     """One value that both have, and how B stands to A."""
 
-    what: What
-    a: Value
-    b: Value
-    verdict: Verdict
+    key: Key
+    a: Estimate
+    b: Estimate
+    decision: Decision
 
     @property
     def badness(self) -> float:
         """How much worse B is, as a factor above 1, whatever the unit; below 1 it is better."""
-        ratio = self.verdict.ratio
+        ratio = self.decision.ratio
         if ratio is None:
             return self.b.median + 1 if self.b.median > self.a.median else 1 / (self.a.median + 1)
         return ratio if self.a.unit in SMALLER_IS_BETTER else 1 / ratio
+
+    @property
+    def determined(self) -> bool:
+        """Whether it could be judged."""
+        return self.decision.judgement != "undetermined"
 
 
 @dataclass(frozen=True)
 class NotComparable:
     """A value of A that B has on other terms, and which these are."""
 
-    what: What
+    key: Key
     why: str
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChangedResult:
     """A check whose result changed, or a difference from the node model that came or went.
 
     undetermined: one of both runs was too noisy to judge, which says nothing of the node.
@@ -73,12 +80,12 @@ class Comparison:
     are invalid or incomplete. differs: what is not the same around the values.
     """
 
-    a: Part
-    b: Part
+    a: NodeChecks
+    b: NodeChecks
     compared: tuple[Compared, ...]
-    outcomes: tuple[Outcome, ...]
-    in_a: tuple[What, ...]
-    in_b: tuple[What, ...]
+    outcomes: tuple[ChangedResult, ...]
+    in_a: tuple[Key, ...]
+    in_b: tuple[Key, ...]
     checks_in_a: tuple[str, ...]
     checks_in_b: tuple[str, ...]
     not_comparable: tuple[NotComparable, ...]
@@ -90,16 +97,16 @@ class Comparison:
 
         Of undetermined ones those come first whose change is beyond noise.
         """
-        found = [one for one in self.compared if one.verdict.judgement == judgement]
+        found = [one for one in self.compared if one.decision.judgement == judgement]
         found.sort(key=lambda one: one.badness, reverse=judgement != "better")
         if judgement == "undetermined":
-            found.sort(key=lambda one: one.verdict.low is None)
+            found.sort(key=lambda one: one.decision.low is None)
         return found
 
     @property
     def informs(self) -> bool:
         """Whether measured values stand against simulated ones, which judges nothing."""
-        return {self.a.clock, self.b.clock} == {"measured", "simulated"}
+        return _informs(self.a, self.b)
 
     @property
     def worse(self) -> bool:
@@ -122,58 +129,48 @@ class Comparison:
     @property
     def by_chance(self) -> float:
         """How many values would at most differ by chance where nothing changed."""
-        return sum(one.verdict.chance for one in self.compared if isinstance(one.what, Subject))
+        return sum(one.decision.chance for one in self.compared if one.key.of_series)
 
     @property
     def determined(self) -> bool:
         """Whether anything could be judged."""
         return any(not one.undetermined for one in self.outcomes) or any(
-            one.verdict.judgement != "undetermined" for one in self.compared
+            one.determined for one in self.compared
         )
 
 
-def compare(a: Part, b: Part, floor: float | None = None) -> Comparison:
+def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Comparison:
     """Set two partitions against each other.
 
     :param floor: the least relative change that counts, instead of that of each kind of series.
     """
-    before, after = values(a), values(b)
-    both = [what for what in before if what in after]
+    before, after = estimates(a), estimates(b)
+    both = [key for key in before if key in after]
     wrong = [
-        NotComparable(what, f"wrong data in {'A' if before[what].wrong else 'B'}")
-        for what in both
-        if before[what].wrong or after[what].wrong
+        NotComparable(key, why)
+        for key in both
+        if (why := _not_comparable(before[key], after[key], _informs(a, b))) is not None
     ]
-    wrong += [
-        NotComparable(what, "the series of the check have other sizes or conventions")
-        for what in both
-        if before[what].basis != after[what].basis
-    ]
-    if {a.clock, b.clock} != {"measured", "simulated"}:  # else the whole comparison informs
-        wrong += [
-            NotComparable(what, f"{before[what].clock} in A and {after[what].clock} in B")
-            for what in both
-            if before[what].clock != after[what].clock
-        ]
-    unsound = {one.what for one in wrong}
+    unsound = {one.key for one in wrong}
     compared = [
-        Compared(what, before[what], after[what], judge(before[what], after[what], floor))
-        for what in both
-        if what not in unsound
+        Compared(key, before[key], after[key], judge(before[key], after[key], floor))
+        for key in both
+        if key not in unsound
     ]
-    only_a = [what for what in before if what not in after]
-    only_b = [what for what in after if what not in before]
+    only_a = [key for key in before if key not in after]
+    only_b = [key for key in after if key not in before]
     other_terms = list(_other_terms(only_a, only_b))
-    matched = {one.what for one in other_terms}
-    loosely = {_loosely(what) for what in matched}
+    matched = {one.key for one in other_terms}
+    loosely = {key.without_terms for key in matched}
     ours, theirs = _ran(a), _ran(b)
     return Comparison(
         a,
         b,
-        tuple(one for one in compared if _counts(one)),
+        # A metric that cannot be judged has its series.
+        tuple(one for one in compared if one.key.of_series or one.determined),
         (*_results(a, b), *_found(a, b)),
-        tuple(what for what in only_a if what not in matched),
-        tuple(what for what in only_b if _loosely(what) not in loosely),
+        tuple(key for key in only_a if key not in matched),
+        tuple(key for key in only_b if key.without_terms not in loosely),
         tuple(name for name in ours if name not in theirs),
         tuple(name for name in theirs if name not in ours),
         (*wrong, *other_terms),
@@ -182,132 +179,127 @@ def compare(a: Part, b: Part, floor: float | None = None) -> Comparison:
     )
 
 
-def _counts(one: Compared) -> bool:
-    """Whether a value has a place of its own: a metric that can not be judged has its series."""
-    return isinstance(one.what, Subject) or one.verdict.judgement != "undetermined"
+def _informs(a: NodeChecks, b: NodeChecks) -> bool:
+    return {a.clock, b.clock} == {"measured", "simulated"}
 
 
-def _ran(part: Part) -> list[str]:
+def _not_comparable(a: Estimate, b: Estimate, informs: bool) -> str | None:
+    """Return why two values of the same are not compared, None where they are.
+
+    :param informs: whether the clocks of A and B as a whole differ, and nothing is judged.
+    """
+    if a.wrong or b.wrong:
+        return f"wrong data in {'A' if a.wrong else 'B'}"
+    if a.basis != b.basis:
+        return "the series of the check have other sizes or conventions"
+    if a.clock != b.clock and not informs:
+        return f"{a.clock} in A and {b.clock} in B"
+    return None
+
+
+def _names(row: Check) -> list[str]:
+    """Return the checks of today that a check stands for: an older one may have been several."""
+    name = row.check or ""
+    metrics = row.case.values if row.case is not None else ()
+    series = row.document["series"] if row.document is not None else ()
+    found = {split_checks.of_metric(name, one) for one in metrics}
+    return sorted(found | {split_checks.of_series(name, one) for one in series}) or [name]
+
+
+def _ran(side: NodeChecks) -> list[str]:
     """Return the names of the checks that were not skipped, each once."""
-    ran = (one.names for one in part.checks if one.case is None or not one.case.skipped)
+    ran = (_names(row) for row in side.checks if row.result not in SKIPPED)
     return list(dict.fromkeys(name for names in ran for name in names))
 
 
-def _of_both(a: Part, b: Part) -> tuple[list[ResultDocument], list[ResultDocument]]:
+def _of_both(a: NodeChecks, b: NodeChecks) -> tuple[list[ResultDocument], list[ResultDocument]]:
     """Return the documents of checks that both have: the options of others are no difference."""
-    names = [{one.name for one in part.checks if one.document is not None} for part in (a, b)]
-    ours, theirs = (
-        [
-            one.document
-            for one in part.checks
-            if one.document is not None and one.name in names[0] & names[1]
-        ]
-        for part in (a, b)
+    ours, theirs = ({row.check for row in side.checks if row.document} for side in (a, b))
+    mine, others = (
+        [row.document for row in side.checks if row.document and row.check in ours & theirs]
+        for side in (a, b)
     )
-    return ours, theirs
+    return mine, others
 
 
-def _loosely(what: What) -> Transfer | tuple[str, str]:
-    """Return what a value is of, whatever the terms."""
-    return what.transfer if isinstance(what, Subject) else (what.check, what.name)
+def _other_terms(only_a: list[Key], only_b: list[Key]) -> Iterator[NotComparable]:
+    rests: dict[Hashable, list[Key]] = {}
+    for key in only_b:
+        rests.setdefault(key.without_terms, []).append(key)
+    for key in only_a:
+        others = rests.get(key.without_terms)
+        if others:
+            nearest = min((key.differs(other) for other in others), key=len)
+            yield NotComparable(key, "; ".join(nearest))
 
 
-def _other_terms(only_a: list[What], only_b: list[What]) -> Iterator[NotComparable]:
-    rests: dict[Transfer | tuple[str, str], list[What]] = {}
-    for what in only_b:
-        rests.setdefault(_loosely(what), []).append(what)
-    for what in only_a:
-        others = rests.get(_loosely(what))
-        if not others:
-            continue
-        differing = [_differing(what, other) for other in others]
-        nearest = min(differing, key=len)
-        yield NotComparable(what, "; ".join(nearest))
-
-
-def _differing(what: What, other: What) -> list[str]:
-    if isinstance(what, Subject) and isinstance(other, Subject):
-        return what.terms.differs(other.terms)
-    return [f"unit {what.unit} and {other.unit}"]
-
-
-def _states(part: Part) -> dict[str, Check]:
+def _states(side: NodeChecks) -> dict[str, Check]:
     """Return of each name the check that counts: of repetitions the first that did not pass."""
     found: dict[str, Check] = {}
-    for check in part.checks:
-        for name in check.names:
-            if name not in found or (_good(found[name]) and not _good(check)):
-                found[name] = check
+    for row in side.checks:
+        for name in _names(row):
+            if name not in found or (_good(found[name]) and not _good(row)):
+                found[name] = row
     return found
 
 
-def _good(check: Check) -> bool:
-    if check.case is not None:
-        return check.case.passed
-    return check.document is not None and check.document["outcome"]["status"] == "good"
+def _is_told(row: Check) -> bool:
+    """Whether a report tells the result of a check; else its document does."""
+    return row.result not in (None, killed.RESULT)
 
 
-def _unread_alone(check: Check) -> bool:
-    """Whether nothing tells the result: no case, and a document that `_unread` names."""
-    whole = check.document is not None and check.document["complete"]
-    return check.case is None and not whole
+def _good(row: Check) -> bool:
+    return row.result in PASSED if _is_told(row) else row.status == GOOD
 
 
-def _state(check: Check) -> str:
-    if check.case is not None:
-        return check.case.outcome
-    return _status(check) or "unreadable"
+def _state(row: Check) -> str:
+    if row.case is not None and _is_told(row):
+        return row.case.outcome
+    return row.status or "unreadable"
 
 
-def _status(check: Check) -> str | None:
-    return check.document["outcome"]["status"] if check.document is not None else None
-
-
-def _results(a: Part, b: Part) -> Iterator[Outcome]:
+def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
     after = _states(b)
     for name, before in _states(a).items():
         now = after.get(name)
         if now is None or _good(before) == _good(now):
             continue
+        # What was skipped is missing, not worse: its values are among those that B lacks.
+        if {before.result, now.result} & SKIPPED:
+            continue
+        # Neither a report nor a whole document tells the result: `_unread` names it.
+        if any(not (_is_told(row) or row.complete) for row in (before, now)):
+            continue
         reason = now.case.reason if now.case is not None and not _good(now) else None
         text = " ".join((reason or "").split())
-        # What was skipped is missing, not worse: its values are among those that B lacks.
-        skipped = now.case is not None and now.case.skipped
-        if skipped or (before.case is not None and before.case.skipped):
-            continue
-        if _unread_alone(before) or _unread_alone(now):
-            continue
-        noisy = TOO_NOISY in (_status(before), _status(now))
+        noisy = TOO_NOISY in (before.status, now.status)
         worse = not _good(now) and not noisy
-        yield Outcome(name, _state(before), _state(now), worse, text, noisy)
+        yield ChangedResult(name, _state(before), _state(now), worse, text, noisy)
 
 
-def _found(a: Part, b: Part) -> Iterator[Outcome]:
+def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
     """Yield what differs from the node model in one side only, of checks that both have."""
     ours, theirs = _differences(a), _differences(b)
     for check in ours.keys() & theirs.keys():
         for sentence in theirs[check]:
             if sentence not in ours[check]:
-                yield Outcome(check, "as the node model", "differs", True, sentence)
+                yield ChangedResult(check, "as the node model", "differs", True, sentence)
         for sentence in ours[check]:
             if sentence not in theirs[check]:
-                yield Outcome(check, "differed", "as the node model", False, sentence)
+                yield ChangedResult(check, "differed", "as the node model", False, sentence)
 
 
-def _differences(part: Part) -> Mapping[str, list[str]]:
-    return {
-        check.name: list(check.document.get("differences") or ())
-        for check in part.checks
-        if check.document is not None and check.document.get("differences") is not None
-    }
+def _differences(side: NodeChecks) -> Mapping[str, list[str]]:
+    found = ((row.check, row.document and row.document.get("differences")) for row in side.checks)
+    return {check or "": list(sentences) for check, sentences in found if sentences is not None}
 
 
-def _unread(side: str, part: Part) -> Iterator[str]:
-    for check in part.checks:
-        if check.entry is None:
+def _unread(letter: str, side: NodeChecks) -> Iterator[str]:
+    for row in side.checks:
+        if row.entry is None:
             continue
-        if check.entry.problem is not None:
-            yield f"{side}: {check.entry.problem}"
-        elif check.document is not None and not check.document["complete"]:
-            status = check.document["outcome"]["status"]
-            yield f"{side}: {check.entry.path}: is incomplete ({status}): its series are a part."
+        if row.entry.problem is not None:
+            yield f"{letter}: {row.entry.problem}"
+        elif row.complete is False:
+            path = row.entry.path
+            yield f"{letter}: {path}: is incomplete ({row.status}): its series are a part."

@@ -10,7 +10,7 @@ from typing import Literal
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import groups, rule
-from fabricheck.results.model import Series
+from fabricheck.results.table import Series
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
 
@@ -40,7 +40,7 @@ SIMULATED_FLOOR = 1e-6
 
 
 @dataclass(frozen=True)
-class Value:
+class Estimate:
     """One value of one side.
 
     runs: its samples, of each repetition of the check; empty where they are not known.
@@ -80,7 +80,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Decision:
     """How B stands to A.
 
     ratio: B over A, None where A is zero; low and high bound it with at least 95 %, where known.
@@ -97,20 +97,19 @@ class Verdict:
     in_floor: bool = False
 
 
-def value_of(series: Series, clock: Clock, runtime: str) -> Value:
+def estimate_of(row: Series) -> Estimate:
     """Return the value of a series."""
-    samples = tuple(series["samples"])
-    exact = clock == "simulated" and len(set(samples)) == 1
-    floor = SIMULATED_FLOOR if clock == "simulated" else FLOORS[noise_of(series, runtime)]
-    return Value(
-        series["median"],
-        series["unit"],
+    samples = tuple(row.measured["samples"])
+    simulated = row.clock == "simulated"
+    return Estimate(
+        row.value,
+        row.unit,
         (samples,),
-        exact,
-        floor,
-        clock,
-        series["noisy"],
-        wrong=series["verification"]["errors"],
+        simulated and len(set(samples)) == 1,
+        SIMULATED_FLOOR if simulated else FLOORS[noise_of(row)],
+        row.clock,
+        row.noisy,
+        wrong=row.errors,
     )
 
 
@@ -124,27 +123,27 @@ def floor_of(largest: float, unit: str) -> float:
     return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
 
 
-def noise_of(series: Series, runtime: str) -> str:
+def noise_of(row: Series) -> str:
     """Return the key of FLOORS that a series has."""
-    kinds = {series["source"]["memory"], series["destination"]["memory"]}
-    if runtime == "host":
+    kinds = {row.source_memory, row.destination_memory}
+    if row.document["program"]["runtime"] == "host":
         return "host"
-    if kinds & {"host-pageable", "managed"} or series["engine"] == "cpu":
+    if kinds & {"host-pageable", "managed"} or row.engine == "cpu":
         return "moved by the host"
-    if series["unit"] == "us" or series["regime"] == "cache":
+    if row.unit == "us" or row.regime == "cache":
         return "latency"  # small arrays measure launches
     if "host-pinned" in kinds:
-        alone = series["role"] == "single" and series["direction"] == "one-way"
+        alone = row.role == "single" and row.direction == "one-way"
         return "pinned" if alone else "pinned at once"
     return "devices"
 
 
-def together(values: Sequence[Value]) -> Value:
+def together(values: Sequence[Estimate]) -> Estimate:
     """Return the value of a check that was repeated: the median of its repetitions."""
     first = values[0]
     if len(values) == 1:
         return first
-    return Value(
+    return Estimate(
         statistics.median([one.median for one in values]),
         first.unit,
         tuple(run for one in values for run in one.runs),
@@ -157,7 +156,7 @@ def together(values: Sequence[Value]) -> Value:
     )
 
 
-def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
+def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     """Return how B stands to A, in the same unit.
 
     :param floor: the least relative change that counts, instead of what is known of such series.
@@ -166,7 +165,7 @@ def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
     if a.unit == "count":
         return _counted(a, b)
     if not (0 < a.median < math.inf and 0 < b.median < math.inf):
-        return Verdict("undetermined", None, None, None, least, "a value is not above zero")
+        return Decision("undetermined", None, None, None, least, "a value is not above zero")
     if floor is None and a.clock != b.clock:
         least = min(least, rule.CEILINGS[a.unit])  # it informs only: nothing is to be held back
     ratio = b.median / a.median
@@ -178,20 +177,20 @@ def judge(a: Value, b: Value, floor: float | None = None) -> Verdict:
         few = min(one.count for one in (a, b) if one.interval is None)
         said = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
         side = "A" if ours is None and a.count == few else "B"
-        return Verdict("undetermined", ratio, None, None, least, f"{side} {said}")
+        return Decision("undetermined", ratio, None, None, least, f"{side} {said}")
     low, high = theirs[0] / ours[1], theirs[1] / ours[0]
     # Not of the quotients, which are rounded.
     if theirs[0] <= ours[1] and ours[0] <= theirs[1]:
-        return Verdict("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
+        return Decision("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
     if change <= least:
         unclear = floor is None and change > rule.CEILINGS[a.unit]
         kind: Judgement = "undetermined" if unclear else "unchanged"
         why = _within(least, unclear)
-        return Verdict(kind, ratio, low, high, least, why, _chance(a, b), in_floor=not unclear)
+        return Decision(kind, ratio, low, high, least, why, _chance(a, b), in_floor=not unclear)
     switching = _two_modes(a, b)
     if switching is not None:
-        return Verdict("undetermined", ratio, low, high, least, switching)
-    return Verdict(judged, ratio, low, high, least, "beyond noise", _chance(a, b))
+        return Decision("undetermined", ratio, low, high, least, switching)
+    return Decision(judged, ratio, low, high, least, "beyond noise", _chance(a, b))
 
 
 def _within(floor: float, unclear: bool) -> str:
@@ -203,14 +202,14 @@ def _within(floor: float, unclear: bool) -> str:
     return f"within the floor of {100 * floor:.3g} %"
 
 
-def _counted(a: Value, b: Value) -> Verdict:
+def _counted(a: Estimate, b: Estimate) -> Decision:
     kind: Judgement = "unchanged"
     if a.median != b.median:
         kind = "worse" if b.median > a.median else "better"
-    return Verdict(kind, None, None, None, 0.0, "a count of faults is exact")
+    return Decision(kind, None, None, None, 0.0, "a count of faults is exact")
 
 
-def _two_modes(a: Value, b: Value) -> str | None:
+def _two_modes(a: Estimate, b: Estimate) -> str | None:
     """Say that one side switches between two modes, of which one is where the other side is."""
     for name, one, other in (("A", a, b), ("B", b, a)):
         samples = [sample for run in one.runs for sample in run]
@@ -223,7 +222,7 @@ def _two_modes(a: Value, b: Value) -> str | None:
     return None
 
 
-def _chance(a: Value, b: Value) -> float:
+def _chance(a: Estimate, b: Estimate) -> float:
     if a.exact or b.exact or len(a.runs) != 1 or len(b.runs) != 1:
         return 0.0
     return chance(a.count, b.count)

@@ -1,0 +1,172 @@
+"""What a value is of, by columns of the table: two values are compared when that is the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabricheck.core.vocabulary import ENGINE_SWITCHES
+from fabricheck.results import split_checks
+from fabricheck.results.table import Metric, Series
+
+#: The experiment of every NUMA domain with every device.
+OF_DOMAINS = "E4"
+
+#: Columns and their values.
+Columns = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a metric or a series is of, whole.
+
+    check: by its name today. subject: columns that say what it is. terms: columns that say how it
+    was measured; values of one subject on other terms are not comparable. row: the first row.
+    """
+
+    check: str
+    subject: Columns
+    terms: Columns
+    row: Metric | Series = field(compare=False, repr=False)
+
+    @property
+    def without_terms(self) -> tuple[str, Columns]:
+        """What it is of, whatever the terms."""
+        return self.check, self.subject
+
+    @property
+    def of_series(self) -> bool:
+        """Whether it is of a series, not of a metric."""
+        return isinstance(self.row, Series)
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values: GB/s (1e9 bytes per second), us, count or %."""
+        return self.row.unit
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """All columns by name."""
+        return {"check": self.check} | dict(self.subject) | dict(self.terms)
+
+    def differs(self, other: Key) -> list[str]:
+        """Return in words each term that is another one; the subject is the same."""
+        theirs = dict(other.terms)
+        return [
+            f"{name.replace('_', ' ')} {_said(mine)} and {_said(theirs[name])}"
+            for name, mine in self.terms
+            if mine != theirs[name]
+        ]
+
+    @property
+    def kind(self) -> str:
+        """What is alike in a group of series: experiment, operation, memory and role."""
+        row = self.row
+        if isinstance(row, Metric):
+            return "metric"
+        memory = "-".join(
+            dict.fromkeys(
+                one.removeprefix("host-") for one in (row.source_memory, row.destination_memory)
+            )
+        )
+        parts = [row.experiment, row.operation, memory.replace("device-peer", "peer")]
+        if row.role != "single":
+            parts.append(row.role)
+        if row.direction == "both-ways" and "both" not in row.operation:
+            parts.append("both ways")
+        return " ".join([*parts, *([row.movement] if row.movement else [])])
+
+    @property
+    def place(self) -> str:
+        """Which devices or ranks, NUMA domains and block size; of a metric its name."""
+        row = self.row
+        if isinstance(row, Metric):
+            return row.metric
+        domains = [f"N{one}" for one in dict.fromkeys(_domains(row)) if one is not None]
+        block = [f"block {row.block_size}"] if row.block_size else []
+        in_place = ["in place"] if row.in_place else []
+        typed = [row.datatype] if row.datatype and row.experiment == "E12" else []
+        return ", ".join([" ".join([_taking_part(row), *domains]), *block, *typed, *in_place])
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join("none" if one is None else str(one) for one in value) or "none"
+    return "none" if value is None else str(value)
+
+
+def of_metric(row: Metric) -> Key:
+    """Return what a metric is of."""
+    check = split_checks.of_metric(row.of.check or "", row.metric)
+    return Key(check, (("metric", row.metric),), (("unit", row.unit),), row)
+
+
+def of_series(row: Series) -> Key:
+    """Return what a series is of.
+
+    domains: where the NUMA domain is what is measured (E4); elsewhere it is the one near the device
+    or rank, whatever its number. engines_off: the variables that turn AMD's copy engines off.
+    shared_by: how many engines share a copy, where it is known and more than one.
+    """
+    subject = {
+        "program": row.program,
+        "experiment": row.experiment,
+        "operation": row.operation,
+        "role": row.role,
+        "device": row.device,
+        "device_set": row.devices,
+        "source": (row.source_memory, row.source_device),
+        "destination": (row.destination_memory, row.destination_device),
+        "engine": row.engine,
+        "direction": row.direction,
+        "ranks": row.ranks,
+        "placement": row.placement,
+    }
+    terms = {
+        "unit": row.unit,
+        "bytes_counted": row.bytes_counted,
+        "size": row.bytes,
+        "block_size": row.block_size,
+        "datatype": row.datatype,
+        "movement": row.movement,
+        "in_place": row.in_place,
+        "domains": _domains(row),
+        "engines_off": _engines_off(row),
+        "shared_by": row.engines if row.ganged else None,
+    }
+    check = split_checks.of_series(row.of.check or "", row.measured)
+    return Key(check, tuple(subject.items()), tuple(terms.items()), row)
+
+
+def _domains(row: Series) -> tuple[int | None, ...]:
+    return (row.source_domain, row.destination_domain) if row.experiment == OF_DOMAINS else ()
+
+
+def _engines_off(row: Series) -> tuple[str, ...]:
+    if row.of.runtime not in ("rocm", "sim"):
+        return ()
+    return tuple(name for name in ENGINE_SWITCHES if row.document["environment"].get(name) == "0")
+
+
+def _taking_part(row: Series) -> str:
+    """Return which device, pair or ranks, and how many others are at work."""
+    ends = (row.source_device, row.destination_device)
+    if row.ranks and row.direction == "collective":
+        return f"{len(row.ranks)} ranks"
+    if row.device is None and row.ranks:
+        return f"ranks {_pair(row.ranks) if len(row.ranks) == 2 else len(row.ranks)}"
+    if row.device is None:
+        every = ",".join(map(str, row.devices))
+        return f"devices {every}" if len(row.devices) > 1 else f"device {every}"
+    if None not in ends and ends[0] != ends[1]:
+        return _pair(ends)
+    others = {*row.devices, *(end for end in ends if end is not None)} - {row.device}
+    if others and row.role == "share":
+        return f"device {row.device} of {len(row.devices)}"
+    if others:
+        return f"device {row.device} and {','.join(map(str, sorted(others)))}"
+    return f"device {row.device}"
+
+
+def _pair(two: tuple[int | None, ...]) -> str:
+    return "{} to {}".format(*two)

@@ -1,0 +1,237 @@
+"""What A and B stand for, and which of their partitions and nodes stand against each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.nodelists import folded
+from fabricheck.results.folder import UNREPORTED
+from fabricheck.results.observed import by_node
+from fabricheck.results.reading import Problem, Results, Source, read
+from fabricheck.results.table import Check
+from fabricheck.site.software import record
+
+
+@dataclass(frozen=True)
+class NodeChecks:
+    """The rows of the checks of one partition on one node; none where it lacks the other's.
+
+    where: empty for documents outside of a session. node: None where nobody tells one.
+    """
+
+    where: str
+    node: str | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The partition and the node, for a sentence."""
+        return f"{self.where} on {self.node}" if self.node else self.where
+
+    @property
+    def clock(self) -> str:
+        """``measured``, ``simulated``, both, or a dash without any document."""
+        return " and ".join(sorted({row.clock for row in self.checks if row.clock})) or "-"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A or B: its name as the user wrote it, and what that stands for, by partition and node.
+
+    unread: sentences about what cannot be read, as the session of one node of a job.
+    """
+
+    name: str
+    results: Results
+    nodes: tuple[NodeChecks, ...]
+    unread: tuple[str, ...]
+
+    @property
+    def chosen(self) -> bool:
+        """Whether one partition or node was asked for."""
+        return any(source.where or source.on for source in self.results.sources)
+
+    @property
+    def title(self) -> str:
+        """What it is, for a heading."""
+        job, home, first = self.results.job, self.results.home, self.results.sources[0]
+        if job is not None:
+            ran = [share for share in job.shares if share.session and share.session.cases]
+            count = f"{len(ran)} of them with a session"
+            return f"job {job.name} over {len(job.shares)} nodes, {count}"
+        session = first.session
+        if session is not None:
+            return (
+                f"session {session.id} of {home}, {session.date:%Y-%m-%d %H:%M:%S}, on "
+                f"{folded(session.nodes) or session.hostname}: {len(session.cases)} checks, "
+                f"{session.passed} passed, {session.failed} failed, {session.skipped} skipped"
+            )
+        if first.killed is not None and self.results.name != UNREPORTED:
+            return f"what session {first.name} of {home} left, which was killed or still runs"
+        return self.results.title
+
+    @property
+    def says(self) -> list[str]:
+        """Sentences about its software."""
+        sessions = [one.session for one in _compared(self.results) if one.session is not None]
+        every = (record.sentences(one.outputs, one.start, one.end) for one in sessions)
+        return list(dict.fromkeys(sentence for each in every for sentence in each))
+
+
+def named(name: str) -> Named:
+    """Return what a name stands for, of a job the sessions of its nodes that have a report.
+
+    :raises FabricheckError: when there is none of that name, no check, or one document that
+        cannot be read.
+    """
+    results = read([name])
+    unread = tuple(_unread(results))
+    found = Named(name, results, tuple(_nodes(results)), unread)
+    if not found.nodes:
+        if found.chosen and unread:
+            raise InvalidInputError(unread[0])
+        if results.job is not None:
+            raise NotFoundError(f"There is no session of any node in {results.home}.")
+        raise NotFoundError(f"Session {results.sources[0].name} of {results.home} ran no check.")
+    first = found.nodes[0]
+    if _is_one_document(first) and (entry := first.checks[0].entry) and entry.problem is not None:
+        raise entry.problem
+    return found
+
+
+def _compared(results: Results) -> list[Source]:
+    """Return the sources that are compared: of a job those with a report and a check."""
+    return [
+        one
+        for one in results.sources
+        if results.job is None or (one.session is not None and one.session.cases)
+    ]
+
+
+def _unread(results: Results) -> Iterator[str]:
+    problems = list(results.problems)
+    for share in results.job.shares if results.job is not None else ():
+        if share.killed is not None and share.session is None and share.problem is None:
+            said = f"The session on {share.node} has no report: it was killed."
+            problems.append(Problem(said, share.node))
+    chosen = {node for source in results.sources for node in source.on}
+    for problem in problems:
+        if not chosen or problem.node in (None, *chosen):
+            yield problem.sentence
+
+
+def _nodes(results: Results) -> Iterator[NodeChecks]:
+    """Yield the checks of each partition by node; those without a partition are together."""
+    found: dict[str, list[tuple[Check, str | None]]] = {}
+    there: dict[str, set[str | None]] = {}
+    for source in _compared(results):
+        # Nodes that are not chosen are there all the same.
+        for one in source.session.cases if source.session is not None else ():
+            there.setdefault(one.where, set()).add(one.node)
+    for where, node, row in _placed(results):
+        found.setdefault(where, []).append((row, node))
+    for where, rows in found.items():
+        for node, checks in by_node(rows, there.get(where, ())).items():
+            yield NodeChecks(where, node, tuple(checks))
+
+
+def _placed(results: Results) -> Iterator[tuple[str, str | None, Check]]:
+    """Yield the rows of checks with their partition and node; the column ``check`` is made unique.
+
+    It gets the environment where the partition has several, and of a document outside of a session
+    the path of its folder where several folders have one name.
+    """
+    sources = _compared(results)
+    folders = Counter(row.check for source in sources for row in source.checks)
+    for source in sources:
+        environs: dict[str, set[str]] = {}
+        for one in (source.session or source).cases:
+            environs.setdefault(one.where, set()).add(one.environ)
+        for row in source.checks:
+            entry, case = row.entry, row.case
+            if case is None or results.name == UNREPORTED:
+                path = entry.path if entry is not None and folders[row.check] > 1 else None
+                name = str(path.parent.relative_to(source.results)) if path else row.check
+                yield "", None, replace(row, check=name)
+            else:
+                name = (
+                    f"{row.check} +{case.environ}" if len(environs[case.where]) > 1 else row.check
+                )
+                node = entry.node if entry is not None else case.node
+                yield case.where, node, replace(row, check=name)
+
+
+def pair_up(a: Named, b: Named) -> list[tuple[NodeChecks, NodeChecks]]:
+    """Return the partitions that are compared; one that the other lacks stands against nothing.
+
+    :raises UsageError: when it is not clear which are meant.
+    """
+    pairs = list(_matches(a, b))
+    if not pairs:
+        raise UsageError(_unclear(a, b))
+    mine, theirs = pairs[0]
+    if _is_one_document(mine) and _is_one_document(theirs):
+        # Two documents that were named are meant for each other, whatever their folders.
+        row = replace(theirs.checks[0], check=mine.checks[0].check)
+        return [(mine, replace(theirs, checks=(row,)))]
+    if a.chosen or b.chosen:
+        return pairs
+    paired = {id(one) for pair in pairs for one in pair}
+    pairs += [(one, NodeChecks(one.where, one.node)) for one in a.nodes if id(one) not in paired]
+    pairs += [(NodeChecks(one.where, one.node), one) for one in b.nodes if id(one) not in paired]
+    order = list(dict.fromkeys(one.where for one in (*a.nodes, *b.nodes)))
+    return sorted(pairs, key=lambda pair: order.index(pair[0].where))
+
+
+def _matches(a: Named, b: Named) -> Iterator[tuple[NodeChecks, NodeChecks]]:
+    """Yield the same node of the same partition; of one node each, whatever their names.
+
+    Of one partition each the names of these do not matter either.
+    """
+    one_each = len({one.where for one in a.nodes}) == len({one.where for one in b.nodes}) == 1
+    for mine in a.nodes:
+        here, there = (
+            [one for one in side.nodes if one_each or one.where == mine.where] for side in (a, b)
+        )
+        alone = len(there) == len(here) == 1
+        yield from ((mine, one) for one in there if alone or one.node == mine.node)
+
+
+def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
+    """Return the checks that both sides ran in a partition, and nowhere on nodes of one name."""
+    ran: dict[str, tuple[set[str], set[str], set[str]]] = {}
+    for a, b in pairs:
+        in_a, in_b = ({row.check or "" for row in side.checks} for side in (a, b))
+        every_a, every_b, both = ran.setdefault(a.where, (set(), set(), set()))
+        every_a |= in_a
+        every_b |= in_b
+        both |= in_a & in_b
+    return sorted({name for a, b, both in ran.values() for name in (a & b) - both})
+
+
+def _unclear(a: Named, b: Named) -> str:
+    """Return the sentence for a user who has to name a partition or a node."""
+    if a.chosen or b.chosen:
+        one, other = (a, b) if a.chosen else (b, a)
+        return (
+            f"{other.name} has no partition {one.nodes[0].name} but {other.results.places}: name "
+            f"the one to compare with, as {_with_choice(other)}."
+        )
+    return (
+        f"{a.name} has {a.results.places or 'no partition'} and {b.name} has "
+        f"{b.results.places or 'none'}: name one of each to compare, as "
+        f"{_with_choice(a if len(a.nodes) > 1 else b)}."
+    )
+
+
+def _with_choice(side: Named) -> str:
+    first = side.nodes[0]
+    several = len({one.where for one in side.nodes}) < len(side.nodes)
+    return f"{side.name}@{first.node if several and first.node else first.where}"
+
+
+def _is_one_document(side: NodeChecks) -> bool:
+    return not side.where and len(side.checks) == 1
