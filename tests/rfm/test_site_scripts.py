@@ -17,8 +17,8 @@ import yaml
 
 from fabricheck.cli import sets as sets_command
 from fabricheck.judge import set_times
+from fabricheck.references.dry_run import VARIABLE as TOLD
 from fabricheck.references.dry_run import Told
-from fabricheck.rfm.recorded import VARIABLE as TOLD
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-import yaml
-from reframe.core import fields, pipeline, variables
+from reframe.core import fields, variables
 from reframe.core.warnings import ReframeDeprecationWarning, suppress_deprecations
 
 from fabricheck.rfm import speed
@@ -41,23 +40,3 @@ def test_a_second_call_changes_nothing(warned):
     once = fields.user_deprecation_warning
     speed.improve()
     assert fields.user_deprecation_warning is once
-
-
-def test_a_file_of_references_is_read_once_and_again_when_it_changed(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline, "yaml", yaml)
-    speed.improve()
-    read = pipeline.yaml.safe_load
-    file = tmp_path / "references.yaml"
-
-    def content():
-        with file.open() as opened:
-            return read(opened)
-
-    file.write_text("a: [1, 2]\n")
-    first = content()
-    assert first == {"a": [1, 2]} and content() is first
-    file.write_text("a: [1, 23]\n")
-    assert content() == {"a": [1, 23]}
-    file.write_text("a: [\n")
-    with pytest.raises(yaml.YAMLError, match=r"references\.yaml"):
-        content()

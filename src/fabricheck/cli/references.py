@@ -12,10 +12,9 @@ import typer
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.core.errors import UsageError
-from fabricheck.judge.calibration.changes import said
-from fabricheck.judge.calibration.files import REDUCED
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import at_hand, dry_run
+from fabricheck.references.entries import said
 from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
@@ -25,7 +24,8 @@ from fabricheck.references.listing import (
     Source,
     rows,
 )
-from fabricheck.references.stated import References, folder
+from fabricheck.references.published import folder
+from fabricheck.references.stated import REDUCED, of
 from fabricheck.site import partitions
 
 #: The exit code where a check has no reference of a metric, or told nothing of itself.
@@ -48,7 +48,7 @@ def references(
     """
     sites = partitions.require_sites()
     chosen = _partitions(sites, system)
-    found = References(folder())
+    found = of(folder())
     told = dry_run.ask(system, checks_folders())
     sets = {name: one["extras"].get("references") for name, one in chosen.items()}
     shown = list(rows(told, found, sets))

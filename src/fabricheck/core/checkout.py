@@ -7,6 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 
+#: The environment variable that names the results folder.
+RESULTS_VARIABLE = "FABRICHECK_RESULTS"
+
 #: What the programs are built from.
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")
 

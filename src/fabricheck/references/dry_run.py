@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.checkout import ROOT
+from fabricheck.core.checkout import RESULTS_VARIABLE, ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.rfm.folder import VARIABLE as RESULTS_VARIABLE
-from fabricheck.rfm.recorded import VARIABLE
+
+#: Names the file that the checks of a dry run write to (`rfm.recorded`).
+VARIABLE = "FABRICHECK_METRICS_FILE"
 
 SETTINGS = ROOT / "config" / "settings.py"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,13 @@ from typing import Any
 
 import yaml
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+
+#: Where ReFrame looks for reference files; the settings set it where nobody has.
+PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
+
+OWN_FOLDER = ROOT / "reference_values"
 
 FILE = "published_values.yaml"
 
@@ -108,7 +115,17 @@ def read_yaml(path: Path) -> Any:
         ) from None
 
 
+def folder() -> Path:
+    """Return the folder that references are read from."""
+    return Path(os.environ.get(PREFIX_VARIABLE) or OWN_FOLDER)
+
+
+def of_folder(folder: Path) -> Published:
+    """Return the data set of a folder of reference files, else that of fabricheck; read once."""
+    own = folder / FILE
+    return _read(own if own.exists() else OWN_FOLDER / FILE)
+
+
 @functools.cache
-def published(path: Path) -> Published:
-    """Return a data set, read once."""
+def _read(path: Path) -> Published:
     return Published(path)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
-from fabricheck.references.published import FILE, UNITS, published
-from fabricheck.references.stated import folder
+from fabricheck.references.published import UNITS, folder, of_folder
 
 #: The unit of records that are one value over another: no ground for a reference.
 RATIO = ("ratio",)
@@ -44,7 +43,7 @@ def beside(node: NodeModel | None, *patterns: str) -> Iterator[Value]:
     if node is None:
         return
     try:
-        data = published(folder() / FILE)
+        data = of_folder(folder())
     except FabricheckError:
         return
     for name, record in data.records.items():

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fabricheck.core.statistics import mad
 from fabricheck.judge.calibration.groups import NORMAL
 from fabricheck.judge.comparison.sides import REPETITION
+from fabricheck.references.entries import SMALLER_IS_BETTER
 from fabricheck.report.worst import BEHIND_PERCENT, FEWEST
 from fabricheck.results.observed import Observed
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 #: Robust standard deviations from the median of the nodes beyond which one stands out, as Iglewicz
 #: and Hoaglin (How to Detect and Handle Outliers, 1993) advise; and no less than BEHIND_PERCENT.

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
+from fabricheck.core.checkout import RESULTS_VARIABLE
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.results import killed, nodes_asked
 from fabricheck.results.document import read_head
@@ -16,9 +17,6 @@ from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
 
 __all__ = ["UNREPORTED", "Entry", "Killed", "ResultsFolder", "find_documents", "read_entry"]
-
-#: The environment variable that names the results folder.
-FOLDER_VARIABLE = "FABRICHECK_RESULTS"
 
 #: Seconds by which a document may lie outside its session: rounding of times on the same host,
 #: clocks that differ on another one.
@@ -45,7 +43,7 @@ class ResultsFolder:
         if not path.is_dir():
             raise NotFoundError(
                 f"There is no results folder {path}: run `make run` first, or name another one "
-                f"in {FOLDER_VARIABLE}."
+                f"in {RESULTS_VARIABLE}."
             )
         self.path = path
         self.node = _node_of(path)
@@ -68,7 +66,7 @@ class ResultsFolder:
 
         :raises NotFoundError: when there is no such folder.
         """
-        return cls(Path(os.environ.get(FOLDER_VARIABLE) or "results"))
+        return cls(Path(os.environ.get(RESULTS_VARIABLE) or "results"))
 
     def latest(self) -> Session:
         """Return the session that started last.

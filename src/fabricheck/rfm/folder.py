@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reframe.core.exceptions import ConfigError
 
-VARIABLE = "FABRICHECK_RESULTS"
+from fabricheck.core.checkout import RESULTS_VARIABLE as VARIABLE
 
 #: Bytes that must be free: stage, output, logs and reports of a session of all checks have some
 #: 20 MB, most of it the documents of the scans.

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from fabricheck.references.dry_run import VARIABLE
+from fabricheck.references.entries import plain
 from fabricheck.rfm.metrics import Metric
 from fabricheck.rfm.predictions import Unpredicted
-
-#: The file to write to; without it nothing is written.
-VARIABLE = "FABRICHECK_METRICS_FILE"
 
 
 class Check(Protocol):
@@ -33,10 +32,12 @@ class Check(Protocol):
         ...
 
 
-def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
+def write(check: Check, metrics: Sequence[Metric], entries: Mapping[str, Any]) -> None:
     """Add a line of JSON: check, tags, times, partition, environment, metrics with entries.
 
-    :param stated: the references that ReFrame found, by ``partition:metric``.
+    Without a file (`VARIABLE`) nothing is written.
+
+    :param entries: the check's references on the partition, by metric.
     """
     file = os.environ.get(VARIABLE)
     if not file:
@@ -50,8 +51,7 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {
-            one.name: {"unit": one.unit, "entry": _entry(stated, f"{partition}:{one.name}")}
-            for one in metrics
+            one.name: {"unit": one.unit, "entry": plain(entries.get(one.name))} for one in metrics
         },
     }
     with Path(file).open("a", encoding="utf-8") as out:
@@ -63,12 +63,3 @@ def _predicted(check: Check) -> dict[str, Any]:
         return {"predicted_s": check.predicted_s()}
     except Unpredicted as error:
         return {"predicted_s": None, "not_predicted": str(error)}
-
-
-def _entry(stated: Mapping[str, Any], key: str) -> list[Any] | None:
-    try:
-        entry = stated[key]
-    except KeyError:
-        return None
-    # An expected failure ($xfail) keeps its reference in `data`.
-    return list(getattr(entry, "data", entry))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from fabricheck.core import statistics
-from fabricheck.rfm.references import SMALLER_IS_BETTER
+from fabricheck.references.entries import SMALLER_IS_BETTER
 
 #: By unit the least tolerance, a part of the value: what few sessions do not show.
 FLOORS = {"GB/s": 0.02, "%": 0.02, "us": 0.10}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.claims.model import NotTestable, Number
-from fabricheck.references.published import FILE, UNITS, published
-from fabricheck.references.stated import OWN_FOLDER, folder
+from fabricheck.references.published import UNITS, folder, of_folder
 
 
 def number(record: str) -> Number:
@@ -16,9 +15,8 @@ def number(record: str) -> Number:
 
     :raises NotTestable: when the data set can not be read, or has no such record.
     """
-    own = folder() / FILE
     try:
-        data = published(own if own.exists() else OWN_FOLDER / FILE)
+        data = of_folder(folder())
         found = data.record(record)
         stated = found.get("unit_si", found["unit"])
         value, unit = data.value(record) if stated in UNITS else (float(found["value"]), stated)

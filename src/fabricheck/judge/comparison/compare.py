@@ -10,8 +10,8 @@ from fabricheck.judge.comparison.judging import Value, Verdict, judge
 from fabricheck.judge.comparison.sides import Check, Part
 from fabricheck.judge.comparison.subjects import Metric, Subject, Transfer
 from fabricheck.judge.comparison.values import values
+from fabricheck.references.entries import SMALLER_IS_BETTER
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 What = Subject | Metric
 

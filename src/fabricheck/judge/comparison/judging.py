@@ -9,8 +9,8 @@ from typing import Literal
 
 from fabricheck.core import statistics
 from fabricheck.judge.calibration import groups, rule
+from fabricheck.references.entries import SMALLER_IS_BETTER
 from fabricheck.results.model import Clock, Series
-from fabricheck.rfm.references import SMALLER_IS_BETTER
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
 

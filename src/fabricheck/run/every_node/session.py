@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fabricheck.core.checkout import RESULTS_VARIABLE
 from fabricheck.core.text import printable
-from fabricheck.results.folder import FOLDER_VARIABLE
 from fabricheck.rfm import steps
 from fabricheck.run.every_node.stopping import SESSION
 
@@ -65,7 +65,7 @@ class NodeSession:
         :raises OSError: when it can not be started, or its log not be written.
         """
         folder.mkdir(parents=True)
-        environment = {**os.environ, FOLDER_VARIABLE: str(folder)}
+        environment = {**os.environ, RESULTS_VARIABLE: str(folder)}
         # What the job was asked for is for as many tasks as it has nodes, or more.
         steps.forget_tasks(environment)
         self.node, self.folder = node, folder

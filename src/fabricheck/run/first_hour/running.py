@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 from fabricheck.core import amounts
+from fabricheck.core.checkout import RESULTS_VARIABLE
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document
 from fabricheck.results.archive import RESULTS
-from fabricheck.results.folder import FOLDER_VARIABLE
 from fabricheck.run.first_hour import facts, packing
 from fabricheck.run.first_hour.steps import STEPS, Place, Step
 from fabricheck.tools.starting import Interrupted, signals, start
@@ -75,7 +75,7 @@ class FirstHour:
         self.signal: int | None = None
         self._began = datetime.now(UTC)
         self._now = "the versions"
-        self._variables = [f"{FOLDER_VARIABLE}={folder / RESULTS}", "RFM_COLORIZE=n"]
+        self._variables = [f"{RESULTS_VARIABLE}={folder / RESULTS}", "RFM_COLORIZE=n"]
         try:
             (folder / RESULTS).mkdir(parents=True)
             if place.runtime == "sim":
