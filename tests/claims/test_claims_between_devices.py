@@ -349,7 +349,7 @@ def test_the_table_of_links_is_the_whole_one_of_the_data_set():
     records = of_folder(OWN_FOLDER).records
     assert set(links.TABLE.values()) == {one for one in records if one.startswith("hf-nodesbw-")}
     for (a, b), name in links.TABLE.items():
-        conditions = records[name]["conditions"]
+        conditions = records[name].conditions
         assert (conditions["src"], conditions["dst"]) == (f"GPU{a}", f"GPU{b}")
 
 

@@ -176,7 +176,7 @@ def test_what_was_published_of_another_machine_says_so():
     origins = [stated().origin(*one[:3]) for one in limited() if one[1] == "frontier"]
     names = {name for one in origins for name in record_names(one)}
     assert names
-    assert OWN["frontier"] not in {stated().data.record(name)["system"] for name in names}
+    assert OWN["frontier"] not in {stated().data.record(name).system for name in names}
 
 
 def test_a_node_is_not_failed_by_what_its_model_assumes():
@@ -225,12 +225,12 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     records = [stated().data.record(name) for name in record_names(origin)]
     if unit == "us":
         return 0.2
-    if any(one["kind"] == "theoretical" for one in records):
+    if any(one.kind == "theoretical" for one in records):
         return 0.25
-    of_mpi = any("mpi" in one["conditions"] for one in records)
+    of_mpi = any("mpi" in one.conditions for one in records)
     if of_mpi and origin.system != OWN[key] and check.startswith(("mpi_", "osu_")):
         return 0.2
-    if any(one.get("qualifier") == "approx" for one in records):
+    if any(one.qualifier == "approx" for one in records):
         return 0.15
     return 0.05 if origin.kind == "published" and origin.system == OWN[key] else 0.1
 

@@ -125,12 +125,12 @@ def _of(
 def _document(found: References, name: str) -> Source:
     record = found.data.record(name)
     return Source(
-        record["source"]["title"],
-        record["source"].get("where", ""),
-        record["system"],
+        record.title,
+        record.where,
+        record.system,
         tuple(found.data.versions(name).items()),
-        bool(record.get("system_inferred")),
-        record.get("role") == ACCEPTANCE,
+        record.inferred,
+        record.role == ACCEPTANCE,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fabricheck.report.published import Value
+from fabricheck.references.published import Record
 from fabricheck.results.observed import Point
 from fabricheck.results.observed.point import curve
 
@@ -44,7 +44,7 @@ def of_point(label: str, point: Point, **more: Any) -> dict[str, Any]:
     }
 
 
-def of_value(label: str, value: Value, **more: Any) -> dict[str, Any]:
+def of_value(label: str, value: Record, **more: Any) -> dict[str, Any]:
     """Return a published value as a row; ``bytes`` is None where its document states no size."""
     empty = dict.fromkeys(("low", "high", "n", "noisy"))
     return {
@@ -59,7 +59,7 @@ def of_value(label: str, value: Value, **more: Any) -> dict[str, Any]:
         "experiment": "",
         "operation": "",
         "check": "",
-        "record": value.record,
+        "record": value.id,
         "place": value.place,
     }
 
