@@ -26,7 +26,6 @@ os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
 logging.raiseExceptions = False
 
 seams.refuse_doubtful_settings()
-seams.read_references_once()
 seams.leave_out_ignored_warnings()
 guard.install()
 launchers.register()

@@ -13,7 +13,6 @@ class affinity(AffinityCheck):
     descr = "Cores, NUMA domain and device of each rank, against what was asked for (E15)"
     tags = {"E15", "smoke", "node", "full"}
     valid_prog_environs = ["+affinity"]
-    reference = {"$ref": "affinity.yaml"}
 
 
 @rfm.simple_test
@@ -24,4 +23,3 @@ class affinity_site(SiteAffinityCheck):
     tags = {"E15", "smoke", "node", "full"}
     valid_systems = ["+devices +several_devices +ranks +site_binding"]
     valid_prog_environs = ["+affinity"]
-    reference = {"$ref": "affinity.yaml"}

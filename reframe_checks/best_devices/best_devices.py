@@ -15,7 +15,6 @@ class best_devices(BestDevicesCheck):
     program = "p2p"
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+p2p"]
-    reference = {"$ref": "best_devices.yaml"}
     # A copy engine levels what it reaches to its own peak; a kernel shows the links.
     where = {
         "operation": "write",

@@ -7,6 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import run_before
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.references.entries import plain, requires
 from fabricheck.results.document import load
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
@@ -56,7 +57,6 @@ class ManagedCheck(MeasuringCheck):
     program = "managed"
     arguments = ("--series-time", "1")
     valid_prog_environs = ["+managed"]
-    reference = {"$ref": "managed.yaml"}
     devices = "each"
 
     def sizes(self):
@@ -136,14 +136,12 @@ class managed_migration(ManagedCheck):
 
     def report_only(self, metric):
         """Return whether the partition's reference of a metric requires nothing."""
-        entry = self._resolve_reference()[f"{self.current_partition.fullname}:{metric.name}"]
-        return tuple(getattr(entry, "data", entry))[1:3] == (None, None)
+        return not requires(plain(self.entries[metric.name]))
 
 
 class ManagedScan(ManagedCheck):
     """Array sizes on the first device; the document keeps the curves."""
 
-    reference = {"$ref": "managed_scan.yaml"}
     devices = "0"
     operations = FROM_THE_HOST
     # Many series of few samples: the curve matters, and every point says how sure it is.

@@ -57,7 +57,6 @@ class CopyCheck(MeasuringCheck):
     program = "memcpy"
     valid_systems = ["+devices"]
     valid_prog_environs = ["+memcpy"]
-    reference = {"$ref": "memcpy.yaml"}
     domains = "near"
     memory = MEMORY
     operations = tuple(OPERATIONS)

@@ -24,7 +24,6 @@ class mpi_pairs(MpiPairsCheck):
     descr = "MPI between all ordered pairs of ranks (E9)"
     tags = {"E9", "node", "full"}
     valid_prog_environs = ["+mpi"]
-    reference = {"$ref": "mpi.yaml"}
     env_vars = ENGINES_ON
 
 
@@ -36,7 +35,6 @@ class mpi_pairs_engine_off(MpiPairsCheck):
     tags = {"E9", "full"}
     valid_systems = ["+devices +peers +sdma +ranks"]
     valid_prog_environs = ["+mpi +gpu_aware_mpi"]
-    reference = {"$ref": "mpi.yaml"}
     operations = {"bandwidth": "GB/s"}
     env_vars = ENGINES_OFF
 
@@ -48,7 +46,6 @@ class mpi_collectives(MpiCheck):
     descr = "MPI collectives on 2 ranks to all, 1 MiB (E10)"
     tags = {"E10", "node", "full"}
     valid_prog_environs = ["+mpi"]
-    reference = {"$ref": "mpi.yaml"}
     env_vars = ENGINES_ON
     arguments = ("--pairs", "none", "--together", "none", "--types", "none")
 
@@ -73,7 +70,6 @@ class mpi_data(MpiCheck):
     descr = "MPI gives right data, for several types and sizes (E12)"
     tags = {"E12", "smoke", "node", "full"}
     valid_prog_environs = ["+mpi"]
-    reference = {"$ref": "mpi.yaml"}
     arguments = (
         *("--trial", "--types", ",".join(ELEMENT_BYTES)),
         *("--counts", ",".join(map(str, COUNTS))),

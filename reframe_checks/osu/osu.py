@@ -14,7 +14,6 @@ class osu_device_0(OsuPairCheck):
     tags = {"E9", "full"}
     valid_systems = ["+devices +several_devices"]
     valid_prog_environs = ["+osu"]
-    reference = {"$ref": "osu.yaml"}
     sizes = (16 << 20, 1 << 30)
     rounds = {"iterations": 5, "warm_up": 1, "window": 64}
     env_vars = ENGINES_ON
@@ -28,7 +27,6 @@ class osu_device_0_engine_off(OsuPairCheck):
     tags = {"E9", "full"}
     valid_systems = ["+devices +several_devices +peers +sdma"]
     valid_prog_environs = ["+osu"]
-    reference = {"$ref": "osu.yaml"}
     programs = ("osu_bw",)
     sizes = (16 << 20, 1 << 30)
     rounds = {"iterations": 5, "warm_up": 1, "window": 64}
@@ -43,7 +41,6 @@ class osu_all_pairs(OsuPairCheck):
     tags = {"E9", "full"}
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+osu"]
-    reference = {"$ref": "osu.yaml"}
     programs = ("osu_bw",)
     first_only = False
     sizes = (4 << 20, 64 << 20)
@@ -59,7 +56,6 @@ class osu_collectives(OsuCollectiveCheck):
     tags = {"E10", "full"}
     valid_systems = ["+devices +several_devices"]
     valid_prog_environs = ["+osu"]
-    reference = {"$ref": "osu.yaml"}
     env_vars = ENGINES_ON
     sizes = (1 << 10, 1 << 20)
     stated_sizes = "collective_sizes"

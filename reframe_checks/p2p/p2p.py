@@ -32,7 +32,6 @@ class PairCheck(MeasuringCheck):
     program = "p2p"
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+p2p"]
-    reference = {"$ref": "p2p.yaml"}
 
     def program_arguments(self):
         """Return the operations, and the array size and noise limit of the partition."""
@@ -115,7 +114,6 @@ class p2p_scan(MeasuringCheck):
     program = "p2p"
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+p2p"]
-    reference = {"$ref": "p2p_scan.yaml"}
     operations = ("engine", "read", "write", "copy")
     # Many series of few samples: the curve matters, and every point says how sure it is.
     arguments = ("--max-samples", "15", "--series-time", "1")

@@ -16,7 +16,6 @@ class PingpongCheck(RanksCheck):
     program = "pingpong"
     valid_prog_environs = ["+pingpong"]
     tags = {"E6", "full"}
-    reference = {"$ref": "pingpong.yaml"}
     memory = ("pageable", "pinned")
     env_vars = ENGINES_ON
     arguments = ("--series-time", "0.5")

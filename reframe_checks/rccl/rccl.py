@@ -13,7 +13,6 @@ class rccl_collectives(RcclCheck):
     tags = {"E11", "node", "full"}
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
-    reference = {"$ref": "rccl.yaml"}
     sizes = (1 << 20, 1 << 20)
 
     def device_sets(self):
@@ -29,7 +28,6 @@ class rccl_scaling(RcclCheck):
     tags = {"E11", "full"}
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
-    reference = {"$ref": "rccl.yaml"}
     sizes = (1 << 20, 1 << 20)
 
     def device_sets(self):
@@ -47,7 +45,6 @@ class rccl_scan(RcclCheck):
     tags = {"E11", "full"}
     valid_systems = ["+devices +several_devices +peers"]
     valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
-    reference = {"$ref": "rccl.yaml"}
     sizes = (8, 1 << 30)
     stated_sizes = "scan_sizes"
     values = {"GB/s": "busbw"}

@@ -65,7 +65,6 @@ class stream_local(StreamCheck):
     descr = "STREAM on the memory of each device alone (E1)"
     tags = {"E1", "smoke", "node", "full"}
     arguments = ("--devices", "each", "--sizes", "{array_bytes}", "--series-time", "1")
-    reference = {"$ref": "stream.yaml"}
     metrics = tuple(
         stream(f"{kernel}_{reduce}", reduce, experiment="E1", role="single", operation=kernel)
         for kernel in KERNELS
@@ -84,7 +83,6 @@ class stream_scan(StreamCheck):
         *("--devices", "0"),
         *("--max-samples", "7", "--batch-time", "0.003"),
     )
-    reference = {"$ref": "stream.yaml"}
     # Of a partition that asks for no other kernel.
     metrics = tuple(of_blocks("triad"))
 
@@ -119,7 +117,6 @@ class stream_concurrent(StreamCheck):
         *("--kernels", "copy", "--source", "host", "--destination", "host"),
         *("--sizes", "{array_bytes}", "--series-time", "1"),
     )
-    reference = {"$ref": "stream.yaml"}
 
     def sets(self):
         """Return the sets of the node model; without one, the first device, and all of them."""

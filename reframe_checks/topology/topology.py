@@ -13,4 +13,3 @@ class node_topology(TopologyCheck):
     tags = {"E13", "smoke", "node", "full"}
     valid_systems = ["+devices +peers"]
     valid_prog_environs = ["+p2p"]
-    reference = {"$ref": "topology.yaml"}

@@ -3,6 +3,7 @@
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
+from fabricheck.references.stated import References
 from repeated_sessions import PARTITION
 
 
@@ -11,7 +12,7 @@ def run(folder, sessions, *options, code=0, system=PARTITION):
     named = ["--system", system] if system else []
     arguments = ["calibrate", *sessions, *named, "--output", folder, *options]
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
+    assert result.exit_code == code, (result.output, result.exception)
     assert "Traceback" not in result.output
     assert all(line.startswith(("fabricheck: ", "wrote ")) for line in result.stderr.splitlines())
     return result
@@ -19,3 +20,8 @@ def run(folder, sessions, *options, code=0, system=PARTITION):
 
 def words(text):
     return " ".join(text.split())
+
+
+def entries(folder, check="stream_local", partition=PARTITION, named=None):
+    """Return what ReFrame will require of a check in a partition."""
+    return References(folder).entries(check, partition, named)

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 import yaml
-from calibrate_command import run
+from calibrate_command import entries, run
 from nodes_of_sessions import NIGHT, nights, times, write
 from test_references_written import REPOSITORY
 from typer.testing import CliRunner
@@ -21,6 +21,7 @@ from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
+from fabricheck.references import calibrated
 from fabricheck.references.listing import rows
 from fabricheck.references.stated import References
 from fabricheck.results.document import load
@@ -81,7 +82,7 @@ def job(folder, *nodes):
 
 
 def entry(folder):
-    return yaml.safe_load((folder / "p2p.yaml").read_text())[CHECK][SIM][METRIC]
+    return entries(folder, CHECK, SIM)[METRIC]
 
 
 def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
@@ -91,14 +92,12 @@ def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
         "All values of local:sim-mi250x are simulated: a rehearsal, of no machine." in said.stdout
     )
     assert entry(folder) != before
-    found = record.read(folder / "calibrations" / "local-sim-mi250x.yaml")
+    found = calibrated.read(folder / "calibrations" / "local-sim-mi250x.yaml")
     assert found.clock == "simulated"
     # Devices have no ids here, and nodes are told apart all the same.
     assert found.device_sets == {"A": [], "B": [], "C": []}
     assert found.checks[CHECK][METRIC].published.value == 148
-    stated = yaml.safe_load((folder / "p2p.yaml").read_text())["x-provenance"]
-    assert stated[SIM]["clock"] == "simulated"
-    assert [key for key, one in stated.items() if "clock" in one] == [SIM]
+    assert References(folder).origin(CHECK, SIM, METRIC).clock == "simulated"
     row = told(folder)
     assert (row.kind, row.how) == ("simulated", "median of 6 simulated sessions")
 

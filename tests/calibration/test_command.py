@@ -1,8 +1,7 @@
 """The command `fabricheck calibrate` as a user meets it."""
 
 import pytest
-import yaml
-from calibrate_command import run, words
+from calibrate_command import entries, run, words
 
 import factories
 from full_disk import files_of_at_most
@@ -42,8 +41,7 @@ def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
 def test_write(folder):
     result = run(folder, several(folder.parent, STEADY), "--write")
     assert f"wrote {folder / 'calibrations' / 'local-host.yaml'}" in result.stderr
-    found = yaml.safe_load((folder / "stream.yaml").read_text())
-    assert found["stream_local"][PARTITION]["copy_worst"] == [100.0, -0.02, None, "GB/s"]
+    assert entries(folder)["copy_worst"] == [100.0, -0.02, None, "GB/s"]
     # The noise of what was written is read from its record.
     assert "| stream_local | GB/s | 1 |" in run(folder, [], "--noise").stdout
 
@@ -53,9 +51,9 @@ def test_looser_references_must_be_accepted(folder):
     assert "looser" in run(folder, slow).stdout
     refused = run(folder, slow, "--write", code=2)
     assert "1 reference(s) of local:host would be looser" in refused.stderr
-    assert (folder / "stream.yaml").read_text() == STREAM
+    assert entries(folder)["copy_worst"][0] == 98
     run(folder, slow, "--write", "--accept-looser")
-    assert (folder / "stream.yaml").read_text() != STREAM
+    assert entries(folder)["copy_worst"][0] == 90
 
 
 @pytest.mark.parametrize(
@@ -69,8 +67,7 @@ def test_too_few_sessions(folder, values, said):
     run(folder, sessions, "--write", "--report-only", code=2)
     kept = run(folder, sessions, "--write", "--report-only", "--accept-looser")
     assert f"report only: stream_local copy_worst: {len(values)} of at least 5" in kept.stderr
-    found = yaml.safe_load((folder / "stream.yaml").read_text())
-    assert found["stream_local"][PARTITION]["copy_worst"] == [0, None, None, "GB/s"]
+    assert entries(folder)["copy_worst"] == [0, None, None, "GB/s"]
 
 
 def test_one_occasion_is_not_enough(folder):
@@ -130,8 +127,7 @@ def test_like(folder):
     both = ("--like", PARTITION, "--for", "local:large")
     assert "required" in run(folder, [], *both, system="").stdout
     run(folder, [], *both, "--write", system="")
-    found = yaml.safe_load((folder / "stream.yaml").read_text())["stream_local"]
-    assert found["local:large"] == found[PARTITION]
+    assert entries(folder, partition="local:large") == entries(folder)
 
 
 def test_noise_goes_into_a_page(folder):
@@ -144,22 +140,18 @@ def test_noise_goes_into_a_page(folder):
 def test_a_full_disk_changes_nothing(folder):
     sessions = several(folder.parent, STEADY)
     run(folder, sessions, "--write")
-    # The record is whole, and what comes after it is not.
-    before = {path: path.read_text() for path in folder.rglob("*.yaml")}
-    largest = max(map(len, before.values()))
-    large = f"{STREAM}# {'x' * 2 * largest}\n"
-    (folder / "stream.yaml").write_text(large)
+    record = folder / "calibrations" / "local-host.yaml"
+    text = record.read_text()
     page = folder.parent / "page.md"
-    marked = f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n{large}"
+    marked = f"<!-- noise of {PARTITION} -->\n<!-- end of noise of {PARTITION} -->\n{text}"
     page.write_text(marked)
-    (folder / "calibrations" / "local-host.yaml").unlink()
-    with files_of_at_most(2 * largest):
+    with files_of_at_most(len(text) // 2):
         refused = run(folder, sessions, "--write", code=3)
         of_page = run(folder, sessions, "--noise", "--page", page, code=3)
-    assert f"{folder / 'stream.yaml'} can not be written (File too large)." in refused.stderr
+    assert f"{record} can not be written (File too large)." in refused.stderr
     assert f"{page} can not be written (File too large)." in of_page.stderr
-    assert (folder / "stream.yaml").read_text() == large and page.read_text() == marked
-    assert [path.name for path in folder.rglob("*.*")] == ["stream.yaml"]
+    assert record.read_text() == text and page.read_text() == marked
+    assert sorted(path.name for path in folder.rglob("*.*")) == ["local-host.yaml", "stream.yaml"]
     assert sorted(path.name for path in folder.parent.glob("page*")) == ["page.md"]
 
 

@@ -8,15 +8,15 @@ import shutil
 
 import pytest
 import yaml
-from calibrate_command import run, words
+from calibrate_command import entries, run, words
 from nodes_of_sessions import NIGHT, nights, recorded, times, write
 from test_references_written import REPOSITORY
 
 import distributed_sessions
 import factories
 from fabricheck.core.errors import UsageError
-from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather, silent
+from fabricheck.references import calibrated
 from fabricheck.results import nodes_asked
 
 H200 = "h200:x2"
@@ -50,7 +50,7 @@ def of(one, *factors):
 
 
 def entry(folder, metric=METRIC, check=CHECK):
-    return yaml.safe_load((folder / "p2p.yaml").read_text())[check][H200][metric]
+    return entries(folder, check, H200)[metric]
 
 
 def test_nodes_that_are_alike(folder, one):
@@ -63,7 +63,7 @@ def test_nodes_that_are_alike(folder, one):
     assert f"{METRIC} switch18 copy-engine 396.06 GB/s 10 5 88% 100%" in table
     assert "devices A (GPU-n0-0, GPU-n0-1), node n0" in table
     file = folder / "calibrations" / "h200-x2.yaml"
-    found = record.read(file)
+    found = calibrated.read(file)
     kept = found.checks[CHECK][METRIC]
     assert (kept.link_class, kept.engine, kept.peak) == ("switch18", "copy-engine", 450)
     assert (kept.published.value, kept.published.key) == (396.4, "nvidia")
@@ -98,7 +98,7 @@ def test_a_minority_of_slow_nodes_is_set_aside(folder, one):
     said = run(folder, [sessions], "--write", system=H200)
     assert f"{CHECK} {METRIC}: node C is set aside, with 360.42 GB/s it is apart" in said.stderr
     assert entry(folder) == [396.06, -0.02, None, "GB/s"]
-    kept = record.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
+    kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
     assert (kept.aside, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
 
 
@@ -118,7 +118,7 @@ def test_all_nodes_slow(folder, one):
     run(folder, [sessions], "--write", "--accept-looser", code=2, system=H200)
     run(folder, [sessions], "--write", "--accept-slow", system=H200)
     assert entry(folder)[0] == 316.85
-    kept = record.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
+    kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
     assert kept.published.value == 396.4
 
 
@@ -153,14 +153,14 @@ def test_one_impossible_value(folder, one):
         )
     assert not (folder / "calibrations").exists()
     run(folder, [sessions], "--without", "n3", "--write", system=H200)
-    found = record.read(folder / "calibrations" / "h200-x2.yaml")
+    found = calibrated.read(folder / "calibrations" / "h200-x2.yaml")
     assert found.checks[CHECK][METRIC].n == 8
     assert [(each.session, each.why) for each in found.unused] == [(4, "left out"), (9, "left out")]
     # Or the one session.
     reports = sorted(set(job.glob("n*/reports/*.json")) - {report})
     assert len(reports) == 9
     run(folder, reports, "--write", system=H200)
-    assert record.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC].n == 9
+    assert calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC].n == 9
 
 
 def test_bytes_counted_twice_in_a_document(folder, one):

@@ -1,20 +1,18 @@
-"""What a calibration writes: the record, and entries in reference files that stay as they were."""
+"""What a calibration writes: the record, over what the reference files state."""
 
 from pathlib import Path
 
 import pytest
-import yaml
+from calibrate_command import entries
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration import changes, record
-from fabricheck.judge.calibration.files import ReferenceFile, read_folder
 from fabricheck.judge.calibration.gathering import gather
+from fabricheck.references import calibrated
+from fabricheck.references.stated import References
 from repeated_sessions import PARTITION, measured, several
 
 REPOSITORY = Path(__file__).resolve().parents[2] / "reference_values"
-WITH_CHECKS = sorted(
-    file.name for file in REPOSITORY.glob("*.yaml") if "$index" in file.read_text()
-)
 STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
 
 STREAM = """\
@@ -73,10 +71,6 @@ def write(folder, sessions, accept_looser=False):
     return changes.write(proposal(folder, sessions), accept_looser)
 
 
-def stream(folder):
-    return yaml.safe_load((folder / "stream.yaml").read_text())
-
-
 def require(folder, entry):
     """Let the present file require something of copy_worst on local:host."""
     text = (folder / "stream.yaml").read_text()
@@ -85,62 +79,32 @@ def require(folder, entry):
     (folder / "stream.yaml").write_text(text.replace(old, old.replace("*report_only", entry)))
 
 
-@pytest.mark.parametrize("name", WITH_CHECKS)
-def test_all_else_in_the_files_of_this_repository_stays(name):
-    text = (REPOSITORY / name).read_text()
-    file = ReferenceFile(REPOSITORY / name)
-    for check in file.checks:
-        file.put(check, "a:b", {"new": (1.5, -0.02, None, "GB/s"), "free": (0, None, None, "us")})
-    file.state("a:b", {"kind": "calibration", "record": "calibrations/a-b.yaml"})
-    before, after = yaml.safe_load(text), yaml.safe_load(file.text())
-    assert after["x-provenance"].pop("a:b")["record"] == "calibrations/a-b.yaml"
-    assert after["x-bounds"].pop("calibrated")
-    before.get("x-bounds", {}).pop("calibrated", None)
-    for check in file.checks:
-        assert after[check].pop("a:b") == {"new": [1.5, -0.02, None, "GB/s"],
-                                           "free": [0, None, None, "us"]}  # fmt: skip
-    assert {key: value for key, value in after.items() if value} == {
-        key: value for key, value in before.items() if value
+def test_the_record_is_all_that_is_written(folder):
+    """It is the one place of what is calibrated; the files stay, and others' entries count."""
+    before = References(folder)
+    assert write(folder, several(folder.parent, STEADY)) == folder / "calibrations/local-host.yaml"
+    assert (folder / "stream.yaml").read_text() == STREAM
+    after = References(folder)
+    assert entries(folder) == {
+        "copy_worst": [100.0, -0.02, None, "GB/s"],
+        "add_worst": [0, None, None, "GB/s"],
     }
-    comments = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
-    assert comments
-    assert [one for one in comments if one not in file.text()] == []
+    for check, partition in (("stream_local", "other:part"), ("mpi_data", PARTITION)):
+        assert after.entries(check, partition) == before.entries(check, partition)
+    origin = after.origin("stream_local", PARTITION, "copy_worst")
+    assert (origin.kind, origin.record) == ("calibration", "calibrations/local-host.yaml")
+    assert after.origin("stream_local", PARTITION, "add_worst").kind == "report only"
+    text = (folder / "calibrations" / "local-host.yaml").read_text()
+    write(folder, several(folder.parent, STEADY))
+    assert (folder / "calibrations" / "local-host.yaml").read_text() == text
 
 
-def test_comments_stay_where_entries_and_their_provenance_are_replaced(folder):
-    both = [measured(folder.parent, number, {"copy_worst": value, "add_worst": value},
-                     30 * number) for number, value in enumerate(STEADY)]  # fmt: skip
-    assert [path.name for path in write(folder, both)] == ["local-host.yaml", "stream.yaml"]
-    text = (folder / "stream.yaml").read_text()
-    for comment in ["# Head of the file.\n", "  # Of a machine.\n", "\n\n  # Of another one.\n",
-                    "  # Why.\n", "    # The next one is of a sum.\n    add_worst: [100",
-                    "# not stated", "\n\n  # Another partition.\n",
-                    "\n\n# The end.\n"]:  # fmt: skip
-        assert comment in text, comment
-    after, before = stream(folder), yaml.safe_load(STREAM)
-    assert after["stream_local"]["local:host"]["copy_worst"] == [100.0, -0.02, None, "GB/s"]
-    assert after["stream_local"]["other:part"] == before["stream_local"]["other:part"]
-    assert after["mpi_data"] == before["mpi_data"]
-    assert after["x-provenance"]["other:part"] == before["x-provenance"]["other:part"]
-    assert after["x-provenance"]["local:host"] == {
-        "kind": "calibration",
-        "record": "calibrations/local-host.yaml",
-    }
-    # Written again with the same sessions it is the same.
-    assert [path.name for path in write(folder, both)] == ["local-host.yaml"]
-    assert (folder / "stream.yaml").read_text() == text
-
-
-def test_what_was_said_of_a_calibrated_metric_goes_and_the_rest_stays(folder):
-    own = "\n    unverified: {kind: derived}\n    # Of the next.\n    copy: {kind: published}"
-    said = "    kind: report only\n    why: x" + own
-    text = STREAM.replace("    kind: report only\n    why: >-\n      Nothing that it\n"
-                          "      should reach.", said)  # fmt: skip
-    (folder / "stream.yaml").write_text(text)
-    write(folder, several(folder.parent, STEADY), accept_looser=True)
-    stated = stream(folder)["x-provenance"]["local:host"]
-    assert stated.keys() == {"kind", "record", "unverified"}
-    assert "{kind: derived}\n    # Of the next.\n" in (folder / "stream.yaml").read_text()
+def test_what_counts_no_longer_in_a_file_is_said(folder):
+    (note,) = proposal(folder, several(folder.parent, STEADY)).notes
+    assert note == (
+        "stream.yaml: 1 of the entries of stream_local on local:host give way to those of the "
+        "record."
+    )
 
 
 def test_the_record_holds_what_the_entries_rest_on(folder):
@@ -149,7 +113,7 @@ def test_the_record_holds_what_the_entries_rest_on(folder):
     write(folder, sessions)
     path = folder / "calibrations" / "local-host.yaml"
     assert "node1" not in path.read_text()  # the host's name
-    found = record.read(path)
+    found = calibrated.read(path)
     assert found.same_devices and found.device_sets == {"A": ["GPU-a", "GPU-b"]}
     assert [one.occasion for one in found.sessions] == [1, 1, 1, 2, 2, 2, 2]
     assert [one.model_dump() for one in found.unused] == [
@@ -202,8 +166,7 @@ def test_sessions_of_other_devices_are_side_by_side(folder):
 )
 def test_the_effect_of_a_change(folder, present, effect):
     require(folder, present)
-    (copy, _) = sorted(proposal(folder, several(folder.parent, STEADY)).changes,
-                       key=lambda one: one.metric, reverse=True)  # fmt: skip
+    (copy,) = proposal(folder, several(folder.parent, STEADY)).changes
     assert (copy.metric, copy.effect) == ("copy_worst", effect)
 
 
@@ -221,14 +184,14 @@ def test_nothing_is_loosened_silently(folder):
     assert (folder / "stream.yaml").read_text() == text
     assert not (folder / "calibrations").exists()
     write(folder, sessions, accept_looser=True)
-    assert stream(folder)["stream_local"]["local:host"]["copy_worst"][0] == 100.0
+    assert entries(folder)["copy_worst"][0] == 100.0
 
 
 def test_a_slow_majority_needs_to_be_accepted(folder):
     # Physics can not tell that one fast session of six was the healthy one; the reference can.
     require(folder, "[100, -0.05, null, GB/s]")
     slow = several(folder.parent, [90.0, 90.1, 90.2, 90.0, 90.1, 100.0])
-    (change,) = [one for one in proposal(folder, slow).changes if one.metric == "copy_worst"]
+    (change,) = proposal(folder, slow).changes
     assert change.entry == (90.1, -0.02, None, "GB/s") and change.effect == "looser"
     with pytest.raises(UsageError, match=r"and 90\.1 GB/s itself misses the present limit"):
         write(folder, slow)
@@ -241,30 +204,36 @@ def test_a_requirement_that_noise_lifts_needs_to_be_accepted(folder):
         write(folder, noisy)
 
 
-def test_counts_keep_what_is_required_of_them(folder):
-    sessions = several(folder.parent, [0.0] * 6, "unverified", check="mpi_data", unit="count")
-    write(folder, sessions)
-    assert (folder / "stream.yaml").read_text() == STREAM
-    other = STREAM.replace("[0, 0, 0, count]", "[0, null, 0, count]")
-    (folder / "stream.yaml").write_text(other)
-    write(folder, sessions)
-    assert (folder / "stream.yaml").read_text() == other
-    (folder / "stream.yaml").write_text(STREAM.replace("    unverified: [0, 0, 0, count]\n", ""))
-    write(folder, sessions)
-    assert stream(folder)["mpi_data"]["local:host"] == {"unverified": [0, 0, 0, "count"]}
-
-
-def test_a_metric_that_no_session_has_becomes_report_only(folder):
-    text = STREAM.replace("add_worst: *report_only", "add_worst: [5, -0.1, null, GB/s]")
+@pytest.mark.parametrize("stated", ["[0, 0, 0, count]", "[0, null, 0, count]", None])
+def test_counts_keep_what_is_required_of_them(folder, stated):
+    own = "    unverified: [0, 0, 0, count]\n"
+    text = STREAM.replace(own, "" if stated is None else f"    unverified: {stated}\n")
     (folder / "stream.yaml").write_text(text)
-    with pytest.raises(UsageError, match=r"add_worst: .* report only \(no session has it\)"):
-        write(folder, several(folder.parent, STEADY))
+    before = entries(folder, "mpi_data")
+    write(folder, several(folder.parent, [0.0] * 6, "unverified", check="mpi_data", unit="count"))
+    assert entries(folder, "mpi_data") == (before or {"unverified": [0, 0, 0, "count"]})
+
+
+def test_a_metric_of_the_record_that_no_session_has_any_longer_becomes_report_only(folder):
+    both = [measured(folder.parent / "both", number, {"copy_worst": one, "new": one}, 30 * number)
+            for number, one in enumerate(STEADY)]  # fmt: skip
+    write(folder, both)
+    for _ in range(2):
+        with pytest.raises(UsageError, match=r"new: .* report only \(no session has it\)"):
+            write(folder, several(folder.parent, STEADY))
+    write(folder, several(folder.parent, STEADY), accept_looser=True)
+    assert entries(folder)["new"] == [0, None, None, "GB/s"]
+    # It stays known, so that a later limit of it is not the first one.
+    write(folder, several(folder.parent, STEADY))
+    assert entries(folder)["new"] == [0, None, None, "GB/s"]
+    (new,) = [one for one in proposal(folder, both).changes if one.metric == "new"]
+    assert new.effect == "required"
 
 
 def test_an_expected_failure_stays(folder):
     require(folder, "[$xfail, known, [100, -0.05, null, GB/s]]")
     found = proposal(folder, several(folder.parent, STEADY))
-    assert [one.metric for one in found.changes] == ["add_worst"]
+    assert found.changes == []
     assert found.notes == ["stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, "
                            "'GB/s']] is no plain reference, and stays."]  # fmt: skip
 
@@ -282,13 +251,6 @@ def test_a_check_without_a_reference_file(folder):
         proposal(folder, several(folder.parent, STEADY, check="unknown"))
 
 
-def test_a_file_that_is_not_by_partition(folder):
-    text = STREAM.replace("$index: [$partition]", "$index: [$system]", 1)
-    (folder / "stream.yaml").write_text(text)
-    with pytest.raises(InvalidInputError, match=r"stream_local are not by partition: \$index"):
-        write(folder, several(folder.parent, STEADY))
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -301,27 +263,41 @@ def test_a_file_that_is_not_by_partition(folder):
         ("x-provenance: text\none: {$index: [$partition]}\n", "x-provenance is no map"),
         ("x-provenance: {a:b: text}\none: {$index: []}\n", "a:b of x-provenance is no map"),
         ("x-bounds: [1]\none: {$index: [$partition]}\n", "x-bounds is no map"),
+        (
+            "one: {$index: [$system]}\n",
+            r"the references of one are not by partition: \$index is \['\$system'\]",
+        ),
     ],
 )
 def test_a_file_that_can_not_be_read(folder, text, said):
     (folder / "broken.yaml").write_text(text)
     with pytest.raises(InvalidInputError, match=rf"/broken\.yaml: {said}"):
-        read_folder(folder)
+        References(folder)
 
 
 def test_files_of_the_folder_that_hold_no_references(folder):
     for name in ("published_values.yaml", "fidelity-mi250x.yaml"):
         (folder / name).write_text("records: []\n")
-    assert read_folder(folder).keys() == {"stream_local", "mpi_data"}
+    assert References(folder).file_of.keys() == {"stream_local", "mpi_data"}
 
 
 def test_what_is_no_record(tmp_path):
     path = tmp_path / "record.yaml"
     with pytest.raises(NotFoundError, match="There is no calibration record"):
-        record.read(path)
+        calibrated.read(path)
     path.write_text("kind: something\n")
     with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
-        record.read(path)
+        calibrated.read(path)
+
+
+def test_a_record_counts_for_its_own_partition_alone(folder):
+    """a-b:c and a:b-c have one name of a file."""
+    write(folder, several(folder.parent, STEADY))
+    own = folder / "calibrations" / "local-host.yaml"
+    text = own.read_text().replace("partition: local:host", "partition: a-b:c")
+    (folder / "calibrations" / "a-b-c.yaml").write_text(text)
+    assert entries(folder, partition="a-b:c")["copy_worst"] == [100.0, -0.02, None, "GB/s"]
+    assert entries(folder, partition="a:b-c") == {}
 
 
 @pytest.mark.parametrize(
@@ -335,16 +311,16 @@ def test_a_record_with_an_entry_that_is_no_reference(folder, entry):
     assert own in text
     path.write_text(text.replace(own, f"entry: {entry}"))
     with pytest.raises(InvalidInputError) as error:
-        record.read(path)
+        calibrated.read(path)
     said = f"{path}: is no calibration record (checks.stream_local.copy_worst.entry: "
     assert str(error.value).startswith(said) and "is no reference [value, lower" in str(error.value)
 
 
 def test_a_check_of_the_file_that_was_never_calibrated_is_not_lost(folder):
-    """The file says of the partition that it is calibrated, and the record never had the check."""
+    """The record never had the check."""
     file = folder / "stream.yaml"
     other = "stream_other:\n  $index: [$partition]\n  local:host:\n    sum: [5, -0.1, null, GB/s]\n"
     file.write_text(f"{file.read_text()}\n{other}")
     for _ in range(2):
         write(folder, several(folder.parent, STEADY))
-    assert stream(folder)["stream_other"][PARTITION] == {"sum": [5, -0.1, None, "GB/s"]}
+    assert entries(folder, "stream_other") == {"sum": [5, -0.1, None, "GB/s"]}

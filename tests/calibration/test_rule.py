@@ -3,7 +3,7 @@
 import pytest
 
 from fabricheck.judge.calibration import rule
-from fabricheck.rfm import references
+from fabricheck.references import entries
 
 TWO = (1, 1, 1, 2, 2, 2)
 
@@ -38,7 +38,7 @@ def judge(values, unit="GB/s", occasions=TWO):
 def test_entries(values, unit, entry):
     found = judge(values, unit)
     assert (found.entry, found.reason, found.required) == (entry, "rule", True)
-    assert list(references.faults("m", unit, found.entry)) == []
+    assert list(entries.faults("m", unit, found.entry)) == []
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_requires_nothing(values, unit, said):
     found = judge(values, unit)
     assert found.reason.startswith(said)
     assert found.entry == (0, None, None, unit) and not found.required
-    assert list(references.faults("m", unit, found.entry)) == []
+    assert list(entries.faults("m", unit, found.entry)) == []
 
 
 def test_the_ceilings_themselves_are_allowed():
@@ -71,18 +71,3 @@ def test_one_occasion():
 def test_a_count_requires_what_it_always_does():
     assert judge((0, 0), "count", (1, 1)).entry == (0, 0, 0, "count")
     assert judge((3, 3), "count", (1, 1)).entry == (0, 0, 0, "count")
-
-
-@pytest.mark.parametrize(
-    ("raw", "entry"),
-    [
-        ([1, -0.5, None, "GB/s"], (1, -0.5, None, "GB/s")),
-        (["$xfail", "why", [1, -0.5, None, "GB/s"]], None),
-        ([1, -0.5, None], None),
-        ("text", None),
-        (None, None),
-        ([True, None, None, "GB/s"], None),
-    ],
-)
-def test_reading_an_entry(raw, entry):
-    assert rule.entry_of(raw) == entry

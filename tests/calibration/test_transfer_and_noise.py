@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
-import yaml
+from calibrate_command import entries
 
 from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration import changes, noise, record, transfer
 from fabricheck.judge.calibration.gathering import gather
+from fabricheck.references.calibrated import read
+from fabricheck.references.stated import References
 from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,22 +76,40 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
         ("stream_concurrent", "copy_all_sum"): (0, "depends on the number of devices"),
     }  # fmt: skip
     assert found.notes == ["p2p_engine: local:host has no values of it, so its entries stay."]
-    changes.write(found, accept_looser=False)
-    after = yaml.safe_load((calibrated / "stream.yaml").read_text())
-    assert after["stream_local"][OTHER]["copy_worst"] == [100.25, -0.02, None, "GB/s"]
-    assert after["stream_concurrent"][OTHER] == {
+    before = {path: path.read_text() for path in calibrated.rglob("*.yaml")}
+    path = changes.write(found, accept_looser=False)
+    assert path == calibrated / "transfers" / "local-large.yaml"
+    assert "100.25" not in path.read_text()  # the value stands in the record alone
+    assert {path: path.read_text() for path in before} == before
+    assert entries(calibrated, partition=OTHER)["copy_worst"] == [100.25, -0.02, None, "GB/s"]
+    assert entries(calibrated, "stream_concurrent", OTHER) == {
         "copy_one": [50.0, -0.02, None, "GB/s"],
         "copy_all_sum": [0, None, None, "GB/s"],
         "faults": [0, 0, 0, "count"],
     }
-    assert after["x-provenance"][OTHER] == {
-        "kind": "calibration",
-        "record": "calibrations/local-host.yaml",
-        "measured_on": PARTITION,
-    }
+    origin = References(calibrated).origin("stream_local", OTHER, "copy_worst")
+    assert (origin.record, origin.measured_on) == ("calibrations/local-host.yaml", PARTITION)
     # Who calibrates the first one again is told that the other rests on it.
-    runs = record.read(calibrated / "calibrations" / "local-host.yaml")
-    assert any(OTHER in note for note in changes.propose(runs, calibrated).notes)
+    again = read(calibrated / "calibrations" / "local-host.yaml")
+    assert any(OTHER in note for note in changes.propose(again, calibrated).notes)
+
+
+def test_what_is_taken_needs_no_entry_in_a_file_any_longer(calibrated):
+    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    text = (calibrated / "stream.yaml").read_text()
+    own = "  local:large:\n    copy_worst: [0, null, null, GB/s]\n"
+    assert own in text
+    (calibrated / "stream.yaml").write_text(text.replace(own, "  local:large:\n"))
+    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    assert entries(calibrated, partition=OTHER)["copy_worst"][0] == 100.25
+
+
+def test_what_the_record_has_no_longer_can_not_be_taken(calibrated):
+    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    path = calibrated / "calibrations" / "local-host.yaml"
+    path.write_text(path.read_text().replace("    copy_worst:", "    other:"))
+    with pytest.raises(InvalidInputError, match="takes copy_worst of stream_local from the record"):
+        entries(calibrated, partition=OTHER)
 
 
 def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
@@ -141,11 +161,8 @@ def test_metrics_that_depend_on_the_number_of_devices(check, metric, expected):
 def test_every_pattern_is_of_metrics_that_there_are():
     """A check that was renamed, or metrics that were, are found here and not on a system."""
     known = {}
-    for file in (ROOT / "reference_values").glob("*.yaml"):
-        for check, entry in yaml.safe_load(file.read_text()).items():
-            if isinstance(entry, dict) and "$index" in entry:
-                known[check] = {name for part, names in entry.items() if part != "$index"
-                                for name in names}  # fmt: skip
+    for check, _, metric, _ in References(ROOT / "reference_values").all_entries():
+        known.setdefault(check, set()).add(metric)
     for check in transfer.INDEPENDENT:
         assert any(transfer.independent(check, metric) for metric in known[check]), check
 

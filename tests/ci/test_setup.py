@@ -156,7 +156,7 @@ def test_a_lock_pins_what_its_extras_name(lock, extras):
 
 def test_the_extra_of_each_package_that_a_command_misses_has_it():
     brought = {name: names(of) for name, of in PROJECT["optional-dependencies"].items()}
-    distributions = {"vl_convert": "vl-convert-python", "ruamel": "ruamel-yaml"}
+    distributions = {"vl_convert": "vl-convert-python"}
     for package, extra in cli.EXTRAS.items():
         assert distributions.get(package, package) in brought[extra]
 

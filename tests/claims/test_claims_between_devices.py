@@ -17,8 +17,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.judge.claims import CLAIMS, evaluate, links
 from fabricheck.judge.claims.collectives import EVERY, TWO_PASSES
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.references.published import FILE, published
-from fabricheck.references.stated import OWN_FOLDER
+from fabricheck.references.published import OWN_FOLDER, of_folder
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe
 
@@ -347,10 +346,10 @@ def test_pairs_that_differ_from_the_table_are_told_by_peak():
 
 
 def test_the_table_of_links_is_the_whole_one_of_the_data_set():
-    records = published(OWN_FOLDER / FILE).records
+    records = of_folder(OWN_FOLDER).records
     assert set(links.TABLE.values()) == {one for one in records if one.startswith("hf-nodesbw-")}
     for (a, b), name in links.TABLE.items():
-        conditions = records[name]["conditions"]
+        conditions = records[name].conditions
         assert (conditions["src"], conditions["dst"]) == (f"GPU{a}", f"GPU{b}")
 
 

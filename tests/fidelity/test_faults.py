@@ -15,10 +15,10 @@ from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.judge.fidelity import compare, plan_path, read_plan, runs
 from fabricheck.judge.fidelity.planfile import Read
-from fabricheck.judge.fidelity.records import read_records
 from fabricheck.judge.fidelity.runs import value_of
 from fabricheck.judge.fidelity.table import evaluate
 from fabricheck.node import load
+from fabricheck.references.published import at
 from fabricheck.tools.runner import ProgramFailed, TimeLimit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +45,11 @@ def rename(old, new, section="predicted"):
     ("change", "error", "said"),
     [
         (rename("lumi-train-hipstream", "lumi-nothing"), NotFoundError, "no record 'lumi-nothing'"),
+        (
+            rename("lumi-train-hipstream", "paper-ddr-latency"),
+            InvalidInputError,
+            "record 'paper-ddr-latency' can not be compared: it is in ns.",
+        ),
         (
             rename("lumirfm-commscope-dual", "jsc-copy"),
             InvalidInputError,
@@ -309,24 +314,17 @@ def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("records: [", "it can not be read"),
-        ("records: 3", "it holds no list of records"),
-        ("[]", "it holds no list of records"),
-        ("records: [{id: x}]", "it holds no list of records"),
+        ("records: [", "can not be read as YAML"),
+        ("records: 3", "is no data set of records"),
+        ("[]", "is no data set of records"),
+        ("records: [{id: x}]", "is no data set of records"),
     ],
 )
 def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):
     path = tmp_path / "published.yaml"
     path.write_text(text)
     with pytest.raises(InvalidInputError, match=said):
-        read_records(path)
-
-
-def test_a_record_in_an_unknown_unit_is_refused():
-    records = read_records(ROOT / "reference_values" / "published_values.yaml")
-    with pytest.raises(InvalidInputError, match="'paper-ddr-latency' can not be compared"):
-        records.get("paper-ddr-latency")
-    assert records.matching("paper-ddr-*")
+        at(path)
 
 
 def test_the_command_ends_with_a_sentence_and_a_code(tmp_path):

@@ -12,14 +12,14 @@ import pytest
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration import changes, record, rule
-from fabricheck.judge.calibration.files import REDUCED
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.judge.calibration.transfer import independent
+from fabricheck.references.calibrated import read as read_record
+from fabricheck.references.entries import faults, requires
 from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
-from fabricheck.references.stated import OWN_FOLDER as FOLDER
-from fabricheck.references.stated import References, requires
-from fabricheck.rfm.references import faults
+from fabricheck.references.published import OWN_FOLDER as FOLDER
+from fabricheck.references.stated import REDUCED, References
 from fabricheck.site import partitions
 from repeated_sessions import several
 
@@ -36,11 +36,6 @@ WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2,
 @functools.cache
 def stated() -> References:
     return References(FOLDER)
-
-
-@functools.cache
-def calibration(name: str, folder: Path = FOLDER) -> record.Record:
-    return record.read(folder / name)
 
 
 def limited() -> Iterator[tuple[str, str, str, list]]:
@@ -181,7 +176,7 @@ def test_what_was_published_of_another_machine_says_so():
     origins = [stated().origin(*one[:3]) for one in limited() if one[1] == "frontier"]
     names = {name for one in origins for name in record_names(one)}
     assert names
-    assert OWN["frontier"] not in {stated().data.record(name)["system"] for name in names}
+    assert OWN["frontier"] not in {stated().data.record(name).system for name in names}
 
 
 def test_a_node_is_not_failed_by_what_its_model_assumes():
@@ -230,12 +225,12 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     records = [stated().data.record(name) for name in record_names(origin)]
     if unit == "us":
         return 0.2
-    if any(one["kind"] == "theoretical" for one in records):
+    if any(one.kind == "theoretical" for one in records):
         return 0.25
-    of_mpi = any("mpi" in one["conditions"] for one in records)
+    of_mpi = any("mpi" in one.conditions for one in records)
     if of_mpi and origin.system != OWN[key] and check.startswith(("mpi_", "osu_")):
         return 0.2
-    if any(one.get("qualifier") == "approx" for one in records):
+    if any(one.qualifier == "approx" for one in records):
         return 0.15
     return 0.05 if origin.kind == "published" and origin.system == OWN[key] else 0.1
 
@@ -278,17 +273,16 @@ def test_bounds_have_their_reason():
 
 def test_every_partition_and_set_says_where_its_references_are_from():
     for name, content in stated().files.items():
-        keys = {key for check, key, *_ in stated().all_entries() if stated().file_of[check] == name}
+        checks = [check for check, file in stated().file_of.items() if file == name]
+        keys = {key for check in checks for key in stated().table(check)}
         assert keys == content["x-provenance"].keys(), name
 
 
 def follow_sessions(found: References, check: str, partition: str, metric: str) -> None:
     """Compute an entry from the sessions of its calibration record, statistics included."""
-    origin = found.origin(check, partition, metric)
-    sessions = calibration(origin.record, found.folder)
-    assert sessions.partition == (origin.measured_on or partition)
+    entry, sessions = found.calibrated(check, partition)[metric]
     assert sessions.rule == rule.TEXT
-    assert origin.measured_on is None or independent(check, metric)
+    assert sessions.partition == partition or independent(check, metric)
     one = sessions.checks[check][metric]
     occasions = {session.number: session.occasion for session in sessions.sessions}
     values = list(one.values.values())
@@ -296,8 +290,7 @@ def follow_sessions(found: References, check: str, partition: str, metric: str) 
     assert (one.n, one.median, one.min, one.max) == (len(values), middle, min(values), max(values))
     assert one.mad == statistics.median(abs(value - middle) for value in values)
     verdict = rule.judge(values, [occasions[number] for number in one.values], one.unit)
-    assert tuple(one.entry) == verdict.entry
-    assert tuple(found.entries(check, partition)[metric]) == verdict.entry
+    assert tuple(entry) == verdict.entry
 
 
 def test_every_calibrated_reference_is_what_its_sessions_say():
@@ -342,45 +335,42 @@ def test_a_calibrated_reference_is_what_its_sessions_say(calibrated):
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new"),
+    ("old", "new"),
     [
-        ("stream.yaml", "copy_worst: [100.0, -0.02,", "copy_worst: [99.0, -0.02,"),
-        ("stream.yaml", "copy_worst: [100.0, -0.02,", "copy_worst: [100.0, -0.05,"),
-        ("calibrations/local-host.yaml", "2: 100.5,", "2: 180.5,"),
-        ("calibrations/local-host.yaml", "median: 100.0", "median: 101.0"),
-        ("calibrations/local-host.yaml", "partition: local:host", "partition: local:other"),
-        ("calibrations/local-host.yaml", "floor (2%", "floor (1%"),
+        ("entry: [100.0, -0.02,", "entry: [99.0, -0.02,"),
+        ("entry: [100.0, -0.02,", "entry: [100.0, -0.05,"),
+        ("2: 100.5,", "2: 180.5,"),
+        ("median: 100.0", "median: 101.0"),
+        ("floor (2%", "floor (1%"),
     ],
 )
-def test_a_number_that_was_changed_by_hand_is_found(calibrated, file, old, new):
-    text = (calibrated / file).read_text()
+def test_a_number_that_was_changed_by_hand_is_found(calibrated, old, new):
+    file = calibrated / "calibrations" / "local-host.yaml"
+    text = file.read_text()
     assert old in text
-    (calibrated / file).write_text(text.replace(old, new, 1))
+    file.write_text(text.replace(old, new, 1))
     with pytest.raises(AssertionError):
         follow_sessions(References(calibrated), *CALIBRATED)
 
 
-def differences(found: References) -> Iterator[str]:
-    """Name what the reference files have otherwise than the calibration records give it."""
-    for path in sorted(found.folder.glob("calibrations/*.yaml")):
-        sessions = calibration(f"calibrations/{path.name}", found.folder)
-        for check, metrics in sessions.checks.items():
-            if check not in found.file_of:
-                continue
-            present = found.entries(check, sessions.partition)
-            for metric, one in metrics.items():
-                if one.unit != "count" and present.get(metric) != one.entry:
-                    yield f"{check} {metric}"
+def in_both(found: References) -> Iterator[str]:
+    """Name what a file states under a partition's name, and a calibration gives it as well.
+
+    A count is never calibrated.
+    """
+    for check in found.file_of:
+        for key in found.table(check):
+            stated = found.stated(check, key)
+            for metric in stated.keys() & found.calibrated(check, key).keys():
+                yield f"{check} {metric} of {key}"
 
 
-def test_what_a_calibration_gave_is_in_the_reference_files(calibrated):
-    """Also what became report only: an entry that was put there by hand rests on nothing."""
-    assert list(differences(stated())) == []
-    file = calibrated / "calibrations" / "local-host.yaml"
-    file.write_text(file.read_text().replace("entry: [100.0, -0.02,", "entry: [100.0, -0.03,"))
-    assert list(differences(References(calibrated))) == ["stream_local copy_worst"]
+def test_no_metric_has_an_entry_in_both_places(calibrated):
+    """A calibrated entry stands in the record alone."""
+    assert list(in_both(stated())) == []
+    assert list(in_both(References(calibrated))) == ["stream_local copy_worst of local:host"]
 
 
 def test_every_check_of_a_calibration_has_a_file():
     for path in sorted(FOLDER.glob("calibrations/*.yaml")):
-        assert calibration(f"calibrations/{path.name}").checks.keys() <= stated().file_of.keys()
+        assert read_record(path).checks.keys() <= stated().file_of.keys()

@@ -12,7 +12,9 @@ from fabricheck.cli import app, output
 from fabricheck.cli import references as command
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import at_hand, dry_run, listing
-from fabricheck.references.stated import OWN_FOLDER, PREFIX_VARIABLE, References
+from fabricheck.references.entries import plain
+from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
+from fabricheck.references.stated import References
 from fabricheck.site import partitions
 
 GPU = "lumi:gpu"
@@ -241,7 +243,7 @@ def test_an_unknown_system_is_one_sentence(system):
 
 def test_expected_failures_are_compared_by_their_reference():
     entry = [1400, -0.05, None, "GB/s"]
-    assert listing._plain(["$xfail", "known", entry]) == entry
+    assert plain(["$xfail", "known", entry]) == entry
 
 
 @pytest.mark.slow

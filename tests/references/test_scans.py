@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fabricheck.references.stated import OWN_FOLDER, References, requires
+from fabricheck.references.entries import requires
+from fabricheck.references.published import OWN_FOLDER
+from fabricheck.references.stated import References
 
 #: Checks over sizes, and those whose metrics theirs are at the largest size.
 SCANS = {

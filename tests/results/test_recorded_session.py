@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.judge.calibration import record
+from fabricheck.references.calibrated import read
 from fabricheck.results import split_checks
 from fabricheck.results.document import load
 from fabricheck.results.folder import ResultsFolder
@@ -247,7 +247,7 @@ def test_every_value_is_within_its_reference():
 
 
 def test_the_calibration_has_its_values():
-    calibrated = record.read(REFERENCES / "calibrations" / "h200-x2.yaml")
+    calibrated = read(REFERENCES / "calibrations" / "h200-x2.yaml")
     uuid = ResultsFolder(FOLDER).latest().uuid
     (number,) = [one.number for one in calibrated.sessions if one.uuid == uuid]
     recorded = {
@@ -262,7 +262,7 @@ def test_the_calibration_has_its_values():
 
 def test_the_calibration_says_what_an_older_check_measured():
     """memcpy_near had pageable memory too, which is memcpy_near_pageable today."""
-    calibrated = record.read(REFERENCES / "calibrations" / "h200-x2.yaml")
+    calibrated = read(REFERENCES / "calibrations" / "h200-x2.yaml")
     older = {
         (check, *metric.measured_by)
         for check, of_check in calibrated.checks.items()

@@ -13,6 +13,7 @@ NODE = {
     "extras": {
         "expected_checks": ["stream_local", "p2p_kernel"],
         "node": "mi250x",
+        "references": "local:sim-mi250x",
         "array_bytes": 1 << 30,
         "scan_sizes": "1KiB:8GiB",
         "scan_block_sizes": [256],
@@ -26,6 +27,7 @@ RANKS = {
     "devices": [{"type": "virtual", "arch": "host", "num_devices": 2}],
     "extras": {
         "expected_checks": ["affinity", "mpi_data"],
+        "references": "local:host",
         "physical_bounds": {
             "us": {"value": 1e-6, "origin": "derived", "how": "a cycle"},
         },

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
+from fabricheck.references.stated import References
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def test_sessions_make_the_references_of_the_next_ones(suite):
     assert refused.exit_code == 4 and "has 5 session(s) on 1 occasion(s)" in refused.stderr
     made = CliRunner().invoke(app, [*command, "--pause", "0"])
     assert made.exit_code == 0, made.output
-    entries = yaml.safe_load(references.read_text())["stream_local"]["local:host"]
+    entries = References(references.parent).entries("stream_local", "local:host")
     assert entries["triad_worst"] == [6.8744, -0.02, None, "GB/s"]
     record = (references.parent / "calibrations" / "local-host.yaml").read_text()
 
@@ -37,4 +37,4 @@ def test_sessions_make_the_references_of_the_next_ones(suite):
     # A session that missed them is named, and changes nothing.
     again = CliRunner().invoke(app, [*command, "--pause", "0"])
     assert "stream_local @local:host missed its reference" in again.stderr
-    assert yaml.safe_load(references.read_text())["stream_local"]["local:host"] == entries
+    assert References(references.parent).entries("stream_local", "local:host") == entries

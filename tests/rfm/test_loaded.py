@@ -87,7 +87,6 @@ def test_the_dependencies_alone_run_a_check_and_show_it(base_alone):
     ("command", "package", "extra"),
     [
         (["report"], "altair", "report"),
-        (["calibrate"], "ruamel", "results"),
         (["export", "--output", "table.parquet"], "polars", "results"),
     ],
 )

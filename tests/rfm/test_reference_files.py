@@ -33,6 +33,15 @@ def test_a_reference_file_that_does_not_fit_the_check(suite, old, new):
     assert "stream_scan" in outcome
 
 
+@pytest.mark.parametrize("entry", ["5", "[]", "[$xfail]", "{a: 1}", "text"])
+def test_an_entry_that_is_none_is_one_sentence(suite, entry):
+    edit(suite.own_references(), "    triad_worst: *report_only", f"    triad_worst: {entry}")
+    outcome = suite("--dry-run", "-n", "stream_local")
+    assert outcome.status == 1
+    assert "The reference of metric triad_worst," in outcome
+    assert "is not [value, lower, upper, unit]." in outcome
+
+
 def test_a_partition_without_an_entry(suite):
     edit(suite.own_references(), "  local:host:\n    copy_worst", "  other:host:\n    copy_worst")
     outcome = suite("--dry-run")
@@ -51,12 +60,24 @@ def test_a_broken_reference_file_is_named(suite):
     assert "while parsing" in outcome
 
 
-def test_a_missing_reference_file_is_named(suite):
+def test_a_check_without_a_reference_file_is_named(suite):
     file = suite.own_references()
     file.unlink()
     outcome = suite("-r")
     assert outcome.status == 1
-    assert str(file) in outcome
+    assert f"No file in {file.parent} has references of stream_local." in outcome
+
+
+def test_an_expected_failure_that_misses_its_reference_does_not_fail(suite):
+    edit(
+        suite.own_references(),
+        "    triad_worst: *report_only",
+        "    triad_worst: [$xfail, known, [100, -0.05, null, GB/s]]",
+    )
+    outcome = suite("-r", "-n", "stream_local")
+    assert outcome.status == 0
+    (case,) = suite.report()["runs"][0]["testcases"]
+    assert case["perfvalues"]["local:host:triad_worst"][-1] == "xfail"
 
 
 def test_a_missed_reference_says_where_and_keeps_the_values(suite):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabricheck.rfm import references
+from fabricheck.references import entries
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from fabricheck.rfm import references
     ],
 )
 def test_a_reference_that_can_be_missed_or_says_that_it_only_reports(unit, entry):
-    assert list(references.faults("m", unit, entry)) == []
+    assert list(entries.faults("m", unit, entry)) == []
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_a_reference_that_can_be_missed_or_says_that_it_only_reports(unit, entry
     ],
 )
 def test_a_reference_that_can_not_be_missed(unit, entry, sentence):
-    (fault,) = references.faults("copy_worst", unit, entry)
+    (fault,) = entries.faults("copy_worst", unit, entry)
     assert fault.startswith("The reference of metric copy_worst, ")
     assert sentence in fault
 
 
 def test_the_sentence_shows_the_entry_as_in_its_file():
-    (fault,) = references.faults("m", "GB/s", (100, None, None, "GB/s"))
+    (fault,) = entries.faults("m", "GB/s", (100, None, None, "GB/s"))
     assert "The reference of metric m, [100, null, null, GB/s], has no limit" in fault
 
 
@@ -84,3 +84,18 @@ def test_a_session_fails_on_it_before_it_measures(suite, action, entry):
     assert "The reference of metric triad_worst, [1, -" in outcome
     assert "Traceback" not in outcome
     assert not suite.log.exists()
+
+
+@pytest.mark.parametrize(
+    ("raw", "entry"),
+    [
+        ([1, -0.5, None, "GB/s"], (1, -0.5, None, "GB/s")),
+        (["$xfail", "why", [1, -0.5, None, "GB/s"]], None),
+        ([1, -0.5, None], None),
+        ("text", None),
+        (None, None),
+        ([True, None, None, "GB/s"], None),
+    ],
+)
+def test_reading_an_entry(raw, entry):
+    assert entries.entry_of(raw) == entry

@@ -17,7 +17,6 @@ from unittest import mock
 
 import pytest
 import reframe
-import yaml
 from reframe.core import config, logging, runtime
 from reframe.core.backends import getlauncher, getscheduler
 from reframe.core.exceptions import ConfigError
@@ -57,7 +56,6 @@ NEEDED = {
     "reframe.core.settings:site_configuration": seams.default_handlers,
     "reframe.core.logging:getlogger": lambda: seams.say(""),
     "reframe.core.logging:getperflogger": seams.leave_no_result,
-    "reframe.core.pipeline:yaml": seams.read_references_once,
     "reframe.core.warnings:ReframeDeprecationWarning": seams.leave_out_ignored_warnings,
     "reframe.core.fields:user_deprecation_warning": seams.leave_out_ignored_warnings,
     "reframe.core.variables:user_deprecation_warning": seams.leave_out_ignored_warnings,
@@ -117,7 +115,6 @@ LACKING = {
     "allnodes": lambda one: seams.nodes_of(SimpleNamespace(scheduler=one)),
     "_state": lambda one: seams.set_ended(one, "COMPLETED", 0, "n1"),
     "_exception": lambda one: seams.set_failed(one, ValueError()),
-    "_resolve_reference": lambda one: seams.references(one, []),
     "tasks": lambda one: seams.ended_cases(SimpleNamespace(stats=one)),
     "names": lambda one: seams.option(one, "names"),
 }
@@ -311,16 +308,6 @@ def test_checks_that_were_skipped_or_stopped_did_not_end(context):
     assert left == ["passed", "after a failure"]
 
 
-def test_a_reference_is_the_one_that_reframe_resolves():
-    stated = {"a:x:one": (1, None, 0.1, "us"), "a:x:two": SimpleNamespace(data=(2, 0, 0, "us"))}
-    check = SimpleNamespace(
-        _resolve_reference=lambda: stated, current_partition=SimpleNamespace(fullname="a:x")
-    )
-    found = seams.references(check, ["one", "two", "three"])
-    assert found == {"one": (1, None, 0.1, "us"), "two": (2, 0, 0, "us")}
-    assert callable(getattr(reframe.RegressionTest, "_resolve_reference", None))
-
-
 @pytest.fixture
 def warned(monkeypatch):
     """Collect what would search for whom to warn."""
@@ -346,27 +333,6 @@ def test_any_other_deprecation_is_said(warned):
         warnings.simplefilter("error", reframe.core.warnings.ReframeDeprecationWarning)
         warn("older")
     assert warned == [("old", "4.0.0"), ("older",)]
-
-
-def test_a_file_of_references_is_read_once_and_again_when_it_changed(tmp_path, monkeypatch):
-    pipeline = importlib.import_module("reframe.core.pipeline")
-    monkeypatch.setattr(pipeline, "yaml", yaml)
-    seams.read_references_once()
-    read = pipeline.yaml.safe_load
-    file = tmp_path / "references.yaml"
-
-    def content():
-        with file.open() as opened:
-            return read(opened)
-
-    file.write_text("a: [1, 2]\n")
-    first = content()
-    assert first == {"a": [1, 2]} and content() is first
-    file.write_text("a: [1, 23]\n")
-    assert content() == {"a": [1, 23]}
-    file.write_text("a: [\n")
-    with pytest.raises(yaml.YAMLError, match=r"references\.yaml"):
-        content()
 
 
 def test_the_page_on_reframe_has_an_entry_for_each_function():

@@ -26,7 +26,6 @@ EXTRAS = {
     "altair": "report",
     "jinja2": "report",
     "polars": "results",
-    "ruamel": "results",
     "vl_convert": "report",
 }
 

@@ -16,6 +16,8 @@ from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration import changes, expected, noise, record, rule, transfer
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, gather, silent
 from fabricheck.judge.calibration.runs import Run, missing
+from fabricheck.references.calibrated import Record, read_of
+from fabricheck.references.entries import said
 from fabricheck.site import partitions
 
 #: More nodes than these are not shown side by side.
@@ -35,7 +37,7 @@ def calibrate(
         "reference_values"
     ),
     write: Annotated[
-        bool, typer.Option("--write", help="Write record and references, not only show them.")
+        bool, typer.Option("--write", help="Write the record, not only show what it changes.")
     ] = False,
     accept_looser: Annotated[
         bool, typer.Option("--accept-looser", help="Let references become looser.")
@@ -97,7 +99,7 @@ def calibrate(
         _refuse("--noise", of_writing)
     if show_noise and not sessions:
         _refuse("--noise without sessions", of_sessions)
-        _noise(record.read_of(output, system), page)
+        _noise(read_of(output, system), page)
         return
     if not sessions:
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
@@ -188,7 +190,7 @@ def _end(
     _show(proposal)
     for note in proposal.notes:
         _say(note)
-    if proposal.record is not None:
+    if isinstance(proposal.record, Record):
         _say_slow_nodes(proposal.record)
     for one in proposal.changes:
         if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
@@ -201,13 +203,12 @@ def _end(
         for sentence in proposal.slow:
             _say(f"far from what was published: {sentence}")
     if write:
-        for path in changes.write(proposal, accept_looser, accept_slow):
-            typer.echo(f"wrote {path}", err=True)
+        typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
     else:
         _say("nothing was written: --write does.")
 
 
-def _say_slow_nodes(found: record.Record) -> None:
+def _say_slow_nodes(found: Record) -> None:
     """Name nodes that are slow in a metric, and therefore in no reference of it."""
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():
@@ -219,7 +220,7 @@ def _say_slow_nodes(found: record.Record) -> None:
                 )
 
 
-def _show_sessions(found: record.Record, runs: list[Run]) -> None:
+def _show_sessions(found: Record, runs: list[Run]) -> None:
     """Show sessions with the names of their nodes, which no record has, and what they are of."""
     names = {run.number: run.named for run in runs}
     if found.clock == "simulated":
@@ -256,15 +257,19 @@ def _show(proposal: changes.Proposal) -> None:
     found = proposal.record
     shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
     for one in proposal.changes:
-        entries = (changes.said(one.present), changes.said(one.entry))
+        entries = (said(one.present), said(one.entry))
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
         shown.add_row(one.check, one.metric, *entries, by, one.effect)
     console().print(shown)
-    if found is not None and not found.same_devices and len(found.device_sets) <= MOST_BESIDE:
+    if (
+        isinstance(found, Record)
+        and not found.same_devices
+        and len(found.device_sets) <= MOST_BESIDE
+    ):
         _show_devices(found)
 
 
-def _show_devices(found: record.Record) -> None:
+def _show_devices(found: Record) -> None:
     names = list(found.device_sets)
     typer.echo("\nMedians by node (devices):")
     shown = table("Check", "Metric", "Unit", *names, right=tuple(names))
@@ -276,7 +281,7 @@ def _show_devices(found: record.Record) -> None:
     console().print(shown)
 
 
-def _noise(found: record.Record, page: Path | None) -> None:
+def _noise(found: Record, page: Path | None) -> None:
     text = noise.table(found)
     if page is None:
         typer.echo(text, nl=False)

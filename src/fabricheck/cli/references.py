@@ -13,10 +13,9 @@ from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
-from fabricheck.judge.calibration.changes import said
-from fabricheck.judge.calibration.files import REDUCED
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import at_hand, dry_run
+from fabricheck.references.entries import said
 from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
@@ -26,7 +25,8 @@ from fabricheck.references.listing import (
     Source,
     rows,
 )
-from fabricheck.references.stated import References, folder
+from fabricheck.references.published import folder
+from fabricheck.references.stated import REDUCED, of
 from fabricheck.site import partitions
 
 
@@ -43,7 +43,7 @@ def references(
     """
     sites = partitions.require_sites()
     chosen = _partitions(sites, system)
-    found = References(folder())
+    found = of(folder())
     told = dry_run.ask(system, checks_folders())
     sets = {name: one["extras"].get("references") for name, one in chosen.items()}
     shown = list(rows(told, found, sets))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.judge.calibration import record as calibrations
+from fabricheck.references import calibrated
 from fabricheck.references.dry_run import Told
+from fabricheck.references.entries import plain, requires
 from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import ACCEPTANCE
-from fabricheck.references.stated import References, requires
+from fabricheck.references.stated import References
 
 REPORT_ONLY = "report only"
 SIMULATED = "simulated"
@@ -66,45 +66,38 @@ def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]
         said of its origin is not complete.
     """
     for one in told:
-        key = found.key(one.check, one.partition, sets.get(one.partition))
-        entries = found.entries(one.check, key) if key else {}
+        named = sets.get(one.partition)
+        entries = found.entries(one.check, one.partition, named)
         for metric, about in one.metrics.items():
             entry, unit = about["entry"], about["unit"]
             place = (one.check, one.partition, metric, unit)
             if entry is None:
                 yield Row(*place, None, MISSING)
                 continue
-            if key is None or _plain(entries.get(metric)) != _plain(entry):
+            if plain(entries.get(metric)) != plain(entry):
                 raise InvalidInputError(
                     f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, and "
                     f"{found.folder} has {entries.get(metric)}."
                 )
-            kind, how, sources = _of(found, one.check, key, metric, entry)
+            origin = found.origin(one.check, one.partition, metric, named)
+            kind, how, sources = _of(found, origin, one, metric, entry)
             machine = MACHINES.get(one.partition)
             if kind == "published" and any(source.system != machine for source in sources):
                 kind = ELSEWHERE
             yield Row(*place, tuple(entry), kind, how, tuple(sources))
 
 
-def _plain(entry: Any) -> list[Any] | None:
-    # ['$xfail', why, [value, lower, upper, unit]] is an expected failure.
-    if isinstance(entry, (list, tuple)) and entry and entry[0] == "$xfail":
-        entry = entry[-1]
-    return None if entry is None else list(entry)
-
-
 def _of(
-    found: References, check: str, key: str, metric: str, entry: Sequence[Any]
+    found: References, origin: Origin | None, told: Told, metric: str, entry: Sequence[Any]
 ) -> tuple[str, str, list[Source]]:
-    origin = found.origin(check, key, metric)
     if origin is not None and origin.kind == "calibration":
-        return _of_a_calibration(found, origin, check, metric, entry)
+        return _of_a_calibration(found, origin, told, metric, entry)
     if not requires(entry):
         return REPORT_ONLY, (origin.why if origin and origin.kind == REPORT_ONLY else "") or "", []
     if origin is None:
         raise InvalidInputError(
-            f"{found.folder / found.file_of[check]}: {metric} of {key} does not say where its "
-            "value is from."
+            f"{found.folder / found.file_of[told.check]}: {metric} of {told.check} on "
+            f"{told.partition} does not say where its value is from."
         )
     if origin.by_definition:
         return origin.kind, origin.why or origin.definition or "", []
@@ -132,26 +125,22 @@ def _of(
 def _document(found: References, name: str) -> Source:
     record = found.data.record(name)
     return Source(
-        record["source"]["title"],
-        record["source"].get("where", ""),
-        record["system"],
+        record.title,
+        record.where,
+        record.system,
         tuple(found.data.versions(name).items()),
-        bool(record.get("system_inferred")),
-        record.get("role") == ACCEPTANCE,
+        record.inferred,
+        record.role == ACCEPTANCE,
     )
 
 
-@functools.cache
-def _read_calibration(folder: Any, name: str) -> calibrations.Record:
-    return calibrations.read(folder / name)
-
-
 def _of_a_calibration(
-    found: References, origin: Origin, check: str, metric: str, entry: Sequence[Any]
+    found: References, origin: Origin, told: Told, metric: str, entry: Sequence[Any]
 ) -> tuple[str, str, list[Source]]:
     assert origin.record is not None
-    record = _read_calibration(found.folder, origin.record)
-    one = record.checks.get(check, {}).get(metric)
+    on = origin.measured_on or told.partition
+    record = found.record(on) or calibrated.read(found.folder / origin.record)
+    one = record.checks.get(told.check, {}).get(metric)
     # Either may say it: what was simulated is nowhere taken for measured.
     simulated = SIMULATED in (record.clock, origin.clock)
     kind = (SIMULATED if simulated else "calibration") if requires(entry) else REPORT_ONLY

@@ -139,10 +139,10 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
     values = [data.value(name) for name in names]
     for name in names:
         _refuse_secondary(name, data)
-        system = data.record(name)["system"]
+        system = data.record(name).system
         if system != origin.system:
             raise InvalidInputError(f"Record {name} is of {system}, not of {origin.system}.")
-        if origin.kind == "published" and data.record(name).get("role") == ACCEPTANCE:
+        if origin.kind == "published" and data.record(name).role == ACCEPTANCE:
             raise InvalidInputError(
                 f"Record {name} is an acceptance limit of {system}, and no published measurement."
             )
@@ -154,7 +154,7 @@ def _of_records(origin: Origin, data: Published) -> tuple[float, str]:
 
 
 def _refuse_secondary(name: str, data: Published) -> None:
-    if data.record(name).get("secondary"):
+    if data.record(name).secondary:
         raise InvalidInputError(
             f"Record {name} is secondary: it needs the original before anything rests on it."
         )

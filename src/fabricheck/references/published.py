@@ -1,22 +1,37 @@
-"""The published data set: its records in one unit, and what they were measured with."""
+"""The published data set: records in the units of the suite, and what they were measured with."""
 
 from __future__ import annotations
 
+import fnmatch
 import functools
+import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+
+#: Where ReFrame looks for reference files; the settings set it where nobody has.
+PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
+
+OWN_FOLDER = ROOT / "reference_values"
 
 FILE = "published_values.yaml"
 
-#: The units of records, as a unit of metrics and a factor; others are no ground for a reference.
+#: The units of records, as a unit of the suite and a factor; others stay what they are.
 UNITS = {"GB/s": ("GB/s", 1.0), "TB/s": ("GB/s", 1e3), "MB/s": ("GB/s", 1e-3), "us": ("us", 1.0),
-         "percent": ("percent", 1.0)}  # fmt: skip
+         "percent": ("percent", 1.0), "ratio": ("ratio", 1.0)}  # fmt: skip
+
+#: The units of the suite that metrics have; a ratio is no ground for a reference.
+OF_METRICS = ("GB/s", "us", "percent")
+
+#: Members of a record that are taken as they are.
+_AS_THEY_ARE = ("id", "system", "accelerator", "experiment", "metric", "kind", "conditions")
 
 #: The role of records that a site accepts its nodes with: no measurement of that site.
 ACCEPTANCE = "site_acceptance_reference"
@@ -25,6 +40,77 @@ ACCEPTANCE = "site_acceptance_reference"
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _VERSION = re.compile(r"\b(ROCm|CUDA)[ -]?(\d+(?:\.\d+)*)|\bcu(\d\d)(\d)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One published record.
+
+    value: in ``unit``, which is one of the suite where the record's can be made one. step: the last
+    digit printed, in the same unit; printed: the value as text. place: document and place in it.
+    kind: measured, theoretical and so on. secondary: its document cites another one. inferred: that
+    the system is so is not said there.
+    """
+
+    id: str
+    system: str
+    accelerator: str
+    experiment: str
+    metric: str
+    value: float
+    unit: str
+    step: float
+    printed: str
+    title: str
+    where: str
+    kind: str
+    role: str | None
+    qualifier: str | None
+    secondary: bool
+    inferred: bool
+    conditions: Mapping[str, Any]
+
+    @property
+    def place(self) -> str:
+        """The document, and the place in it."""
+        return ", ".join(filter(None, (self.title, self.where)))
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the unit is one of the suite."""
+        return (self.unit, 1.0) in UNITS.values()
+
+    @property
+    def size(self) -> int | None:
+        """The size of the array or message in bytes; None where the document does not state it."""
+        return self.conditions.get("message_size_bytes")
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is a time, and not a bandwidth."""
+        return self.unit == "us"
+
+
+def _record(raw: Mapping[str, Any]) -> Record:
+    printed = raw["value"]
+    stated, value = raw["unit"], printed
+    if "unit_si" in raw:
+        stated, value = raw["unit_si"], raw["value_si"]
+    unit, factor = UNITS.get(stated, (stated, 1.0))
+    _, _, decimals = str(printed).partition(".")
+    return Record(
+        **{key: raw[key] for key in _AS_THEY_ARE},
+        value=value * factor,
+        unit=unit,
+        step=10.0 ** -len(decimals) * factor,
+        printed=str(printed) if value * factor == printed else f"{value * factor:g}",
+        title=raw["source"]["title"],
+        where=raw["source"].get("where", ""),
+        role=raw.get("role"),
+        qualifier=raw.get("qualifier"),
+        secondary=bool(raw.get("secondary")),
+        inferred=bool(raw.get("system_inferred")),
+    )
 
 
 class Published:
@@ -38,15 +124,15 @@ class Published:
         """
         content = read_yaml(path)
         try:
-            self.records: Mapping[str, dict[str, Any]] = {
-                one["id"]: one for one in content["records"]
+            self.records: Mapping[str, Record] = {
+                one["id"]: _record(one) for one in content["records"]
             }
             self._setups: list[dict[str, Any]] = content["setups"]
         except (KeyError, TypeError) as error:
             raise InvalidInputError(f"{path}: is no data set of records ({error}).") from None
-        self._path = path
+        self.path = path
 
-    def record(self, name: str) -> dict[str, Any]:
+    def record(self, name: str) -> Record:
         """Return a record.
 
         :raises InvalidInputError: when there is none of that id.
@@ -54,7 +140,15 @@ class Published:
         try:
             return self.records[name]
         except KeyError:
-            raise InvalidInputError(f"{self._path}: there is no record {name}.") from None
+            raise InvalidInputError(f"{self.path}: there is no record {name}.") from None
+
+    def matching(self, *patterns: str) -> list[Record]:
+        """Return the records whose ids fit a pattern, with ``*`` and ``?`` as of files."""
+        return [
+            record
+            for name, record in self.records.items()
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        ]
 
     def value(self, name: str) -> tuple[float, str]:
         """Return a record's value and its unit, which is GB/s, us or percent.
@@ -62,12 +156,9 @@ class Published:
         :raises InvalidInputError: when the record's unit can not be made one of these.
         """
         record = self.record(name)
-        value = record.get("value_si", record["value"])
-        stated = record.get("unit_si", record["unit"])
-        if stated not in UNITS:
-            raise InvalidInputError(f"{self._path}: record {name} is in {stated}.")
-        unit, factor = UNITS[stated]
-        return value * factor, unit
+        if record.unit not in OF_METRICS:
+            raise InvalidInputError(f"{self.path}: record {name} is in {record.unit}.")
+        return record.value, record.unit
 
     def versions(self, name: str) -> dict[str, str]:
         """Return ROCm's or CUDA's version with which a record was measured; empty if unknown.
@@ -75,18 +166,16 @@ class Published:
         The record's own words count first, then the setup of its source.
         """
         record = self.record(name)
-        conditions = record["conditions"]
         for key in ("software", "mpi", "container"):
-            found = _VERSION.search(str(conditions.get(key, "")))
+            found = _VERSION.search(str(record.conditions.get(key, "")))
             if found:
                 word, version, *cuda = found.groups()
                 return {"cuda": ".".join(cuda)} if version is None else {word.lower(): version}
-        if record["kind"] == "theoretical":
+        if record.kind == "theoretical":
             return {}
-        title = record["source"]["title"]
         for setup in self._setups:
-            if title.startswith(tuple(setup["titles"])):
-                wanted = "cuda" if "A100" in record["accelerator"] else "rocm"
+            if record.title.startswith(tuple(setup["titles"])):
+                wanted = "cuda" if "A100" in record.accelerator else "rocm"
                 version = setup.get("software", {}).get(wanted)
                 return {wanted: version} if version else {}
         return {}
@@ -108,7 +197,18 @@ def read_yaml(path: Path) -> Any:
         ) from None
 
 
+def folder() -> Path:
+    """Return the folder that references are read from."""
+    return Path(os.environ.get(PREFIX_VARIABLE) or OWN_FOLDER)
+
+
+def of_folder(folder: Path) -> Published:
+    """Return the data set of a folder of reference files, else that of fabricheck; read once."""
+    own = folder / FILE
+    return at(own if own.exists() else OWN_FOLDER / FILE)
+
+
 @functools.cache
-def published(path: Path) -> Published:
-    """Return a data set, read once."""
+def at(path: Path) -> Published:
+    """Return the data set of a file, read once."""
     return Published(path)

@@ -1,38 +1,58 @@
-"""What the reference files state: entries by check and partition or set, and their origins."""
+"""The references of a partition: what the files state, and the calibrated entries over it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+import copy
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.judge.calibration.files import BOUNDS, OTHERS, PROVENANCE, REDUCED
-from fabricheck.references import origin
+from fabricheck.references import calibrated, origin
+from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
+from fabricheck.references.entries import entry_of, requires
 from fabricheck.references.origin import Origin
-from fabricheck.references.published import FILE, Published, published, read_yaml
+from fabricheck.references.published import FILE, Published, of_folder, read_yaml
 
-#: Where ReFrame looks for reference files; the settings set it where nobody has.
-PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
+PROVENANCE = "x-provenance"
+BOUNDS = "x-bounds"
+INDEX = ["$partition"]
 
-OWN_FOLDER = ROOT / "reference_values"
+#: What is in the folder of the reference files and holds none: published values, and what simulated
+#: nodes are compared with.
+OTHERS = (FILE, "fidelity-*.yaml")
+
+#: A metric's stem is its name without how it was reduced; provenance may name either.
+REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
 
 
-def folder() -> Path:
-    """Return the folder that ReFrame reads references from."""
-    return Path(os.environ.get(PREFIX_VARIABLE) or OWN_FOLDER)
+def of(folder: Path) -> References:
+    """Return the references of a folder, which are read again only when a file changed."""
+    files = sorted(folder.rglob("*.yaml"))
+    return _read(folder, tuple((file, file.stat().st_mtime_ns) for file in files))
+
+
+@functools.lru_cache(maxsize=4)
+def _read(folder: Path, _state: object) -> References:
+    return References(folder)
 
 
 class References:
-    """The reference files of a folder."""
+    """The references in a folder.
+
+    A partition's entry of a metric is the calibrated one, else what the files state under the
+    partition's name, else under the set that it names. A calibration does not replace an expected
+    failure ($xfail), a count, or a limit of the set from which its sessions give none.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Read them.
+        """Read the files; records are read when they are asked for.
 
         :raises NotFoundError: when there is no such folder.
-        :raises InvalidInputError: when a file is not readable, or a check is in two of them.
+        :raises InvalidInputError: when a file is not readable, has something else where a map
+            belongs, or a check is in two of them.
         """
         if not folder.is_dir():
             raise NotFoundError(f"There is no folder of reference files {folder}.")
@@ -40,6 +60,7 @@ class References:
         self.files: dict[str, Mapping[str, Any]] = {}
         #: By check the name of its file.
         self.file_of: dict[str, str] = {}
+        self.records: dict[str, Record | None] = {}
         for path in sorted(folder.glob("*.yaml")):
             if any(path.match(name) for name in OTHERS):
                 continue
@@ -47,9 +68,12 @@ class References:
             if not isinstance(content, dict):
                 raise InvalidInputError(f"{path}: is no map of checks.")
             self.files[path.name] = content
-            for check, table in content.items():
-                if not isinstance(table, dict) or "$index" not in table:
-                    continue
+            checks = [name for name, one in content.items() if _is_check(one)]
+            if not checks:
+                raise InvalidInputError(f"{path}: has no check with its references.")
+            for key in (PROVENANCE, BOUNDS, *checks):
+                _refuse_no_map(path, key, content.get(key))
+            for check in checks:
                 if check in self.file_of:
                     raise InvalidInputError(f"{path}: {check} is in {self.file_of[check]} as well.")
                 self.file_of[check] = path.name
@@ -57,36 +81,111 @@ class References:
     @property
     def data(self) -> Published:
         """The published data set: that of the folder, else that of fabricheck."""
-        own = self.folder / FILE
-        return published(own if own.exists() else OWN_FOLDER / FILE)
+        return of_folder(self.folder)
+
+    def record(self, partition: str) -> Record | None:
+        """Return a partition's calibration record, None where there is none.
+
+        :raises InvalidInputError: when its file is none.
+        """
+        if partition not in self.records:
+            path = file_of(self.folder, partition)
+            found = calibrated.read(path) if path.exists() else None
+            # a-b:c and a:b-c share the name of a file.
+            theirs = found is not None and found.partition == partition
+            self.records[partition] = found if theirs else None
+        return self.records[partition]
+
+    def with_record(self, record: Record) -> References:
+        """Return the references as they are with a record in the place of the present one."""
+        made = copy.copy(self)
+        made.records = self.records | {record.partition: record}
+        return made
+
+    @functools.cached_property
+    def transfers(self) -> Mapping[str, Transfer]:
+        """By partition what it takes from the record of another one."""
+        files = sorted(self.folder.glob(f"{TRANSFERS}/*.yaml"))
+        return {one.partition: one for one in map(calibrated.read_transfer, files)}
 
     def table(self, check: str) -> Mapping[str, Any]:
-        """Return the entries of a check by partition or set; none of a check without a file."""
+        """Return what the files state of a check by partition or set; none without a file."""
         name = self.file_of.get(check)
-        return {} if name is None else self.files[name][check]
+        found = {} if name is None else self.files[name][check]
+        return {key: one for key, one in found.items() if key != "$index"}
 
     def key(self, check: str, partition: str, named: str | None) -> str | None:
-        """Return under which key ReFrame finds a partition's entries: its name, else its set."""
+        """Return under which key the files have a partition's entries: its name, else its set."""
         table = self.table(check)
         return next((one for one in (partition, named) if one in table and one), None)
 
-    def entries(self, check: str, key: str) -> Mapping[str, Any]:
-        """Return the entries under a key by metric."""
-        found = self.table(check).get(key)
-        return found if isinstance(found, dict) else {}
+    def stated(self, check: str, key: str | None) -> Mapping[str, Any]:
+        """Return what the check's file states under a key by metric."""
+        return self.table(check).get(key or "") or {}
+
+    def entries(self, check: str, partition: str, named: str | None = None) -> dict[str, Any]:
+        """Return the entries of a check in a partition by metric.
+
+        :param named: the set of references that the partition names.
+        :raises InvalidInputError: when what a calibration gives can not be read.
+        """
+        stated = self.stated(check, self.key(check, partition, named))
+        given = self.calibrated(check, partition, named)
+        return {**stated, **{metric: entry for metric, (entry, _) in given.items()}}
+
+    def calibrated(
+        self, check: str, partition: str, named: str | None = None
+    ) -> dict[str, tuple[Sequence[Any], Record]]:
+        """Return by metric the calibrated entries that count, each with its record."""
+        stated = self.stated(check, self.key(check, partition, named))
+        own = partition in self.table(check)
+        return {
+            metric: (entry, record)
+            for metric, (entry, record) in self._given(check, partition).items()
+            if _counts(entry, stated.get(metric), own)
+        }
+
+    def _given(self, check: str, partition: str) -> dict[str, tuple[Sequence[Any], Record]]:
+        found: dict[str, tuple[Sequence[Any], Record]] = {}
+        taken = self.transfers.get(partition)
+        if taken is not None and check in taken.checks:
+            record = self.record(taken.measured_on)
+            theirs = {} if record is None else record.entries(check)
+            for metric in taken.checks[check]:
+                if record is None or metric not in theirs:
+                    raise InvalidInputError(
+                        f"{self.folder / TRANSFERS}: {partition} takes {metric} of {check} from "
+                        f"the record of {taken.measured_on}, which does not have it."
+                    )
+                found[metric] = (theirs[metric][0], record)
+        record = self.record(partition)
+        if record is not None:
+            found |= {name: (entry, record) for name, (entry, _) in record.entries(check).items()}
+        return found
 
     def provenance(self, check: str, key: str) -> Mapping[str, Any]:
         """Return what the check's file says of where the values under a key are from."""
-        stated = (self.files[self.file_of[check]].get(PROVENANCE) or {}).get(key)
-        return stated if isinstance(stated, dict) else {}
+        return (self.files[self.file_of[check]].get(PROVENANCE) or {}).get(key) or {}
 
     def bounds(self, name: str) -> Mapping[str, str]:
         """Return the reasons of a file's tolerances."""
-        found = self.files[name].get(BOUNDS)
-        return found if isinstance(found, dict) else {}
+        return self.files[name].get(BOUNDS) or {}
 
-    def origin(self, check: str, key: str, metric: str) -> Origin | None:
-        """Return where a metric's value is from; ``None`` where the file does not say it.
+    def origin(
+        self, check: str, partition: str, metric: str, named: str | None = None
+    ) -> Origin | None:
+        """Return where a metric's value is from; ``None`` where nothing says it.
+
+        :raises InvalidInputError: when what is said is not complete.
+        """
+        given = self.calibrated(check, partition, named).get(metric)
+        if given is not None:
+            return _of_a_record(given[1], partition)
+        key = self.key(check, partition, named)
+        return None if key is None else self.stated_origin(check, key, metric)
+
+    def stated_origin(self, check: str, key: str, metric: str) -> Origin | None:
+        """Return where the value is from that the check's file states under a key.
 
         What is said of the metric in this check counts first, then of its stem (the metric
         without how it was reduced) in this check, then of both in all checks of the file, and last
@@ -107,13 +206,52 @@ class References:
         )
 
     def all_entries(self) -> Iterator[tuple[str, str, str, Any]]:
-        """Yield check, key, metric and entry of all files."""
+        """Yield check, partition or set, metric and entry of all."""
+        records = [calibrated.read(path) for path in sorted(self.folder.glob(f"{FOLDER}/*.yaml"))]
+        names = [*(one.partition for one in records), *self.transfers]
         for check in self.file_of:
-            for key in self.table(check).keys() - {"$index"}:
+            for key in dict.fromkeys([*self.table(check), *names]):
                 for metric, entry in self.entries(check, key).items():
                     yield check, key, metric, entry
 
 
-def requires(entry: Any) -> bool:
-    """Whether an entry can be missed: [0, null, null, unit] can not."""
-    return any(bound is not None for bound in entry[1:3])
+def _is_check(content: Any) -> bool:
+    return isinstance(content, dict) and "$index" in content
+
+
+def _refuse_no_map(path: Path, key: str, content: Any) -> None:
+    """Refuse what is no map: a check, what is said of origins and bounds, and their parts."""
+    if content is not None and not isinstance(content, dict):
+        raise InvalidInputError(f"{path}: {key} is no map.")
+    for name, part in (content or {}).items():
+        if name == "$index" and part != INDEX:
+            raise InvalidInputError(
+                f"{path}: the references of {key} are not by partition: $index is {part}, and only "
+                f"{INDEX} is read."
+            )
+        plain = name == "$index" or key == BOUNDS or part is None
+        if not plain and not isinstance(part, dict):
+            raise InvalidInputError(f"{path}: {name} of {key} is no map.")
+
+
+def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:
+    """Whether a calibrated entry counts beside the one that a file states.
+
+    :param own: whether that stands under the partition's own name, and not its set's.
+    """
+    if stated is None:
+        return True
+    plain = entry_of(stated)
+    if plain is None or plain[3] == entry[3] == "count":
+        return False
+    return own or requires(entry) or not requires(plain)
+
+
+def _of_a_record(record: Record, partition: str) -> Origin:
+    said = {
+        "kind": "calibration",
+        "record": f"{FOLDER}/{file_of(Path(), record.partition).name}",
+        "measured_on": None if record.partition == partition else record.partition,
+        "clock": "simulated" if record.clock == "simulated" else None,
+    }
+    return Origin.model_validate(said)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from fabricheck.core.errors import FabricheckError
+from fabricheck.references import stated
 from fabricheck.references.dry_run import Told
 from fabricheck.references.listing import Row, Source, rows
-from fabricheck.references.stated import References, folder
+from fabricheck.references.published import folder
 from fabricheck.report.worst import nearest_limit
 from fabricheck.results import split_checks
 from fabricheck.results.observed import Observed
@@ -86,7 +85,7 @@ def _origin(
 ) -> tuple[str, str, tuple[Source, ...]]:
     """Return kind, how and sources by the reference files of today."""
     try:
-        found = _references(folder())
+        found = stated.of(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
         name = split_checks.of_metric(case.name.split()[0], metric)
         entry = [judged.reference, judged.lower, judged.upper, unit]
@@ -95,8 +94,3 @@ def _origin(
     except FabricheckError as error:
         return CHANGED, str(error), ()
     return row.kind, row.how, row.sources
-
-
-@functools.cache
-def _references(folder: Path) -> References:
-    return References(folder)

@@ -18,7 +18,6 @@ from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Sessio
 
 __all__ = ["UNREPORTED", "Entry", "Killed", "ResultsFolder", "find_documents", "read_entry"]
 
-
 #: Seconds by which a document may lie outside its session: rounding of times on the same host,
 #: clocks that differ on another one.
 _SLACK_SAME_HOST = 2.0

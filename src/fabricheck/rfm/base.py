@@ -18,15 +18,16 @@ from typing import Any
 
 import reframe as rfm
 import reframe.utility.sanity as sn
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import run_after, run_before, sanity_function, variable, xfail
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.vocabulary import ENV_NODE
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
+from fabricheck.references import entries, published, stated
 from fabricheck.results import missed, settings
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
@@ -37,8 +38,6 @@ from fabricheck.rfm import (
     plausible,
     predictions,
     recorded,
-    references,
-    seams,
     slurm,
     steps,
 )
@@ -68,6 +67,12 @@ def _read_part(path: Path, changed_ns: int, count: int) -> NodeModel:
     return load_node(str(path)).part(count)
 
 
+def _for_reframe(entry: Sequence[Any]) -> Any:
+    if entry[0] == entries.EXPECTED_FAILURE:
+        return xfail(*entry[1:-1], tuple(entry[-1]))
+    return tuple(entry)
+
+
 class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
     """Runs one program once and judges its result document.
 
@@ -95,6 +100,9 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     #: The program's time limit in s; set when the partition is known.
     limit_s: int
+
+    #: The check's references on the partition, by metric; set when the partition is known.
+    entries: dict[str, Any]
 
     #: Of each metric the value, and where it was measured; set when the document is believed.
     _figures: dict[str, tuple[float, str]]
@@ -203,31 +211,32 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             self.limit_s = max(self.seconds, 60 * math.ceil(2 * self.predicted_s() / 60))
         self._require_references(expected)
 
-    def __ref_missing_partition__(self, entries: Mapping[str, Any], partition: str) -> Any:
-        """Return the entries of the set that the partition names, where it has none of its own.
-
-        ReFrame calls it for an index key that a reference file lacks.
-
-        :raises KeyError: when the partition names no set, or the check has none of that name.
-        """
-        named = self.current_partition.extras.get("references")
-        if named not in entries:
-            raise KeyError(partition)
-        return entries[named]
-
     def _require_references(self, metrics: Sequence[Metric]) -> None:
-        stated = seams.references(self, [metric.name for metric in metrics])
-        recorded.write(self, metrics, stated)
+        check, partition = type(self).__name__, self.current_partition
+        try:
+            found = stated.of(published.folder())
+            if check not in found.file_of:
+                raise NotFoundError(f"No file in {found.folder} has references of {check}.")
+            self.entries = found.entries(
+                check, partition.fullname, partition.extras.get("references")
+            )
+        except FabricheckError as error:
+            raise PipelineError(str(error)) from None
+        recorded.write(self, metrics, self.entries)
         faults: list[str] = []
         for metric in metrics:
-            if metric.name in stated:
-                faults += references.faults(metric.name, metric.unit, stated[metric.name])
+            entry = entries.plain(self.entries.get(metric.name))
+            if entry is None:
+                faults.append(f"Metric {metric.name} has no reference on {partition.fullname}.")
             else:
-                faults.append(
-                    f"Metric {metric.name} has no reference on {self.current_partition.fullname}."
-                )
+                faults += entries.faults(metric.name, metric.unit, entry)
         if faults:
             raise PipelineError("\n".join(faults))
+        self.reference = {
+            partition.fullname: {
+                metric.name: _for_reframe(self.entries[metric.name]) for metric in metrics
+            }
+        }
 
     def _declare(self, metrics: Sequence[Metric]) -> None:
         self.perf_variables = {

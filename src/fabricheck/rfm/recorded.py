@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fabricheck.core.vocabulary import ENV_METRICS
+from fabricheck.references.entries import plain
 from fabricheck.rfm.metrics import Metric
 from fabricheck.rfm.predictions import Unpredicted
 
@@ -31,10 +32,10 @@ class Check(Protocol):
         ...
 
 
-def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) -> None:
+def write(check: Check, metrics: Sequence[Metric], entries: Mapping[str, Any]) -> None:
     """Add a line of JSON: check, tags, times, partition, environment, metrics with entries.
 
-    :param stated: the reference of each metric of which ReFrame found one.
+    :param entries: the check's references on the partition, by metric.
     """
     file = os.environ.get(ENV_METRICS)
     if not file:
@@ -48,11 +49,7 @@ def write(check: Check, metrics: Sequence[Metric], stated: Mapping[str, Any]) ->
         "partition": partition,
         "environment": check.current_environ.name,
         "metrics": {
-            one.name: {
-                "unit": one.unit,
-                "entry": list(stated[one.name]) if one.name in stated else None,
-            }
-            for one in metrics
+            one.name: {"unit": one.unit, "entry": plain(entries.get(one.name))} for one in metrics
         },
     }
     with Path(file).open("a", encoding="utf-8") as out:

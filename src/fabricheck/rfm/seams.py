@@ -7,19 +7,16 @@ sentence, a ConfigError. What in ReFrame would make each unnecessary: docs/upstr
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import importlib
 import inspect
-import os
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import reframe
-import yaml
 from reframe.core import runtime
 from reframe.core.exceptions import ConfigError
 
@@ -111,33 +108,6 @@ def refuse_doubtful_settings() -> None:
     RFM_WARN_AS_ERROR, which does that for all that follows, is read after them.
     """
     _set(_logger(), "refuse settings of which ReFrame warns", warn_as_error=True)
-
-
-def read_references_once() -> None:
-    """Let ReFrame read each reference file once, and by libyaml where PyYAML was built with it.
-
-    It reads one anew for each of its checks, and copies what it takes of it.
-    """
-    yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # type: ignore[misc]
-    purpose = "read a reference file once only"
-    if _needed("reframe.core.pipeline", "yaml", purpose) is yaml:
-        pipeline = importlib.import_module("reframe.core.pipeline")
-        _set(pipeline, purpose, yaml=types.SimpleNamespace(safe_load=_Files().load))
-
-
-class _Files:
-    """The content of files of YAML, as they were when last changed."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[int, ...], Any]] = {}
-
-    def load(self, file: TextIO) -> Any:
-        """Return the content of an open file, which is not to be changed."""
-        now = os.fstat(file.fileno())
-        state = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size)
-        if file.name not in self._known or self._known[file.name][0] != state:
-            self._known[file.name] = (state, yaml.safe_load(file))
-        return self._known[file.name][1]
 
 
 def leave_out_ignored_warnings() -> None:
@@ -382,21 +352,3 @@ def set_ended(job: Any, state: str, exit_code: int, nodes: str) -> None:
 def set_failed(job: Any, error: Exception) -> None:
     """Let a job fail with an error of our own."""
     _set(job, "say why a job failed", _exception=error)
-
-
-# A check.
-
-
-def references(check: Any, metrics: Sequence[str]) -> dict[str, Any]:
-    """Return what ReFrame will hold the metrics of a check against on its partition, if anything.
-
-    An expected failure ($xfail) is its reference.
-    """
-    stated = _attribute(check, "_resolve_reference", "refuse a metric without a reference")()
-    where = check.current_partition.fullname
-    found = {}
-    for name in metrics:
-        with contextlib.suppress(KeyError):
-            entry = stated[f"{where}:{name}"]
-            found[name] = getattr(entry, "data", entry)
-    return found

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fabricheck.judge.calibration import record
-from fabricheck.judge.calibration.record import Expected, PublishedRecord
+from fabricheck.judge.calibration.record import Expected
+from fabricheck.references.calibrated import PublishedRecord
+from fabricheck.references.entries import requires
 from fabricheck.references.origin import Origin, follow, load
-from fabricheck.references.stated import References, requires
+from fabricheck.references.stated import References
 from fabricheck.site import partitions
 
 
@@ -16,28 +17,25 @@ def of(folder: Path, partition: str) -> Expected:
 
     Values count that are of the node model that the partition's site names, whatever partition or
     set has them; what stands under the partition itself or its set comes first. Of a partition
-    without a node model nothing is known. What a calibration replaced in the files is in the record
-    that it wrote, and counts from there.
+    without a node model nothing is known. A calibration in their place changes nothing of that.
 
     :param folder: of the reference files.
     :raises NotFoundError: when there is no such folder.
-    :raises InvalidInputError: when a file, a record, or what is said of an origin can not be read.
+    :raises InvalidInputError: when a file, or what is said of an origin, can not be read.
     """
     extras = partitions.extras(partition)
     found = References(folder)
     model = extras.get("node")
     first = [key for key in (partition, extras.get("references")) if key]
     users = _users(str(model))
-    present = record.file_of(folder, partition)
-    before = record.read_of(folder, partition).checks if present.exists() else {}
 
     def look_up(check: str, metric: str, unit: str) -> PublishedRecord | None:
         keys = dict.fromkeys([*first, *found.table(check)])
         for key in keys if model is not None else ():
-            entry = found.entries(check, key).get(metric)
+            entry = found.stated(check, key).get(metric)
             if not isinstance(entry, list) or len(entry) != 4 or not requires(entry):
                 continue
-            origin = found.origin(check, key, metric)
+            origin = found.stated_origin(check, key, metric)
             if origin is None or not _counts(origin, str(model), key in users):
                 continue
             value, stated = follow(origin, found.data)
@@ -46,8 +44,7 @@ def of(folder: Path, partition: str) -> Expected:
                 return PublishedRecord.model_validate(
                     {"value": value, "key": key, "kind": origin.kind}
                 )
-        replaced = before.get(check, {}).get(metric)
-        return replaced.published if replaced is not None and replaced.unit == unit else None
+        return None
 
     return look_up
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable
 
 from fabricheck.judge.calibration.groups import NORMAL
-from fabricheck.judge.calibration.record import MetricRecord, Record
+from fabricheck.references.calibrated import MetricRecord, Record
 
 #: The fewest sessions of one occasion that have a spread.
 LEAST_IN_AN_OCCASION = 3

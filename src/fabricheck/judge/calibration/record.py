@@ -1,32 +1,26 @@
-"""The calibration record of a partition: what its sessions measured, and what follows from it.
-
-It holds every value of every session, so that each entry of a reference file can be followed to it.
-Host names are not in it: nodes have letters, and the unique ids of their devices.
-"""
+"""The calibration record of a partition: what its sessions measured, and what follows from it."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from fabricheck.core import statistics
-from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.calibration.runs import Run, Value
-from fabricheck.references.published import LOADER
-from fabricheck.rfm.references import faults
-
-#: Where the records are, in the folder of the reference files.
-FOLDER = "calibrations"
+from fabricheck.references.calibrated import (
+    Group,
+    MetricRecord,
+    PublishedRecord,
+    Record,
+    SessionRecord,
+    ToleranceRecord,
+    Transfer,
+    UnusedRecord,
+)
 
 #: Of a record these are written on one line each.
 _INLINE = frozenset(
@@ -37,135 +31,18 @@ _INLINE = frozenset(
 _OPTIONAL = frozenset(
     {
         "by_devices", "tolerance", "link_class", "engine", "peak", "published", "aside", "overlays",
-        "measured_by",
+        "measured_by", "gone",
     }
 )  # fmt: skip
 
+#: What is said at the head of a file.
+_HEADS = {
+    "calibration": "Values are in the unit of\n# their metric, by the number of the session; parts "
+    "of a value are fractions.",
+    "transfer": "The entries of these\n# metrics are those of the partition that was measured.",
+}
+
 _K = TypeVar("_K", int, str)
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class SessionRecord(_Model):
-    """One session's part on one node: its number in the record, the occasion, the node's letter."""
-
-    number: int
-    uuid: str
-    date: str
-    occasion: int
-    devices: str
-
-
-class Group(_Model):
-    """The values of one occasion, or of one node; mad is not scaled."""
-
-    n: int
-    median: float
-    mad: float
-
-
-class ToleranceRecord(_Model):
-    """The three candidates of a tolerance, parts of the value."""
-
-    floor: float
-    spread: float
-    worst: float
-
-
-class PublishedRecord(_Model):
-    """What the reference files have of the same node model: the value, and under which key."""
-
-    value: float
-    key: str
-    kind: Literal["published", "derived"]
-
-
-class MetricRecord(_Model):
-    """One metric.
-
-    measured_by: the checks under whose names it was measured, where sessions are older than the
-    check. link_class, engine: of the transfers that it is of. peak: what the node model allows, in
-    the unit. published: what documents say of the same node model. values: by the number of the
-    session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
-    entry. between_occasions: the largest difference of two occasions' medians over the median of
-    all. within_run: the median over the sessions of half of the 95 % interval over the median.
-    tolerance: its candidates, None where there can be none. entry: the reference, and why it is so:
-    ``rule``, or why nothing is required.
-    """
-
-    unit: str
-    measured_by: list[str] = Field(default_factory=list)
-    link_class: str | None = None
-    engine: str | None = None
-    peak: float | None = None
-    published: PublishedRecord | None = None
-    entry: list[int | float | str | None]
-    why: str
-    n: int
-    median: float
-    mad: float
-    min: float
-    max: float
-    occasions: dict[int, Group]
-    between_occasions: float | None
-    within_run: float | None
-    values: dict[int, float]
-    tolerance: ToleranceRecord | None = None
-    by_devices: dict[str, Group] | None = None
-    aside: list[str] = Field(default_factory=list)
-
-    @field_validator("entry")
-    @classmethod
-    def _is_reference(cls, entry: list[Any], info: ValidationInfo) -> list[Any]:
-        unit = info.data.get("unit")
-        if any(faults("", str(unit), entry)):
-            raise ValueError(f"{entry} is no reference [value, lower, upper, unit] in {unit}")
-        return entry
-
-    @property
-    def required(self) -> bool:
-        """Whether the entry requires something."""
-        return self.entry[1] is not None or self.entry[2] is not None
-
-
-class UnusedRecord(_Model):
-    """A case that gave no values, and why."""
-
-    session: int
-    check: str
-    why: str
-
-
-class Record(_Model):
-    """The record of one partition.
-
-    clock: whether the values were measured or simulated. device_sets: by the letter of a node the
-    unique ids of its devices, none where the runtime tells none. overlays: what changed a simulated
-    node.
-    """
-
-    kind: Literal["calibration"] = "calibration"
-    format: Literal[1] = 1
-    partition: str
-    clock: Clock = "measured"
-    rule: str
-    same_devices: bool
-    device_names: list[str]
-    device_sets: dict[str, list[str]]
-    overlays: dict[str, str] = Field(default_factory=dict)
-    programs: list[dict[str, str]]
-    versions: list[dict[str, str]]
-    sessions: list[SessionRecord]
-    unused: list[UnusedRecord]
-    checks: dict[str, dict[str, MetricRecord]] = Field(default_factory=dict)
-
-
-def file_of(references: Path, partition: str) -> Path:
-    """Return the file of a partition's record in a folder of reference files."""
-    return references / FOLDER / f"{partition.replace(':', '-')}.yaml"
-
 
 #: Returns what documents say of a check's metric in a unit, or None.
 Expected = Callable[[str, str, str], PublishedRecord | None]
@@ -293,70 +170,54 @@ def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group
     }
 
 
-def read(path: Path) -> Record:
-    """Read a record.
-
-    :raises NotFoundError: when there is none.
-    :raises InvalidInputError: when it is not one.
-    """
-    try:
-        return Record.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER))
-    except FileNotFoundError:
-        raise NotFoundError(
-            f"There is no calibration record {path}: fabricheck calibrate --write makes it."
-        ) from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        first = (
-            f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
-            if isinstance(error, ValidationError)
-            else str(error)
-        )
-        raise InvalidInputError(f"{path}: is no calibration record ({first}).") from None
+class _Line(dict[Any, Any]):
+    """A map that is written on one line."""
 
 
-def read_of(references: Path, partition: str) -> Record:
-    """Read the record of a partition in a folder of reference files.
-
-    :raises NotFoundError: when there is none.
-    :raises InvalidInputError: when it is not one, or another partition's.
-    """
-    path = file_of(references, partition)
-    found = read(path)
-    if found.partition != partition:
-        raise InvalidInputError(f"{path}: is the record of {found.partition}, not of {partition}.")
-    return found
+class _LineOfParts(list[Any]):
+    """A list that is written on one line."""
 
 
-def text(record: Record) -> str:
-    """Return a record as YAML."""
-    content = _plain(record.model_dump())
-    content.yaml_set_start_comment(
-        "Written by `fabricheck calibrate` (docs/calibration.md). Values are in the unit of\n"
-        "their metric, by the number of the session; parts of a value are fractions."
+class _Writer(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent lists, too."""
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write what is the same in two places twice."""
+        return True
+
+
+_Writer.add_representer(
+    _Line,
+    lambda writer, one: writer.represent_mapping("tag:yaml.org,2002:map", one.items(), True),
+)
+_Writer.add_representer(
+    _LineOfParts,
+    lambda writer, one: writer.represent_sequence("tag:yaml.org,2002:seq", one, True),
+)
+
+
+def text(made: Record | Transfer) -> str:
+    """Return a record, or what a partition takes from one, as YAML."""
+    content = yaml.dump(_laid_out(made.model_dump()), Dumper=_Writer, sort_keys=False, width=120)
+    return (
+        f"# Written by `fabricheck calibrate` (docs/calibration.md). {_HEADS[made.kind]}\n{content}"
     )
-    out = io.StringIO()
-    writer = YAML()
-    writer.width = 120
-    writer.indent(mapping=2, sequence=4, offset=2)
-    writer.dump(content, out)
-    return out.getvalue()
 
 
-def _plain(value: Any, inline: bool = False) -> Any:
+def _laid_out(value: Any, inline: bool = False) -> Any:
     """Return maps and lists for the writer, those that are short on one line."""
-    made: Any
     if isinstance(value, dict):
+        made = {
+            key: _laid_out(one, inline or (key in _INLINE and isinstance(one, dict)))
+            for key, one in value.items()
+            if key not in _OPTIONAL or one
+        }
         flat = inline or not any(isinstance(one, (dict, list)) for one in value.values())
-        made = CommentedMap()
-        for key, one in value.items():
-            if key not in _OPTIONAL or one:
-                made[key] = _plain(one, inline or (key in _INLINE and isinstance(one, dict)))
-        if flat:
-            made.fa.set_flow_style()
-        return made
+        return _Line(made) if flat else made
     if isinstance(value, list):
-        made = CommentedSeq([_plain(one, True) for one in value])
-        if inline or not any(isinstance(one, dict) for one in value):
-            made.fa.set_flow_style()
-        return made
+        parts = [_laid_out(one, True) for one in value]
+        flat = inline or not any(isinstance(one, dict) for one in value)
+        return _LineOfParts(parts) if flat else parts
     return value

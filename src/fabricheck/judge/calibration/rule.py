@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
@@ -26,6 +25,7 @@ from fabricheck.judge.calibration.groups import (
     modes,
     slow_nodes,
 )
+from fabricheck.references.entries import Entry, report_only
 
 #: The fewest sessions, and the fewest occasions that they come from.
 LEAST_SESSIONS = 5
@@ -65,8 +65,6 @@ TEXT = (
     "robust standard deviations of either, and more than the floor"
 )
 
-Entry = tuple[float, float | None, float | None, str]
-
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -101,11 +99,6 @@ class Verdict:
     def required(self) -> bool:
         """Whether the entry requires something of the metric."""
         return self.entry[1] is not None or self.entry[2] is not None
-
-
-def report_only(unit: str) -> Entry:
-    """Return the entry that requires nothing."""
-    return (0, None, None, unit)
 
 
 def judge(
@@ -216,14 +209,3 @@ def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str) -> Tolerance
         spread = statistics.mad(values)
     worse = max(values) - middle if unit in SMALLER_IS_BETTER else middle - min(values)
     return Tolerance(FLOORS[unit], SPREADS * NORMAL * spread / middle, WORST_TIMES * worse / middle)
-
-
-def entry_of(raw: Any) -> Entry | None:
-    """Return a reference as it stands in a file, or None where it is no plain one ($xfail)."""
-    if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 4:
-        return None
-    value, lower, upper, unit = raw
-    numbers = (value, *(bound for bound in (lower, upper) if bound is not None))
-    if any(isinstance(one, bool) or not isinstance(one, (int, float)) for one in numbers):
-        return None
-    return (value, lower, upper, str(unit))

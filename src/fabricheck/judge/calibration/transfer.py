@@ -10,10 +10,10 @@ import re
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.calibration.changes import Proposal, compare
-from fabricheck.judge.calibration.files import read_folder
-from fabricheck.judge.calibration.record import FOLDER, file_of, read_of
-from fabricheck.judge.calibration.rule import Entry, entry_of, report_only
+from fabricheck.judge.calibration.changes import Change, Proposal
+from fabricheck.references.calibrated import Transfer, file_of, read_of
+from fabricheck.references.entries import Entry, entry_of
+from fabricheck.references.stated import References
 
 #: By check the metrics that do not depend on the number of devices. A check or metric that is not
 #: here does: sums, shares and sets at once, ranks that all work together, collectives.
@@ -50,12 +50,12 @@ def independent(check: str, metric: str) -> bool:
 
 
 def transfer(folder: Path, like: str, partition: str) -> Proposal:
-    """Return the entries of a partition from another one's record; others become report only.
+    """Return what a partition takes from another one's record; of all else its entries stay.
 
     :param folder: of the reference files.
     :param like: the partition that was measured.
-    :param partition: the one that was not; its metrics are those that the files list for it.
-    :raises NotFoundError: when there is no record, or the files list nothing for the partition.
+    :param partition: the one that was not; its metrics are those that it has entries of.
+    :raises NotFoundError: when there is no record, or the partition has no entries.
     :raises InvalidInputError: when the partition has values of its own, or the record is none,
         simulated, or another partition's.
     """
@@ -66,46 +66,51 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
         raise InvalidInputError(
             f"{file_of(folder, like)}: is simulated, and no ground for another partition."
         )
-    files = read_folder(folder)
-    changes, notes = [], []
-    for check, file in files.items():
-        present = file.partition(check, partition)
-        if not present:
-            continue
-        stated = file.provenance(partition)
-        if stated.get("kind") == "calibration" and "measured_on" not in stated:
-            raise InvalidInputError(
-                f"{file.path}: {partition} has a calibration of its own ({stated.get('record')}), "
-                f"which values measured on {like} do not replace."
-            )
-        if check not in record.checks:
+    references = References(folder)
+    if references.record(partition) is not None:
+        raise InvalidInputError(
+            f"{file_of(folder, partition)}: {partition} has a calibration of its own, which values "
+            f"measured on {like} do not replace."
+        )
+    taken: dict[str, list[str]] = {}
+    changes: list[Change] = []
+    notes: list[str] = []
+    for check in references.file_of:
+        present, given = references.entries(check, partition), record.entries(check)
+        if present and not given:
             notes.append(f"{check}: {like} has no values of it, so its entries stay.")
-            continue
-        wanted: dict[str, tuple[Entry, str]] = {}
-        for metric, raw in present.items():
+        for metric, raw in present.items() if given else ():
             before = entry_of(raw)
-            if before is not None and before[3] == "count":
-                continue
-            found = record.checks[check].get(metric)
-            if found is None:
-                unit = before[3] if before else "GB/s"
-                wanted[metric] = (report_only(unit), f"not measured on {like}")
-            elif not independent(check, metric):
-                wanted[metric] = (report_only(found.unit), "depends on the number of devices")
-            else:
-                entry = entry_of(found.entry)
-                assert entry is not None
-                why = found.why if found.why != "rule" else f"measured on {like}"
-                wanted[metric] = (entry, why)
-        changes += compare(check, present, wanted, notes)
+            if before is None:
+                notes.append(f"{check} {metric}: {raw} is no plain reference, and stays.")
+            elif metric in given and independent(check, metric):
+                entry, why = given[metric]
+                taken.setdefault(check, []).append(metric)
+                why = why if why != "rule" else f"measured on {like}"
+                changes.append(Change(check, metric, before, entry_of(entry) or before, why))
+            elif before[3] != "count":
+                why = "depends on the number of devices"
+                why = why if metric in given else f"not measured on {like}"
+                entry = _without(references, check, partition, metric)
+                changes.append(Change(check, metric, before, entry, why))
     if not changes:
         raise NotFoundError(
             f"The reference files in {folder} list no metric of {partition} that {like} has: enter "
             "its checks first, each metric as report only, since only they say which it has."
         )
-    origin = {
-        "kind": "calibration",
-        "record": f"{FOLDER}/{file_of(folder, like).name}",
-        "measured_on": like,
-    }
-    return Proposal(folder, partition, files, changes, sorted(notes), origin)
+    made = Transfer(partition=partition, measured_on=like, checks=taken)
+    return Proposal(folder, made, changes, sorted(notes))
+
+
+def _without(references: References, check: str, partition: str, metric: str) -> Entry:
+    """Return what the files state of a metric that is not taken.
+
+    :raises InvalidInputError: when they state nothing, since it was taken before.
+    """
+    stated = entry_of(references.stated(check, partition).get(metric))
+    if stated is None:
+        raise InvalidInputError(
+            f"{references.file_of[check]}: {metric} of {check} on {partition} can be taken no "
+            "longer: enter it as report only."
+        )
+    return stated

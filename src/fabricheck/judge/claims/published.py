@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.claims.model import NotTestable, Number
-from fabricheck.references.published import FILE, UNITS, published
-from fabricheck.references.stated import OWN_FOLDER, folder
+from fabricheck.references.published import folder, of_folder
 
 
 def number(record: str) -> Number:
@@ -16,20 +15,14 @@ def number(record: str) -> Number:
 
     :raises NotTestable: when the data set can not be read, or has no such record.
     """
-    own = folder() / FILE
     try:
-        data = published(own if own.exists() else OWN_FOLDER / FILE)
-        found = data.record(record)
-        stated = found.get("unit_si", found["unit"])
-        value, unit = data.value(record) if stated in UNITS else (float(found["value"]), stated)
+        found = of_folder(folder()).record(record)
     except FabricheckError as error:
         raise NotTestable(f"what was published can not be read: {error}") from None
-    source = found["source"]
-    place = f"{source['title']}, {source.get('where', '')}".rstrip(", ")
     # A value that its document takes from another one is told apart.
-    secondary = " (secondary)" if found.get("secondary") else ""
-    what = f"{found['metric'].replace('_', ' ')}, {found['system']}{secondary}"
-    return Number(what, value, unit, "published", record=record, place=place)
+    secondary = " (secondary)" if found.secondary else ""
+    what = f"{found.metric.replace('_', ' ')}, {found.system}{secondary}"
+    return Number(what, found.value, found.unit, "published", record=record, place=found.place)
 
 
 def value(record: str) -> float:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.fidelity.planfile import Entry, PlanFile, Read, Statement
-from fabricheck.judge.fidelity.records import Record, Records, read_records
 from fabricheck.node import NodeModel
 from fabricheck.node.loading import node_directory
 from fabricheck.node.schema import Quantity
 from fabricheck.node.yamlfile import read_yaml, validated
+from fabricheck.references.published import Published, Record, at
 
 #: Devices of a series in order: (device,), (source, destination), or a set; none: all ranks.
 Place = tuple[int, ...]
@@ -46,7 +46,7 @@ class Plan:
 
     path: Path
     file: PlanFile
-    records: Records
+    records: Published
     fitted: tuple[Group, ...]
     predicted: tuple[Group, ...]
     beside: tuple[Group, ...]
@@ -73,7 +73,7 @@ def read_plan(path: Path, node: NodeModel) -> Plan:
     file = validated(PlanFile, content, path)
     if file.node != node.name:
         raise InvalidInputError(f"{path}: it is for the node {file.node}, not for {node.name}.")
-    records = read_records(path.parent / file.published)
+    records = at(path.parent / file.published)
     expander = _Expander(path, file, node, records)
     plan = Plan(
         path,
@@ -118,14 +118,20 @@ def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple
 
 
 class _Expander:
-    def __init__(self, path: Path, file: PlanFile, node: NodeModel, records: Records) -> None:
+    def __init__(self, path: Path, file: PlanFile, node: NodeModel, records: Published) -> None:
         self.path = path
         self.file = file
         self.node = node
         self.all = records
 
     def record(self, name: str) -> Record:
-        record = self.all.get(name)
+        if name not in self.all.records:
+            raise NotFoundError(f"{self.all.path} has no record '{name}'.")
+        record = self.all.record(name)
+        if not record.comparable:
+            raise InvalidInputError(
+                f"{self.all.path}: record '{name}' can not be compared: it is in {record.unit}."
+            )
         others = {
             (also.system, experiment) for also in self.file.also for experiment in also.experiments
         }
@@ -262,18 +268,47 @@ def _check_fitted(plan: Plan, node: NodeModel) -> None:
 def _check_complete(plan: Plan, node: NodeModel) -> None:
     """Every record that could be compared stands once; what is predicted is exact."""
     counted = _ids(plan.predicted)
-    left = [name for pattern in plan.file.left_out for name in plan.records.matching(pattern)]
+    left = _left_out(plan)
     every = [*_ids(plan.fitted), *counted, *_ids(plan.beside), *left]
     twice = {name for name in every if every.count(name) > 1}
     if twice:
         raise InvalidInputError(f"{plan.path}: more than once is there {_listed(twice)}.")
     known = frozenset(name for names in plan.file.experiments.values() for name in names)
-    eligible = plan.records.eligible(node.systems, known)
+    eligible = _eligible(plan.records, node.systems, known)
     for also in plan.file.also:
-        eligible |= plan.records.eligible((also.system,), frozenset(also.experiments) & known)
+        eligible |= _eligible(plan.records, (also.system,), frozenset(also.experiments) & known)
     if missing := eligible - set(every):
         raise InvalidInputError(f"{plan.path}: not compared, and not left out: {_listed(missing)}.")
     if wrong := set(counted) - eligible:
         raise InvalidInputError(
             f"{plan.path}: not measured, exact and of these experiments: {_listed(wrong)}."
         )
+
+
+def _left_out(plan: Plan) -> list[str]:
+    """Return the ids of the records that a plan leaves out.
+
+    :raises NotFoundError: for a pattern that no record fits.
+    """
+    left: list[str] = []
+    for pattern in plan.file.left_out:
+        found = plan.records.matching(pattern)
+        if not found:
+            raise NotFoundError(f"{plan.records.path} has no record '{pattern}'.")
+        left += [record.id for record in found]
+    return left
+
+
+def _eligible(
+    records: Published, systems: tuple[str, ...], experiments: frozenset[str]
+) -> set[str]:
+    """Return the ids of measured, exact, not secondary records of systems and experiments."""
+    return {
+        name
+        for name, one in records.records.items()
+        if one.system in systems
+        and one.experiment in experiments
+        and one.kind == "measured"
+        and one.qualifier is None
+        and not one.secondary
+    }

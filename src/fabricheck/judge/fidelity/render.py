@@ -169,7 +169,7 @@ def _places(table: Table) -> list[str]:
 
 def _where(row: Row) -> str:
     inferred = " (inferred)" if row.record.inferred else ""
-    return f"{row.record.system}{inferred}; {row.record.where}"
+    return f"{row.record.system}{inferred}; {row.record.place}"
 
 
 def _qualified(row: Row) -> str:
@@ -288,7 +288,7 @@ def as_json(found: Fidelity) -> dict[str, Any]:
                 "record": row.record.id,
                 "kind": kind,
                 "system": row.record.system,
-                "where": row.record.where,
+                "where": row.record.place,
                 "unit": row.record.unit,
                 "published": row.record.value,
                 "simulated": row.simulated,

@@ -19,9 +19,9 @@ from fabricheck.judge.fidelity.plan import (
     read_plan,
 )
 from fabricheck.judge.fidelity.planfile import MatrixOf, Read, Statement, Tolerance
-from fabricheck.judge.fidelity.records import Record
 from fabricheck.judge.fidelity.runs import Documents, default_folder, run_all, value_of
 from fabricheck.node import NodeModel
+from fabricheck.references.published import Record
 
 #: Part of the predicted records that should be reproduced, of bandwidths and of latencies.
 AIM = 0.95
@@ -202,7 +202,7 @@ def _values(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
     if statement.against is None:
         return values
     full = [one(statement.against, place) for place in places]
-    percent = any(plan.records.get(name).unit == "percent" for name in statement.records)
+    percent = any(plan.records.record(name).unit == "percent" for name in statement.records)
     return [
         (1 - value / whole) * (100 if percent else 1)
         for value, whole in zip(values, full, strict=True)
@@ -234,7 +234,7 @@ def _judged(statement: Statement, node: NodeModel, plan: Plan, documents: Docume
 
 def _by_records(statement: Statement, plan: Plan, values: list[float]) -> tuple[str, str, bool]:
     """Return unit, published text and whether the values agree with the records of a statement."""
-    records = [plan.records.get(name) for name in statement.records]
+    records = [plan.records.record(name) for name in statement.records]
     first, last = records[0], records[-1]
     if statement.near is not None:
         tolerance = plan.file.tolerance
@@ -261,7 +261,7 @@ def _by_parts(
     lost = statement.lost
     assert lost is not None
     pairs = lost_records(statement, node, plan.path)
-    parts = [1 - plan.records.get(a).value / plan.records.get(b).value for a, b in pairs]
+    parts = [1 - plan.records.record(a).value / plan.records.record(b).value for a, b in pairs]
     if lost.above is not None:
         holds = all(value > lost.above for value in values)
     else:

@@ -91,7 +91,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     says += " " + " ".join(_in_words(rows, name) for name in COLLECTIVES if _of(rows, name))
     if RCCL not in labels:
         says += " The session has no RCCL or NCCL to stand beside MPI."
-    bounds = {value.record: value for value in beside(observed.node, "paper-coll-bound-*")}
+    bounds = {value.id: value for value in beside(observed.node, "paper-coll-bound-*")}
     there = [name for name in COLLECTIVES if _of(rows, name)]
     theirs = [
         of_value("lower bound", bounds[record], collective=name, partners=None)

@@ -9,12 +9,13 @@ from itertools import product
 from typing import Any
 
 from fabricheck.core.amounts import about
+from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
 from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.heat import Axes, heat_map, top
 from fabricheck.report.figures.rows import of_point, of_value
-from fabricheck.report.published import Value, beside
+from fabricheck.report.published import beside
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
 
@@ -222,11 +223,11 @@ def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
 
 
-def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Value]:
+def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Record]:
     """Return the published values of the pairs, without those of a device with itself."""
     found = {}
     for value in beside(observed.node, *matrix.records) if matrix.records else ():
-        ends = _PAIR.search(value.record)
+        ends = _PAIR.search(value.id)
         if ends and ends[1] != ends[2]:
             found[int(ends[1]), int(ends[2])] = value
     return found

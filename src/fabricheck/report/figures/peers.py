@@ -10,13 +10,14 @@ from fabricheck.core.amounts import about
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
+from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
 from fabricheck.report.figures.grouped import GREYS, grouped_bars
 from fabricheck.report.figures.heat import shown
 from fabricheck.report.figures.matrices import of_one_size
 from fabricheck.report.figures.rows import Row, of_point, of_value, own
-from fabricheck.report.published import Value, beside
+from fabricheck.report.published import beside
 from fabricheck.results.observed import Observed
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
@@ -74,9 +75,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         stated = words.listed(words.amount(value.value, "%") for value in theirs)
         says += f" Published: {stated} of the peak ({theirs[0].place})."
     rows += [
-        of_value(
-            value.record, value, to=None, peak=None, percent=value.value, reference=None, text=""
-        )
+        of_value(value.id, value, to=None, peak=None, percent=value.value, reference=None, text="")
         for value in theirs
     ]
     drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
@@ -107,7 +106,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
     for label, pattern in LAB_NOTES.items():
         if series[label]:
             rows += [
-                of_value(label, value, to=int(value.record[-1]), text="")
+                of_value(label, value, to=int(value.id[-1]), text="")
                 for value in _lab_notes(observed.node, pattern)
             ]
     title = "From device 0 to each: MPI and direct access"
@@ -123,7 +122,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
     yield Figure("mpi-from-0", title, observed.kind, says, rows, drawing)
 
 
-def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Value]:
+def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:
     """Yield what the lab notes have of a node that is linked as this one."""
     try:
         same = node is not None and node.link_matrix == load_node(LAB_LINKS).link_matrix

@@ -106,7 +106,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
 
 def _published(observed: Observed, label: str, records: tuple[str, ...]) -> Iterator[Row]:
     for value in beside(observed.node, *records):
-        rank = int(value.record.rpartition("rank")[2])
+        rank = int(value.id.rpartition("rank")[2])
         yield of_value(label, value, rank=rank, core="")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fabricheck.report.published import Value
+from fabricheck.references.published import Record
 from fabricheck.results.table import Series, curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
@@ -43,7 +43,7 @@ def of_point(label: str, point: Series, **more: Any) -> dict[str, Any]:
     }
 
 
-def of_value(label: str, value: Value, **more: Any) -> dict[str, Any]:
+def of_value(label: str, value: Record, **more: Any) -> dict[str, Any]:
     """Return a published value as a row; ``bytes`` is None where its document states no size."""
     empty = dict.fromkeys(("low", "high", "n", "noisy"))
     return {
@@ -58,7 +58,7 @@ def of_value(label: str, value: Value, **more: Any) -> dict[str, Any]:
         "experiment": "",
         "operation": "",
         "check": "",
-        "record": value.record,
+        "record": value.id,
         "place": value.place,
     }
 

@@ -1,7 +1,7 @@
-"""Whether a reference can do what it is there for: fail a metric that misses it.
+"""Entries of references, ``[value, lower, upper, unit]``, and what is wrong with one.
 
-ReFrame takes ``[value, lower, upper, unit]`` as it comes. An entry that no value can miss, or whose
-unit is not the metric's, passes there; here each is one sentence.
+ReFrame takes an entry as it comes. One that no value can miss, or whose unit is not the metric's,
+passes there; here each is one sentence.
 """
 
 from __future__ import annotations
@@ -11,6 +11,47 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
+
+#: The first part of an expected failure, which ReFrame marks as one.
+EXPECTED_FAILURE = "$xfail"
+
+Entry = tuple[float, float | None, float | None, str]
+
+
+def report_only(unit: str) -> Entry:
+    """Return the entry that requires nothing."""
+    return (0, None, None, unit)
+
+
+def requires(entry: Sequence[Any]) -> bool:
+    """Whether an entry can be missed: [0, null, null, unit] can not."""
+    return any(bound is not None for bound in entry[1:3])
+
+
+def entry_of(raw: Any) -> Entry | None:
+    """Return a reference as it stands in a file, or None where it is no plain one ($xfail)."""
+    if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 4:
+        return None
+    value, lower, upper, unit = raw
+    numbers = (value, *(bound for bound in (lower, upper) if bound is not None))
+    if any(isinstance(one, bool) or not isinstance(one, (int, float)) for one in numbers):
+        return None
+    return (value, lower, upper, str(unit))
+
+
+def plain(entry: Any) -> Any:
+    """Return an entry, of an expected failure (['$xfail', why, entry]) the one that it is of."""
+    if isinstance(entry, (list, tuple)):
+        return plain(entry[-1]) if entry and entry[0] == EXPECTED_FAILURE else list(entry)
+    return entry
+
+
+def said(entry: Sequence[Any] | None) -> str:
+    """Write an entry as in a reference file, with six digits."""
+    if entry is None:
+        return "-"
+    words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
+    return f"[{', '.join('null' if one is None else str(one) for one in words)}]"
 
 
 def faults(name: str, unit: str, entry: Any) -> Iterator[str]:

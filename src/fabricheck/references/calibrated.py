@@ -1,0 +1,221 @@
+"""Calibration records: the one place of a calibrated entry, which the checks read there.
+
+`fabricheck calibrate` writes them. A record of a partition holds every value of every session, so
+that each entry can be followed to it, and no host names: nodes have letters, and the unique ids of
+their devices. What a partition takes from the record of another one is a list of metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.references.entries import faults, report_only, requires
+from fabricheck.references.published import LOADER
+
+#: Where the records are, in the folder of the reference files.
+FOLDER = "calibrations"
+
+#: Where it stands which metrics a partition takes from the record of another one.
+TRANSFERS = "transfers"
+
+#: Why an entry of an earlier record requires nothing any longer.
+NO_SESSION = "no session has it"
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SessionRecord(_Model):
+    """One session's part on one node: its number in the record, the occasion, the node's letter."""
+
+    number: int
+    uuid: str
+    date: str
+    occasion: int
+    devices: str
+
+
+class Group(_Model):
+    """The values of one occasion, or of one node; mad is not scaled."""
+
+    n: int
+    median: float
+    mad: float
+
+
+class ToleranceRecord(_Model):
+    """The three candidates of a tolerance, parts of the value."""
+
+    floor: float
+    spread: float
+    worst: float
+
+
+class PublishedRecord(_Model):
+    """What the reference files have of the same node model: the value, and under which key."""
+
+    value: float
+    key: str
+    kind: Literal["published", "derived"]
+
+
+class MetricRecord(_Model):
+    """One metric.
+
+    measured_by: the checks under whose names it was measured, where sessions are older than the
+    check. link_class, engine: of the transfers that it is of. peak: what the node model allows, in
+    the unit. published: what documents say of the same node model. values: by the number of the
+    session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
+    entry. between_occasions: the largest difference of two occasions' medians over the median of
+    all. within_run: the median over the sessions of half of the 95 % interval over the median.
+    tolerance: its candidates, None where there can be none. entry: the reference, and why it is so:
+    ``rule``, or why nothing is required.
+    """
+
+    unit: str
+    measured_by: list[str] = Field(default_factory=list)
+    link_class: str | None = None
+    engine: str | None = None
+    peak: float | None = None
+    published: PublishedRecord | None = None
+    entry: list[int | float | str | None]
+    why: str
+    n: int
+    median: float
+    mad: float
+    min: float
+    max: float
+    occasions: dict[int, Group]
+    between_occasions: float | None
+    within_run: float | None
+    values: dict[int, float]
+    tolerance: ToleranceRecord | None = None
+    by_devices: dict[str, Group] | None = None
+    aside: list[str] = Field(default_factory=list)
+
+    @field_validator("entry")
+    @classmethod
+    def _is_reference(cls, entry: list[Any], info: ValidationInfo) -> list[Any]:
+        unit = info.data.get("unit")
+        if any(faults("", str(unit), entry)):
+            raise ValueError(f"{entry} is no reference [value, lower, upper, unit] in {unit}")
+        return entry
+
+    @property
+    def required(self) -> bool:
+        """Whether the entry requires something."""
+        return requires(self.entry)
+
+
+class UnusedRecord(_Model):
+    """A case that gave no values, and why."""
+
+    session: int
+    check: str
+    why: str
+
+
+class Record(_Model):
+    """The record of one partition.
+
+    clock: whether the values were measured or simulated. device_sets: by the letter of a node the
+    unique ids of its devices, none where the runtime tells none. overlays: what changed a simulated
+    node. gone: by check and metric the unit of what an earlier record had, and no session has.
+    """
+
+    kind: Literal["calibration"] = "calibration"
+    format: Literal[1] = 1
+    partition: str
+    clock: Literal["measured", "simulated"] = "measured"
+    rule: str
+    same_devices: bool
+    device_names: list[str]
+    device_sets: dict[str, list[str]]
+    overlays: dict[str, str] = Field(default_factory=dict)
+    programs: list[dict[str, str]]
+    versions: list[dict[str, str]]
+    sessions: list[SessionRecord]
+    unused: list[UnusedRecord]
+    checks: dict[str, dict[str, MetricRecord]] = Field(default_factory=dict)
+    gone: dict[str, dict[str, str]] = Field(default_factory=dict)
+
+    def entries(self, check: str) -> dict[str, tuple[Sequence[Any], str]]:
+        """Return by metric the entry that the record gives a check, and why it is so."""
+        return {
+            **{name: (one.entry, one.why) for name, one in self.checks.get(check, {}).items()},
+            **{
+                name: (list(report_only(unit)), NO_SESSION)
+                for name, unit in self.gone.get(check, {}).items()
+            },
+        }
+
+
+class Transfer(_Model):
+    """What a partition that was not measured takes from the record of another one.
+
+    checks: the metrics of each check. Their entries are those of the record.
+    """
+
+    kind: Literal["transfer"] = "transfer"
+    format: Literal[1] = 1
+    partition: str
+    measured_on: str
+    checks: dict[str, list[str]]
+
+
+_M = TypeVar("_M", Record, Transfer)
+
+
+def file_of(references: Path, partition: str, folder: str = FOLDER) -> Path:
+    """Return the file of a partition's record, or of its transfer, beside the reference files."""
+    return references / folder / f"{partition.replace(':', '-')}.yaml"
+
+
+def read(path: Path) -> Record:
+    """Read a record.
+
+    :raises NotFoundError: when there is none.
+    :raises InvalidInputError: when it is not one.
+    """
+    return _read(path, Record, "calibration record")
+
+
+def read_transfer(path: Path) -> Transfer:
+    """Read what a partition takes from the record of another one; raises as `read` does."""
+    return _read(path, Transfer, "transfer")
+
+
+def read_of(references: Path, partition: str) -> Record:
+    """Read the record of a partition in a folder of reference files.
+
+    :raises NotFoundError: when there is none.
+    :raises InvalidInputError: when it is not one, or another partition's.
+    """
+    path = file_of(references, partition)
+    found = read(path)
+    if found.partition != partition:
+        raise InvalidInputError(f"{path}: is the record of {found.partition}, not of {partition}.")
+    return found
+
+
+def _read(path: Path, kind: type[_M], word: str) -> _M:
+    try:
+        return kind.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER))
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"There is no {word} {path}: fabricheck calibrate --write makes it."
+        ) from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        first = (
+            f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
+            if isinstance(error, ValidationError)
+            else str(error)
+        )
+        raise InvalidInputError(f"{path}: is no {word} ({first}).") from None
