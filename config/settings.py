@@ -44,7 +44,7 @@ _perflog[0]["basedir"] = str(RESULTS / "perflogs")
 _logfile = copy.deepcopy(builtin.site_configuration["logging"][0]["handlers"])
 _logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
 
-_gathered = sites.gather(Path(__file__).resolve().parent / "sites")
+_gathered = sites.gather(*sites.folders(Path(__file__).resolve().parent / "sites"))
 for _system in _gathered["systems"]:
     _system.setdefault("prefix", str(RESULTS))
 

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results.session import EXPERIMENT
-
-SITES = ROOT / "config" / "sites"
+from fabricheck.site.expected_checks import fits
 
 
 @dataclass(frozen=True)
@@ -48,15 +46,15 @@ def with_what_it_needs(
         for partition in system.get("partitions", []):
             name = f"{system['name']}:{partition['name']}"
             offered = [environments.get(environ, {}) for environ in partition["environs"]]
-            fits = [
-                _fits(check.systems, {name, system["name"]}, partition)
+            able = [
+                fits(check.systems, {name, system["name"]}, partition)
                 and any(
-                    _fits(check.environs, {environ.get("name", "")}, environ) for environ in offered
+                    fits(check.environs, {environ.get("name", "")}, environ) for environ in offered
                 )
                 for check in chosen
                 if _is_known(check)
             ]
-            if any(fits):
+            if any(able):
                 simulated = "simulated" in partition.get("features", [])
                 found.append(f"{name} (simulated)" if simulated else name)
     if not found and not all(map(_is_known, chosen)):
@@ -69,25 +67,13 @@ def _is_known(check: Check) -> bool:
     return not any("%" in word for word in words)
 
 
-def _fits(asked: Sequence[str] | None, names: set[str], has: dict[str, Any]) -> bool:
-    """Whether one of the alternatives fits: ``*``, a name, or features with + or -."""
-    features = set(has.get("features", []))
-    for words in asked or ():
-        if words == "*" or words in names:
-            return True
-        parts = words.split()
-        if all(part[0] in "+-" and (part[1:] in features) == (part[0] == "+") for part in parts):
-            return True
-    return False
-
-
-def read_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]] | None:
+def read_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
     """Return what the site files say, as ReFrame's settings gather it; None without readable ones.
 
     A site file is Python and may need its machine, so a broken one is not this command's error.
     """
     try:
-        return require_sites(folder)
+        return require_sites(*folders)
     except FabricheckError:
         return None
 
@@ -114,20 +100,25 @@ def extras(where: str) -> Mapping[str, Any]:
     return found
 
 
-def require_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]]:
+def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
     """Return what the site files say, as ReFrame's settings gather it.
 
-    :raises NotFoundError: without the folder, as outside of the repository.
+    :param folders: of site files; by default those of `sites.folders`.
+    :raises NotFoundError: without a folder, as outside of the repository.
     :raises InvalidInputError: when a site file can not be read, with its name and why.
     """
     from reframe.core.exceptions import ConfigError
 
     from fabricheck.site import sites
 
-    if not folder.is_dir():
-        raise NotFoundError(f"There is no folder of sites {folder}: run this in the repository.")
+    where = folders or tuple(sites.folders())
+    for folder in where:
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"There is no folder of sites {folder}: run this in the repository."
+            )
     try:
-        return sites.gather(folder)
+        return sites.gather(*where)
     except ConfigError as error:
         raise InvalidInputError(str(error)) from None
 

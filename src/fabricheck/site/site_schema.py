@@ -55,7 +55,6 @@ class _Rccl(_Section):
 
 
 class _PartitionExtras(_Section):
-    expected_checks: Names
     physical_bounds: dict[Literal["GB/s", "us"], _Bound] | None = None
     node: Name | None = None
     references: Name | None = None
@@ -76,6 +75,10 @@ class _PartitionExtras(_Section):
 
     @model_validator(mode="after")
     def _is_bounded(self) -> _PartitionExtras:
+        if "expected_checks" in (self.model_extra or {}):
+            raise ValueError(
+                "states expected_checks, which 'fabricheck sets --write' lists beside the site file"
+            )
         if self.node is None and not self.physical_bounds:
             raise ValueError("states neither a node model (node) nor physical_bounds")
         return self
@@ -105,6 +108,7 @@ class _EnvironmentExtras(_Section):
     programs: Name
     build_command: Name
     mpi_without: list[Literal["reduce", "bcast", "allreduce", "reduce_scatter", "allgather"]] = []
+    not_installed: list[Name] = []
     osu_folder: str | None = None
     rccl_folder: Name | None = None
     rccl_version: Name | None = None

@@ -49,6 +49,11 @@ def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
         if not partitions.known(where):
             why = _why_no_site() or "No site file has it."
             yield f"Nothing says which checks and devices {where} should have. {why}"
+        elif "expected_checks" not in partitions.extras(where):
+            yield (
+                f"Nothing lists the checks that {where} should have: write the list beside its "
+                "site file, with 'fabricheck sets --write'."
+            )
         elif name != sets.EVERYTHING and not _tags():
             yield f"Nothing says which checks are in the set {name}: the checks can not be read."
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fabricheck
-from fabricheck.rfm.build import PROGRAMS, RANK_PROGRAMS
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.run.site_check.target import Section
-from fabricheck.site.clusters import COLLECTIVE_TESTS, tests_variable
+from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
