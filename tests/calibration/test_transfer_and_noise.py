@@ -9,10 +9,17 @@ from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration import changes, noise, record, transfer
 from fabricheck.judge.calibration.gathering import gather
+from fabricheck.rfm import listing
 from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "local:large"
+
+#: What the checks say does not depend on the number of devices.
+ALONE = {
+    "stream_local": {"copy_worst", "add_worst", "triad_worst"},
+    "stream_concurrent": {"copy_one"},
+}
 
 STREAM = """\
 stream_local:
@@ -64,7 +71,7 @@ def calibrated(folder, tmp_path):
 
 
 def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated):
-    found = transfer.transfer(calibrated, PARTITION, OTHER)
+    found = transfer.transfer(calibrated, PARTITION, OTHER, ALONE)
     assert {(one.check, one.metric): (one.entry[0], one.why) for one in found.changes} == {
         ("stream_local", "copy_worst"): (100.25, "measured on local:host"),
         ("stream_local", "add_worst"): (0, "not measured on local:host"),
@@ -97,16 +104,21 @@ def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
         text = (calibrated / "calibrations" / "local-host.yaml").read_text()
         path = calibrated / "calibrations" / "local-large.yaml"
         path.write_text(text.replace("partition: local:host", "partition: local:large"))
-        transfer.transfer(calibrated, OTHER, PARTITION)
+        transfer.transfer(calibrated, OTHER, PARTITION, ALONE)
 
 
 def test_what_can_not_be_transferred(calibrated, folder):
     with pytest.raises(UsageError, match="can not be taken for itself"):
-        transfer.transfer(folder, PARTITION, PARTITION)
+        transfer.transfer(folder, PARTITION, PARTITION, ALONE)
     with pytest.raises(NotFoundError, match="no calibration record"):
-        transfer.transfer(folder, "local:none", OTHER)
+        transfer.transfer(folder, "local:none", OTHER, ALONE)
     with pytest.raises(NotFoundError, match="list no metric of local:none"):
-        transfer.transfer(folder, PARTITION, "local:none")
+        transfer.transfer(folder, PARTITION, "local:none", ALONE)
+
+
+@pytest.fixture(scope="module")
+def of_lumi():
+    return listing.independent("lumi:gpu", [ROOT / "reframe_checks"], ROOT / "reference_values")
 
 
 @pytest.mark.parametrize(
@@ -119,35 +131,28 @@ def test_what_can_not_be_transferred(calibrated, folder):
         ("stream_concurrent", "copy_all_share", False),
         ("memcpy_numa", "h2d_pinned_far_worst", True),
         ("memcpy_numa_pageable", "d2h_pageable_far_median", True),
-        ("p2p_scan", "engine_dual_2hops", True),
-        ("p2p_engine", "engine_both_switch_median", True),
-        ("mpi_pairs", "bandwidth_switch_worst", True),
-        ("mpi_pairs", "latency_median", True),
-        ("mpi_pairs", "bandwidth_together_switch_worst", False),
+        ("managed_zero_copy", "read_worst", True),
+        ("managed_scan_migration", "write", True),
+        ("p2p_scan", "engine_dual", True),
+        ("p2p_engine", "engine_both_quad_median", True),
+        ("mpi_pairs", "bandwidth_quad_worst", True),
+        ("mpi_pairs", "latency_single_median", True),
+        ("mpi_pairs", "bandwidth_together_quad_worst", False),
         ("mpi_collectives", "allreduce_2", False),
-        ("osu_device_0", "bandwidth_switch_16MiB_worst", True),
+        ("osu_device_0", "bandwidth_quad_16MiB_worst", True),
         ("osu_collectives", "allreduce_2_ranks", False),
-        ("rccl_collectives", "allreduce_2_devices_busbw", False),
-        ("rccl_scan", "allreduce_2_devices_busbw", False),
+        ("rccl_collectives", "allreduce_8_devices_busbw", False),
         ("pingpong_right", "h2d_pinned_worst", False),
         ("best_devices", "best_2_of_measured", False),
-        ("unknown", "copy_worst", False),
     ],
 )
-def test_metrics_that_depend_on_the_number_of_devices(check, metric, expected):
-    assert transfer.independent(check, metric) is expected
+def test_metrics_that_depend_on_the_number_of_devices(of_lumi, check, metric, expected):
+    assert (metric in of_lumi[check]) is expected
 
 
-def test_every_pattern_is_of_metrics_that_there_are():
-    """A check that was renamed, or metrics that were, are found here and not on a system."""
-    known = {}
-    for file in (ROOT / "reference_values").glob("*.yaml"):
-        for check, entry in yaml.safe_load(file.read_text()).items():
-            if isinstance(entry, dict) and "$index" in entry:
-                known[check] = {name for part, names in entry.items() if part != "$index"
-                                for name in names}  # fmt: skip
-    for check in transfer.INDEPENDENT:
-        assert any(transfer.independent(check, metric) for metric in known[check]), check
+def test_a_partition_whose_checks_cannot_be_asked():
+    with pytest.raises(NotFoundError, match="No site has the partition lumi:none"):
+        listing.independent("lumi:none", [], ROOT)
 
 
 def test_the_noise_of_a_check_by_hand(tmp_path):

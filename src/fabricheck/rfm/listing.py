@@ -1,6 +1,6 @@
-"""The checks of each partition, asked of ReFrame: what fits its features, and is not skipped there.
+"""What ReFrame says of the checks of a partition that need not be this machine's.
 
-A check is set up on each partition as in a session, without what it would start.
+Checks are set up as in a session whose programs are all installed, and nothing is started.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from reframe.core.runtime import temp_runtime
 from reframe.frontend.executors import generate_testcases
 from reframe.frontend.loader import RegressionCheckLoader
 
+from fabricheck.core.errors import NotFoundError
+from fabricheck.rfm import speed
 from fabricheck.site import expected_checks, sets, sites
 from fabricheck.site.expected_checks import Listed
 
@@ -44,6 +46,32 @@ def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> d
     return {file: expected_checks.written(own) for file, own in found.items()}
 
 
+def independent(
+    partition: str, checks: Sequence[Path], references: Path
+) -> dict[str, frozenset[str]]:
+    """Return by check the metrics that mean the same on any number of devices.
+
+    :param partition: whose metrics are meant. checks, references: as in `listed`.
+    :raises NotFoundError: when no site has the partition.
+    """
+    for file in sites.files(*sites.folders()):
+        site = sites.read(file)
+        for system in site.get("systems", []):
+            if partition in (f"{system['name']}:{one['name']}" for one in system["partitions"]):
+                with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
+                    asking = _Asking(Path(folder), checks, references)
+                    with asking.runtime(system, site["environments"]):
+                        return {
+                            type(check).__name__: _independent(check)
+                            for check in asking.set_up(partition)
+                        }
+    raise NotFoundError(f"No site has the partition {partition}.")
+
+
+def _independent(check: Any) -> frozenset[str]:
+    return frozenset(metric.name for metric in check.expected_metrics() if metric.independent)
+
+
 @contextmanager
 def _without_variables() -> Iterator[None]:
     kept = {name: text for name, text in os.environ.items() if name.startswith(_VARIABLES)}
@@ -59,6 +87,7 @@ class _Asking:
     """ReFrame with the checks, which are loaded once, and one site after the other."""
 
     def __init__(self, folder: Path, checks: Sequence[Path], references: Path) -> None:
+        speed.improve()
         self._folder = folder
         self._paths = [str(one) for one in checks]
         self._options = {
@@ -70,25 +99,41 @@ class _Asking:
     def of(self, site: Mapping[str, Any]) -> Iterator[Listed]:
         """Yield the lists of the partitions of a site."""
         for system in site.get("systems", []):
-            settings = self._folder / "settings.yaml"
-            settings.write_text(yaml.safe_dump(_plain(system, site["environments"])))
-            with temp_runtime(str(settings), system["name"], self._options):
-                if not self._checks:
-                    self._checks = RegressionCheckLoader(self._paths, recurse=True).load_all()
-                for partition in system["partitions"]:
-                    where = f"{system['name']}:{partition['name']}"
-                    own = self._own(where)
-                    yield Listed(partition=where, node=partition["extras"].get("node"), checks=own)
+            with self.runtime(system, site["environments"]):
+                for one in system["partitions"]:
+                    where = f"{system['name']}:{one['name']}"
+                    asks = {
+                        type(check).__name__: check.valid_prog_environs
+                        for check in self.set_up(where)
+                    }
+                    listed = {name: tuple(asks[name]) for name in sorted(asks)}
+                    yield Listed(partition=where, node=one["extras"].get("node"), checks=listed)
 
-    def _own(self, where: str) -> dict[str, Sequence[str]]:
-        cases = [
-            case
-            for case in generate_testcases(self._checks)
+    @contextmanager
+    def runtime(
+        self, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]
+    ) -> Iterator[None]:
+        """Let ReFrame be on a system."""
+        settings = self._folder / "settings.yaml"
+        settings.write_text(yaml.safe_dump(_plain(system, environments)))
+        with temp_runtime(str(settings), system["name"], self._options):
+            if not self._checks:
+                self._checks = RegressionCheckLoader(self._paths, recurse=True).load_all()
+            yield
+
+    def set_up(self, partition: str) -> Iterator[Any]:
+        """Yield the checks of the sets that a partition has, without those that are skipped."""
+        for case in generate_testcases(self._checks):
             # What is in no set runs only if asked for.
-            if case.partition.fullname == where and sets.EVERYTHING in case.check.tags
-        ]
-        names = {type(case.check).__name__: case.check for case in cases if not _is_skipped(case)}
-        return {name: tuple(names[name].valid_prog_environs) for name in sorted(names)}
+            if case.partition.fullname == partition and sets.EVERYTHING in case.check.tags:
+                try:
+                    case.check.setup(case.partition, case.environ)
+                except SkipTestError:
+                    continue
+                except ReframeError:
+                    # That it fails, as for want of a reference, a session will say.
+                    pass
+                yield case.check
 
 
 def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -116,14 +161,3 @@ def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]])
 
 #: What decides which checks a partition has.
 _KEPT = ("name", "environs", "features", "devices", "extras", "target_systems")
-
-
-def _is_skipped(case: Any) -> bool:
-    try:
-        case.check.setup(case.partition, case.environ)
-    except SkipTestError:
-        return True
-    except ReframeError:
-        # That it fails, as for want of a reference, a session will say.
-        return False
-    return False

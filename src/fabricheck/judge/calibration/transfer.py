@@ -6,7 +6,7 @@ a pair alone by its link class. The worst of more devices tends to be worse than
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
@@ -15,46 +15,16 @@ from fabricheck.judge.calibration.files import read_folder
 from fabricheck.judge.calibration.record import FOLDER, file_of, read_of
 from fabricheck.judge.calibration.rule import Entry, entry_of, report_only
 
-#: By check the metrics that do not depend on the number of devices. A check or metric that is not
-#: here does: sums, shares and sets at once, ranks that all work together, collectives.
-INDEPENDENT = {
-    "stream_local": r"(copy|scale|add|triad)_(worst|median)",
-    "stream_scan": r"(copy|scale|add|triad)_(best|worst)_block",
-    "stream_concurrent": r"copy_one",
-    "memcpy_near": r"(h2d|d2h|both)_pinned_near_(worst|median)",
-    "memcpy_near_pageable": r"(h2d|d2h|both)_pageable_near_(worst|median)",
-    "memcpy_scan": r"(h2d|d2h|both)_(pinned|pageable)_near",
-    "memcpy_numa": r"(h2d|d2h|both)_pinned_(near|far)_(worst|median)",
-    "memcpy_numa_pageable": r"(h2d|d2h)_pageable_(near|far)_(worst|median)",
-    "managed_zero_copy": r"(read|write)_(worst|median)",
-    "managed_migration": r"((host_)?(read|write)|prefetch_(h2d|d2h))_(worst|median)",
-    "managed_scan_zero_copy": r"(read|write)",
-    "managed_scan_migration": r"(read|write)",
-    "p2p_engine": r"(engine|engine_both|latency)_\w+_(worst|median)",
-    "p2p_engine_off": r"engine_\w+_(worst|median)",
-    "p2p_defaults": r"(engine|latency)_\w+_(worst|median)",
-    "p2p_kernel": r"(read|write|copy)_\w+_(worst|median)",
-    "p2p_scan": r"(engine|read|write|copy)_\w+",
-    # Of all pairs alone; `together` are several pairs at once.
-    "mpi_pairs": r"(bandwidth|latency)_(?!together)\w+",
-    "mpi_pairs_engine_off": r"bandwidth_(?!together)\w+",
-    "osu_device_0": r"(bandwidth|latency)_\w+",
-    "osu_device_0_engine_off": r"bandwidth_\w+",
-    "osu_all_pairs": r"(bandwidth|latency)_\w+",
-}
 
-
-def independent(check: str, metric: str) -> bool:
-    """Whether a metric means the same on any number of devices."""
-    return re.fullmatch(INDEPENDENT.get(check, r"(?!)"), metric) is not None
-
-
-def transfer(folder: Path, like: str, partition: str) -> Proposal:
+def transfer(
+    folder: Path, like: str, partition: str, independent: Mapping[str, Collection[str]]
+) -> Proposal:
     """Return the entries of a partition from another one's record; others become report only.
 
     :param folder: of the reference files.
     :param like: the partition that was measured.
     :param partition: the one that was not; its metrics are those that the files list for it.
+    :param independent: by check the metrics that do not depend on the number of devices.
     :raises NotFoundError: when there is no record, or the files list nothing for the partition.
     :raises InvalidInputError: when the partition has values of its own, or the record is none,
         simulated, or another partition's.
@@ -90,7 +60,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             if found is None:
                 unit = before[3] if before else "GB/s"
                 wanted[metric] = (report_only(unit), f"not measured on {like}")
-            elif not independent(check, metric):
+            elif metric not in independent.get(check, ()):
                 wanted[metric] = (report_only(found.unit), "depends on the number of devices")
             else:
                 entry = entry_of(found.entry)
