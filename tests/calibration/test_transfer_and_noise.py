@@ -13,34 +13,28 @@ from fabricheck.rfm import listing
 from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]
-OTHER = "local:large"
-
-#: What the checks say does not depend on the number of devices.
-ALONE = {
-    "stream_local": {"copy_worst", "add_worst", "triad_worst"},
-    "stream_concurrent": {"copy_one"},
-}
+OTHER = "local:sim-mi250x"
 
 STREAM = """\
 stream_local:
   $index: [$partition]
   local:host:
     copy_worst: [0, null, null, GB/s]
-  local:large:
+  local:sim-mi250x:
     copy_worst: [0, null, null, GB/s]
     add_worst: [0, null, null, GB/s]
     triad_worst: [0, null, null, GB/s]
 
 stream_concurrent:
   $index: [$partition]
-  local:large:
+  local:sim-mi250x:
     copy_one: [0, null, null, GB/s]
     copy_all_sum: [0, null, null, GB/s]
     faults: [0, 0, 0, count]
 
 p2p_engine:
   $index: [$partition]
-  local:large:
+  local:sim-mi250x:
     engine_switch_worst: [0, null, null, GB/s]
 """
 
@@ -71,7 +65,7 @@ def calibrated(folder, tmp_path):
 
 
 def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated):
-    found = transfer.transfer(calibrated, PARTITION, OTHER, ALONE)
+    found = transfer.transfer(calibrated, PARTITION, OTHER)
     assert {(one.check, one.metric): (one.entry[0], one.why) for one in found.changes} == {
         ("stream_local", "copy_worst"): (100.25, "measured on local:host"),
         ("stream_local", "add_worst"): (0, "not measured on local:host"),
@@ -102,18 +96,18 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
 def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
     with pytest.raises(InvalidInputError, match="local:host has a calibration of its own"):
         text = (calibrated / "calibrations" / "local-host.yaml").read_text()
-        path = calibrated / "calibrations" / "local-large.yaml"
-        path.write_text(text.replace("partition: local:host", "partition: local:large"))
-        transfer.transfer(calibrated, OTHER, PARTITION, ALONE)
+        path = calibrated / "calibrations" / "local-sim-mi250x.yaml"
+        path.write_text(text.replace("partition: local:host", "partition: local:sim-mi250x"))
+        transfer.transfer(calibrated, OTHER, PARTITION)
 
 
 def test_what_can_not_be_transferred(calibrated, folder):
     with pytest.raises(UsageError, match="can not be taken for itself"):
-        transfer.transfer(folder, PARTITION, PARTITION, ALONE)
+        transfer.transfer(folder, PARTITION, PARTITION)
     with pytest.raises(NotFoundError, match="no calibration record"):
-        transfer.transfer(folder, "local:none", OTHER, ALONE)
+        transfer.transfer(folder, "local:none", OTHER)
     with pytest.raises(NotFoundError, match="list no metric of local:none"):
-        transfer.transfer(folder, PARTITION, "local:none", ALONE)
+        transfer.transfer(folder, PARTITION, "local:none")
 
 
 @pytest.fixture(scope="module")

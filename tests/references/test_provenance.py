@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge import coverage
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.files import REDUCED
 from fabricheck.judge.calibration.gathering import gather
-from fabricheck.judge.calibration.transfer import independent
 from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.stated import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import References, requires
+from fabricheck.rfm import listing
 from fabricheck.rfm.references import faults
 from fabricheck.site import partitions
 from repeated_sessions import several
@@ -41,6 +42,11 @@ def stated() -> References:
 @functools.cache
 def calibration(name: str, folder: Path = FOLDER) -> record.Record:
     return record.read(folder / name)
+
+
+@functools.cache
+def independent(partition: str) -> dict[str, frozenset[str]]:
+    return listing.independent(partition, coverage.checks_folders(), FOLDER)
 
 
 def limited() -> Iterator[tuple[str, str, str, list]]:
@@ -288,7 +294,7 @@ def follow_sessions(found: References, check: str, partition: str, metric: str) 
     sessions = calibration(origin.record, found.folder)
     assert sessions.partition == (origin.measured_on or partition)
     assert sessions.rule == rule.TEXT
-    assert origin.measured_on is None or independent(check, metric)
+    assert origin.measured_on is None or metric in independent(origin.measured_on)[check]
     one = sessions.checks[check][metric]
     occasions = {session.number: session.occasion for session in sessions.sessions}
     values = list(one.values.values())

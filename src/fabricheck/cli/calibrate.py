@@ -16,8 +16,6 @@ from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration import changes, expected, noise, record, rule, transfer
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, gather, silent
 from fabricheck.judge.calibration.runs import Run, missing
-from fabricheck.judge.coverage import checks_folders
-from fabricheck.references import stated as references
 from fabricheck.site import partitions
 
 #: More nodes than these are not shown side by side.
@@ -88,10 +86,7 @@ def calibrate(
         _refuse("--like and --for", {"--system": system} | of_sessions | of_noise)
         _check_partition("--like", like)
         _check_partition("--for", other)
-        from fabricheck.rfm import listing
-
-        alone = listing.independent(like, checks_folders(), references.folder())
-        _end(transfer.transfer(output, like, other, alone), write, accept_looser)
+        _end(transfer.transfer(output, like, other), write, accept_looser)
         return
     _check_partition("--system", system)
     if page is not None and not show_noise:

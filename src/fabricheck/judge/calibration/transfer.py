@@ -6,7 +6,6 @@ a pair alone by its link class. The worst of more devices tends to be worse than
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
@@ -14,17 +13,16 @@ from fabricheck.judge.calibration.changes import Proposal, compare
 from fabricheck.judge.calibration.files import read_folder
 from fabricheck.judge.calibration.record import FOLDER, file_of, read_of
 from fabricheck.judge.calibration.rule import Entry, entry_of, report_only
+from fabricheck.judge.coverage import checks_folders
+from fabricheck.references import stated as references
 
 
-def transfer(
-    folder: Path, like: str, partition: str, independent: Mapping[str, Collection[str]]
-) -> Proposal:
+def transfer(folder: Path, like: str, partition: str) -> Proposal:
     """Return the entries of a partition from another one's record; others become report only.
 
     :param folder: of the reference files.
     :param like: the partition that was measured.
     :param partition: the one that was not; its metrics are those that the files list for it.
-    :param independent: by check the metrics that do not depend on the number of devices.
     :raises NotFoundError: when there is no record, or the files list nothing for the partition.
     :raises InvalidInputError: when the partition has values of its own, or the record is none,
         simulated, or another partition's.
@@ -36,6 +34,10 @@ def transfer(
         raise InvalidInputError(
             f"{file_of(folder, like)}: is simulated, and no ground for another partition."
         )
+    # Only here, as it brings ReFrame's front end.
+    from fabricheck.rfm import listing
+
+    independent = listing.independent(like, checks_folders(), references.folder())
     files = read_folder(folder)
     changes, notes = [], []
     for check, file in files.items():
