@@ -96,18 +96,21 @@ def test_a_site_outside_of_the_repository_has_its_list_beside_it(folder, monkeyp
     assert (listed.partition, listed.node) == ("one:gpu", "h200")
     assert set(ASKED) <= set(listed.checks)
     # What the site says is not installed is not expected; what it lost is.
-    assert checks(folder) == [one for one in listed.checks if not one.startswith("mpi")]
+    assert list(checks(folder)) == [one for one in listed.checks if not one.startswith("mpi")]
+    assert checks(folder)["stream_local"] == ["E1", "full", "node", "smoke"]
     (folder / "one.py").write_text(SITE.replace('["mpi"]', "[]"))
     assert set(ASKED) <= set(checks(folder))
     assert expected(partitions.require_sites()["systems"]) == checks(folder)
 
 
 def test_a_list_of_another_node_says_nothing(folder):
-    listed = "- {partition: 'one:gpu', node: a100-booster, checks: {stream_local: ['*']}}\n"
-    expected_checks.beside(folder / "one.py").write_text(listed)
+    checks_of_it = "{stream_local: {environs: ['*'], tags: [full]}}"
+    expected_checks.beside(folder / "one.py").write_text(
+        f"- {{partition: 'one:gpu', node: a100-booster, checks: {checks_of_it}}}\n"
+    )
     assert checks(folder) is None
     (folder / "one.py").write_text(SITE.replace('"h200"', '"a100-booster"'))
-    assert checks(folder) == ["stream_local"]
+    assert checks(folder) == {"stream_local": ["full"]}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,10 @@ def test_a_list_of_another_node_says_nothing(folder):
     [
         ("a: [", "while parsing a flow"),
         ("one:gpu: []", "input should be a valid list"),
-        ("- {partition: 'one:gpu', node: h200, checks: {stream_local: []}}", "at least 1 item"),
+        (
+            "- {partition: 'one:gpu', node: h200, checks: {a: {environs: [], tags: []}}}",
+            "at least 1 item",
+        ),
         ("- {partition: 'one:gpu', checks: {}}", "0.node: Field required"),
     ],
 )

@@ -21,7 +21,7 @@ from reframe.frontend.loader import RegressionCheckLoader
 from fabricheck.core.errors import NotFoundError
 from fabricheck.rfm import speed
 from fabricheck.site import expected_checks, sets, sites
-from fabricheck.site.expected_checks import Listed
+from fabricheck.site.expected_checks import Check, Listed
 
 #: What the environment of a user or a job says of a site; a list is of the site without it.
 _VARIABLES = ("FABRICHECK_", "SLURM_")
@@ -102,11 +102,13 @@ class _Asking:
             with self.runtime(system, site["environments"]):
                 for one in system["partitions"]:
                     where = f"{system['name']}:{one['name']}"
-                    asks = {
-                        type(check).__name__: check.valid_prog_environs
+                    found = {
+                        type(check).__name__: Check(
+                            environs=list(check.valid_prog_environs), tags=sorted(check.tags)
+                        )
                         for check in self.set_up(where)
                     }
-                    listed = {name: tuple(asks[name]) for name in sorted(asks)}
+                    listed = dict(sorted(found.items()))
                     yield Listed(partition=where, node=one["extras"].get("node"), checks=listed)
 
     @contextmanager

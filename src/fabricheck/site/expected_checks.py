@@ -17,22 +17,27 @@ from fabricheck.core.errors import InvalidInputError
 
 HEAD = """\
 # Made by `fabricheck sets --write`, not by hand: the checks that each partition must have, and what
-# each asks of an environment. A check that is lost shows as a line that is lost here.
+# each asks of an environment, and its tags. A check that is lost shows as a line that is lost here.
 """
 
 
-class Listed(BaseModel):
-    """The checks of one partition on one node model.
+class Check(BaseModel):
+    """A check: what it asks of an environment, as ReFrame's ``valid_prog_environs``; its tags."""
 
-    partition: ``system:partition``. checks: by class name what it asks of an environment, as
-    ReFrame's ``valid_prog_environs``.
-    """
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    environs: Annotated[Sequence[str], Field(min_length=1)]
+    tags: Sequence[str]
+
+
+class Listed(BaseModel):
+    """The checks of one partition, ``system:partition``, on one node model, by class name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     partition: str
     node: str | None
-    checks: Mapping[str, Annotated[Sequence[str], Field(min_length=1)]]
+    checks: Mapping[str, Check]
 
 
 def beside(site: Path) -> Path:
@@ -67,15 +72,17 @@ def written(every: Iterable[Listed]) -> str:
     lines = [HEAD]
     for one in every:
         lines.append(f"- partition: {one.partition}\n  node: {one.node or 'null'}\n  checks:\n")
-        lines += [f"    {name}: [{', '.join(asks)}]\n" for name, asks in one.checks.items()]
+        for name, check in one.checks.items():
+            asks, tags = ", ".join(check.environs), ", ".join(check.tags)
+            lines.append(f"    {name}: {{environs: [{asks}], tags: [{tags}]}}\n")
     return "".join(lines)
 
 
 def of(
     partition: str, extras: Mapping[str, Any], environments: Sequence[Mapping[str, Any]],
     every: Iterable[Listed],
-) -> list[str] | None:  # fmt: skip
-    """Return the checks that a partition must have; None where they are not listed.
+) -> dict[str, list[str]] | None:  # fmt: skip
+    """Return the checks that a partition must have, with their tags; None where none are listed.
 
     Those for want of what an environment states as ``not_installed`` are not among them. A check
     for which an environment lacks anything else is: that it cannot run has to show.
@@ -85,7 +92,11 @@ def of(
     here = (partition, extras.get("node"))
     for one in every:
         if (one.partition, one.node) == here:
-            return [name for name, asks in one.checks.items() if not _left_out(asks, environments)]
+            return {
+                name: list(check.tags)
+                for name, check in one.checks.items()
+                if not _left_out(check.environs, environments)
+            }
     return None
 
 
