@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import listing
 from fabricheck.site import expected_checks, partitions, sites
 
@@ -101,6 +102,16 @@ def test_a_site_outside_of_the_repository_has_its_list_beside_it(folder, monkeyp
     (folder / "one.py").write_text(SITE.replace('["mpi"]', "[]"))
     assert set(ASKED) <= set(checks(folder))
     assert expected(partitions.require_sites()["systems"]) == checks(folder)
+
+
+@pytest.mark.parametrize("text", ["import reframe, nothing_of_that_name", "class A(", "{MISSING}"])
+def test_a_check_that_cannot_be_loaded_is_not_left_out(tmp_path, folder, text):
+    """ReFrame would only warn."""
+    topic = CHECKS[0] / "topology" / "topology.py"
+    text = text.replace("{MISSING}", topic.read_text().replace("topology.yaml", "none.yaml"))
+    (tmp_path / "broken.py").write_text(text)
+    with pytest.raises(InvalidInputError, match=r"The checks cannot be loaded: .*broken\.py"):
+        listing.listed([folder / "one.py"], [tmp_path / "broken.py"], REFERENCES)
 
 
 def test_a_list_of_another_node_says_nothing(folder):

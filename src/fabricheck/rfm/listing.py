@@ -14,11 +14,12 @@ from typing import Any
 
 import yaml
 from reframe.core.exceptions import ReframeError, SkipTestError
+from reframe.core.logging import getlogger
 from reframe.core.runtime import temp_runtime
 from reframe.frontend.executors import generate_testcases
 from reframe.frontend.loader import RegressionCheckLoader
 
-from fabricheck.core.errors import NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.rfm import speed
 from fabricheck.site import expected_checks, sets, sites
 from fabricheck.site.expected_checks import Check, Listed
@@ -32,6 +33,7 @@ def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> d
 
     :param checks: the folders of checks. references: that of the reference files.
     :raises ConfigError: for a site file that cannot be read.
+    :raises InvalidInputError: when a check cannot be loaded.
     """
     found: dict[Path, list[Listed]] = {}
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder, _without_variables():
@@ -53,6 +55,7 @@ def independent(
 
     :param partition: whose metrics are meant. checks, references: as in `listed`.
     :raises NotFoundError: when no site has the partition.
+    :raises InvalidInputError: when a check cannot be loaded.
     """
     for file in sites.files(*sites.folders()):
         site = sites.read(file)
@@ -120,8 +123,21 @@ class _Asking:
         settings.write_text(yaml.safe_dump(_plain(system, environments)))
         with temp_runtime(str(settings), system["name"], self._options):
             if not self._checks:
-                self._checks = RegressionCheckLoader(self._paths, recurse=True).load_all()
+                self._checks = self._load()
             yield
+
+    def _load(self) -> list[Any]:
+        # What cannot be loaded is a warning to ReFrame, and its checks would be lost.
+        logger = getlogger()
+        before, logger.warn_as_error = logger.warn_as_error, True
+        try:
+            found: list[Any] = RegressionCheckLoader(self._paths, recurse=True).load_all()
+        except (ReframeError, SyntaxError, UnicodeError) as error:
+            why = str(error).partition(" (rerun with")[0]
+            raise InvalidInputError(f"The checks cannot be loaded: {why}.") from None
+        finally:
+            logger.warn_as_error = before
+        return found
 
     def set_up(self, partition: str) -> Iterator[Any]:
         """Yield the checks of the sets that a partition has, without those that are skipped."""
@@ -139,27 +155,19 @@ class _Asking:
 
 
 def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of a system, all programs installed, without a launcher to be asked."""
-    local = {"scheduler": "local", "launcher": "local"}
+    """Return the settings of a system with all programs installed, and no launcher to be asked."""
     partitions = [
         {
-            **{name: value for name, value in one.items() if name in _KEPT},
-            "extras": {k: v for k, v in one["extras"].items() if k != "mpi_launcher"},
-            **local,
+            **one,
+            "scheduler": "local",
+            "launcher": "local",
+            "extras": {
+                name: one["extras"][name] for name in one["extras"].keys() - {"mpi_launcher"}
+            },
         }
         for one in system["partitions"]
     ]
     return {
         "systems": [{"name": system["name"], "hostnames": ["^$"], "partitions": partitions}],
-        "environments": [
-            {
-                **{name: value for name, value in one.items() if name in _KEPT},
-                "features": expected_checks.with_all_installed(one)["features"],
-            }
-            for one in environments
-        ],
+        "environments": [expected_checks.with_all_installed(one) for one in environments],
     }
-
-
-#: What decides which checks a partition has.
-_KEPT = ("name", "environs", "features", "devices", "extras", "target_systems")
