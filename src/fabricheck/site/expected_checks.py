@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.node.yamlfile import SAFE
 
 HEAD = """\
 # Made by `fabricheck sets --write`, not by hand: the checks that each partition must have, and what
@@ -54,7 +55,7 @@ def read(site: Path) -> list[Listed]:
     if not file.exists():
         return []
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.load(file.read_text(encoding="utf-8"), SAFE)
         return TypeAdapter(list[Listed]).validate_python(content)
     except (OSError, ValueError, yaml.YAMLError) as error:
         why = str(error)
