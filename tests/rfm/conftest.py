@@ -20,8 +20,11 @@ import reframe
 from reframe.core import runtime
 from reframe.frontend import cli
 
-from fabricheck.rfm import turns
-from fabricheck.site import expected_checks
+from fabricheck.rfm import gitlab, turns
+from fabricheck.site import expected_checks, sites
+
+# What is imported while a test has another checkout.ROOT keeps that one.
+assert gitlab and sites
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKES = {
