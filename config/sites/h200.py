@@ -10,7 +10,7 @@ from fabricheck.site import clusters
 
 ROOT = Path(__file__).resolve().parents[2]
 
-MPI = os.environ.get("FABRICHECK_MPI", "ON")
+MPI = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
 
 # Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks) and of nccl-tests.
 OSU = os.environ.get("FABRICHECK_CUDA_OSU", "")
