@@ -38,7 +38,7 @@ _logfile, _perflog = seams.default_handlers()
 _logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
 _perflog[0]["basedir"] = str(RESULTS / "perflogs")
 
-_gathered = sites.gather(Path(__file__).resolve().parent / "sites")
+_gathered = sites.gather(*sites.folders(Path(__file__).resolve().parent / "sites"))
 for _system in _gathered["systems"]:
     _system.setdefault("prefix", str(RESULTS))
 

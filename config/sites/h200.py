@@ -6,14 +6,22 @@ No machine is known by its name, so a session names the system: --system=h200:x2
 import os
 from pathlib import Path
 
+from fabricheck.site import clusters
+
 ROOT = Path(__file__).resolve().parents[2]
 
-# Programs of several ranks, for a build without MPI (FABRICHECK_MPI=OFF) none.
-RANK_PROGRAMS = [] if os.environ.get("FABRICHECK_MPI") == "OFF" else ["affinity", "pingpong", "mpi"]
+MPI = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
 
 # Folders of OSU Micro-Benchmarks (libexec/osu-micro-benchmarks) and of nccl-tests.
 OSU = os.environ.get("FABRICHECK_CUDA_OSU", "")
 NCCL_TESTS = os.environ.get("FABRICHECK_NCCL_TESTS", "")
+
+HAS = (*clusters.PROGRAMS, "gpu_aware_mpi", "osu", "nccl-tests")
+LACKS = [
+    *(clusters.RANK_PROGRAMS if MPI == "OFF" else []),
+    *([] if OSU else ["osu"]),
+    *([] if NCCL_TESTS else ["nccl-tests"]),
+]
 
 # Open MPI 5.0.11 of PyPI, built without CUDA, with UCX 1.22 beside it, crashes in these on buffers
 # of devices (tests/outputs/h200/two-devices-mpi). Of an MPI without that fault the variable is set
@@ -22,51 +30,6 @@ COLLECTIVES_THAT_CRASH = os.environ.get(
     "FABRICHECK_CUDA_MPI_WITHOUT", "reduce,allreduce,reduce_scatter,allgather"
 )
 MPI_WITHOUT = [name for name in COLLECTIVES_THAT_CRASH.split(",") if name]
-
-ONE_DEVICE_CHECKS = [
-    "stream_local",
-    "stream_scan",
-    "memcpy_near",
-    "memcpy_near_pageable",
-    "memcpy_scan",
-    "managed_migration",
-    "managed_scan_migration",
-    "node_topology",
-]
-DEVICES_CHECKS = [
-    "stream_concurrent",
-    "p2p_engine",
-    "p2p_kernel",
-    "p2p_scan",
-]
-# All cores are in one NUMA domain, so no placement is wrong, and checks of wrong ones are skipped.
-RANK_CHECKS = [
-    "affinity",
-    "pingpong_right",
-    "pingpong_scan",
-    "pingpong_shared_device",
-    "mpi_pairs",
-    "mpi_collectives",
-    "mpi_data",
-]
-OSU_CHECKS = ["osu_device_0", "osu_all_pairs", "osu_collectives"]
-NCCL_CHECKS = ["rccl_collectives", "rccl_scan"]
-
-
-def expected_checks(devices):
-    """Return the checks that a machine with so many devices must have, and that run there."""
-    if devices == 1:
-        return ONE_DEVICE_CHECKS
-    return [
-        *ONE_DEVICE_CHECKS,
-        *DEVICES_CHECKS,
-        # Of two devices there are no best two.
-        *(["best_devices"] if devices > 2 else []),
-        *(RANK_CHECKS if RANK_PROGRAMS else []),
-        *(OSU_CHECKS if OSU else []),
-        *(NCCL_CHECKS if NCCL_TESTS else []),
-        *(["rccl_scaling"] if NCCL_TESTS and devices > 2 else []),
-    ]
 
 
 def partition(devices):
@@ -83,7 +46,6 @@ def partition(devices):
         "features": ["devices", "peers", "managed_memory", *several],
         "devices": [{"type": "gpu", "arch": "sm_90", "num_devices": devices}],
         "extras": {
-            "expected_checks": expected_checks(devices),
             # Programs of one process need no launcher, those of ranks do.
             "mpi_launcher": "mpirun-openmpi",
             "node": "h200",
@@ -116,16 +78,7 @@ site_configuration = {
         {
             "name": "cuda",
             "target_systems": ["h200"],
-            "features": [
-                "stream",
-                "memcpy",
-                "managed",
-                "p2p",
-                *RANK_PROGRAMS,
-                "gpu_aware_mpi",
-                *(["osu"] if OSU else []),
-                *(["nccl-tests"] if NCCL_TESTS else []),
-            ],
+            "features": [one for one in HAS if one not in LACKS],
             # Multicast over NVLink stays off: a machine that shows a part of a host may lack it.
             "env_vars": [["NCCL_NVLS_ENABLE", "0"]],
             "extras": {
@@ -134,10 +87,11 @@ site_configuration = {
                     "FABRICHECK_CUDA_PROGRAMS", str(ROOT / "build" / "cuda" / "bin")
                 ),
                 "mpi_without": MPI_WITHOUT,
+                "not_installed": LACKS,
                 **({"osu_folder": OSU} if OSU else {}),
                 **({"rccl_folder": NCCL_TESTS} if NCCL_TESTS else {}),
                 "build_command": "cmake -S . -B build/cuda -DFABRICHECK_RUNTIME=cuda "
-                f"-DFABRICHECK_MPI={'ON' if RANK_PROGRAMS else 'OFF'} && cmake --build build/cuda",
+                f"-DFABRICHECK_MPI={MPI} && cmake --build build/cuda",
             },
         }
     ],

@@ -11,23 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # The host runtime presents virtual devices that share this machine's memory.
 DEVICES = host.whole_number("FABRICHECK_HOST_DEVICES", default=2, least=2)
 
-# Programs of several ranks, for a build without MPI (FABRICHECK_MPI=OFF) none.
-RANK_PROGRAMS = [] if os.environ.get("FABRICHECK_MPI") == "OFF" else ["affinity", "pingpong", "mpi"]
-HOST_RANK_CHECKS = ["affinity", "pingpong", "mpi_pairs", "mpi_collectives", "mpi_data"]
-SIM_RANK_CHECKS = [
-    "affinity",
-    "pingpong_right",
-    "pingpong_scan",
-    "pingpong_in_order",
-    "pingpong_half_right",
-    "pingpong_half_rotated",
-    "pingpong_shared_device",
-    "pingpong_shared_domain",
-    "mpi_pairs",
-    "mpi_pairs_engine_off",
-    "mpi_collectives",
-    "mpi_data",
-]
+# What a build without MPI (FABRICHECK_MPI=OFF) lacks.
+WITHOUT_MPI = clusters.RANK_PROGRAMS if os.environ.get("FABRICHECK_MPI") == "OFF" else ()
 
 # The MPI of `make build`, wherever the PATH has another one before it.
 MPICH = ROOT / ".venv" / "mpich" / "bin"
@@ -39,12 +24,10 @@ SIM_PROGRAMS = os.environ.get("FABRICHECK_SIM_PROGRAMS", str(ROOT / "build" / "s
 HOST_OSU = os.environ.get("FABRICHECK_HOST_OSU", "")
 SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
 
-SIM_OSU_CHECKS = [
-    "osu_device_0",
-    "osu_device_0_engine_off",
-    "osu_all_pairs",
-    "osu_collectives",
-]
+HOST_LACKS = [*WITHOUT_MPI, *([] if HOST_OSU else ["osu"])]
+SIM_LACKS = [*WITHOUT_MPI, *([] if SIM_OSU else ["osu"])]
+HOST_HAS = ("stream", "memcpy", *clusters.RANK_PROGRAMS, "osu")
+SIM_HAS = (*clusters.PROGRAMS, "gpu_aware_mpi", "osu")
 
 site_configuration = {
     "systems": [
@@ -64,16 +47,6 @@ site_configuration = {
                     "features": ["devices", "several_devices", "ranks"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": DEVICES}],
                     "extras": {
-                        "expected_checks": [
-                            "stream_local",
-                            "stream_scan",
-                            "stream_concurrent",
-                            "memcpy_near",
-                            "memcpy_near_pageable",
-                            "memcpy_scan",
-                            *(HOST_RANK_CHECKS if RANK_PROGRAMS else []),
-                            *(["osu_device_0", "osu_collectives"] if HOST_OSU else []),
-                        ],
                         # Programs of one process need no launcher, those of ranks do.
                         "mpi_launcher": "mpiexec",
                         # One array or message, and the sizes and blocks of scans.
@@ -118,29 +91,6 @@ site_configuration = {
                     ],
                     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
                     "extras": {
-                        "expected_checks": [
-                            "stream_local",
-                            "stream_scan",
-                            "stream_concurrent",
-                            "memcpy_near",
-                            "memcpy_near_pageable",
-                            "memcpy_scan",
-                            "memcpy_numa",
-                            "memcpy_numa_pageable",
-                            "managed_zero_copy",
-                            "managed_migration",
-                            "managed_scan_zero_copy",
-                            "managed_scan_migration",
-                            "p2p_engine",
-                            "p2p_engine_off",
-                            "p2p_defaults",
-                            "p2p_kernel",
-                            "p2p_scan",
-                            "node_topology",
-                            "best_devices",
-                            *(SIM_RANK_CHECKS if RANK_PROGRAMS else []),
-                            *(SIM_OSU_CHECKS if SIM_OSU else []),
-                        ],
                         "mpi_launcher": "smpirun",
                         "node": "mi250x",
                         "array_bytes": 1 << 30,
@@ -167,12 +117,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": [
-                "stream",
-                "memcpy",
-                *RANK_PROGRAMS,
-                *(["osu"] if HOST_OSU else []),
-            ],
+            "features": [one for one in HOST_HAS if one not in HOST_LACKS],
             "env_vars": [
                 ["FABRICHECK_HOST_DEVICES", str(DEVICES)],
                 *([["PATH", f"{MPICH}:$PATH"]] if MPICH.is_dir() else []),
@@ -181,6 +126,7 @@ site_configuration = {
                 "runtime": "host",
                 "programs": HOST_PROGRAMS,
                 "osu_folder": HOST_OSU,
+                "not_installed": HOST_LACKS,
                 "build_command": "make build",
                 **clusters.of_spack(HOST_PROGRAMS, "local"),
             },
@@ -188,19 +134,12 @@ site_configuration = {
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": [
-                "stream",
-                "memcpy",
-                "managed",
-                "p2p",
-                *RANK_PROGRAMS,
-                "gpu_aware_mpi",
-                *(["osu"] if SIM_OSU else []),
-            ],
+            "features": [one for one in SIM_HAS if one not in SIM_LACKS],
             "extras": {
                 "runtime": "sim",
                 "programs": SIM_PROGRAMS,
                 "osu_folder": SIM_OSU,
+                "not_installed": SIM_LACKS,
                 "build_command": "make build",
                 **clusters.of_spack(SIM_PROGRAMS, "local"),
             },

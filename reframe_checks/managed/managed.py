@@ -37,13 +37,15 @@ def moved(operation, movement):
     """Return the worst and the median over the devices of one operation."""
     stem, where = operation.replace("-", "_"), series_of(operation, movement)
     return [
-        Metric(f"{stem}_{reduce}", where, ("device",), reduce) for reduce in ("worst", "median")
+        Metric(f"{stem}_{reduce}", where, ("device",), reduce, independent=True)
+        for reduce in ("worst", "median")
     ]
 
 
 def largest(operation, movement):
     """Return what one operation reaches at the largest size of a scan."""
-    return Metric(operation, {**series_of(operation, movement), "bytes": LARGEST})
+    where = {**series_of(operation, movement), "bytes": LARGEST}
+    return Metric(operation, where, independent=True)
 
 
 class ManagedCheck(MeasuringCheck):

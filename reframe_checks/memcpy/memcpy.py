@@ -32,9 +32,10 @@ def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **wh
     who = ("device_set",) if role == "sum" else ("device",)
     name = name.format(operation, memory, place, reduce)
     if ends is None:
-        return Metric(name, fields, who, reduce)
+        return Metric(name, fields, who, reduce, independent=True)
     among = tuple(([device] if role == "sum" else device, domain) for device, domain in ends)
-    return Metric(name, fields, (*who, f"{host}.numa_domain"), reduce, among=among)
+    over = (*who, f"{host}.numa_domain")
+    return Metric(name, fields, over, reduce, among=among, independent=True)
 
 
 def near(memory):

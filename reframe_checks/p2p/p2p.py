@@ -56,7 +56,7 @@ class PairCheck(MeasuringCheck):
         ordered = pairs if role == "sum" else [*pairs, *(pair[::-1] for pair in pairs)]
         among = tuple((list(pair),) for pair in ordered)
         name = f"{operation.replace('-', '_')}_{class_name}_{reduce}"
-        return Metric(name, where, ("device_set",), reduce, unit, among)
+        return Metric(name, where, ("device_set",), reduce, unit, among, independent=True)
 
 
 @rfm.simple_test
@@ -139,4 +139,5 @@ class p2p_scan(MeasuringCheck):
         """Return the metric of one pair; its value is of the largest size."""
         convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
         where = {"operation": operation, "role": "single", "bytes": LARGEST, **convention}
-        return Metric(f"{operation}_{class_name}", where, ("device_set",), among=((list(pair),),))
+        name, among = f"{operation}_{class_name}", ((list(pair),),)
+        return Metric(name, where, ("device_set",), among=among, independent=True)

@@ -17,9 +17,9 @@ CONVENTION = {"bytes_counted": "read+write", "engine": "kernel"}
 def stream(name, reduce, over=("device",), among=None, memory="device", **where):
     """Return a metric of one STREAM kernel on arrays well past the caches."""
     places = {"source.memory": memory, "destination.memory": memory}
-    return Metric(
-        name, {"regime": "memory", **CONVENTION, **places, **where}, over, reduce, among=among
-    )
+    where = {"regime": "memory", **CONVENTION, **places, **where}
+    alone = where.get("role") not in ("sum", "share")
+    return Metric(name, where, over, reduce, among=among, independent=alone)
 
 
 def of_set(name, members):

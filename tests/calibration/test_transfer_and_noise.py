@@ -11,31 +11,32 @@ from fabricheck.judge.calibration import changes, noise, record, transfer
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
+from fabricheck.rfm import listing
 from repeated_sessions import PARTITION, measured
 
 ROOT = Path(__file__).resolve().parents[2]
-OTHER = "local:large"
+OTHER = "local:sim-mi250x"
 
 STREAM = """\
 stream_local:
   $index: [$partition]
   local:host:
     copy_worst: [0, null, null, GB/s]
-  local:large:
+  local:sim-mi250x:
     copy_worst: [0, null, null, GB/s]
     add_worst: [0, null, null, GB/s]
     triad_worst: [0, null, null, GB/s]
 
 stream_concurrent:
   $index: [$partition]
-  local:large:
+  local:sim-mi250x:
     copy_one: [0, null, null, GB/s]
     copy_all_sum: [0, null, null, GB/s]
     faults: [0, 0, 0, count]
 
 p2p_engine:
   $index: [$partition]
-  local:large:
+  local:sim-mi250x:
     engine_switch_worst: [0, null, null, GB/s]
 """
 
@@ -115,8 +116,8 @@ def test_what_the_record_has_no_longer_can_not_be_taken(calibrated):
 def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
     with pytest.raises(InvalidInputError, match="local:host has a calibration of its own"):
         text = (calibrated / "calibrations" / "local-host.yaml").read_text()
-        path = calibrated / "calibrations" / "local-large.yaml"
-        path.write_text(text.replace("partition: local:host", "partition: local:large"))
+        path = calibrated / "calibrations" / "local-sim-mi250x.yaml"
+        path.write_text(text.replace("partition: local:host", "partition: local:sim-mi250x"))
         transfer.transfer(calibrated, OTHER, PARTITION)
 
 
@@ -129,6 +130,11 @@ def test_what_can_not_be_transferred(calibrated, folder):
         transfer.transfer(folder, PARTITION, "local:none")
 
 
+@pytest.fixture(scope="module")
+def of_lumi():
+    return listing.independent("lumi:gpu", [ROOT / "reframe_checks"], ROOT / "reference_values")
+
+
 @pytest.mark.parametrize(
     ("check", "metric", "expected"),
     [
@@ -139,32 +145,28 @@ def test_what_can_not_be_transferred(calibrated, folder):
         ("stream_concurrent", "copy_all_share", False),
         ("memcpy_numa", "h2d_pinned_far_worst", True),
         ("memcpy_numa_pageable", "d2h_pageable_far_median", True),
-        ("p2p_scan", "engine_dual_2hops", True),
-        ("p2p_engine", "engine_both_switch_median", True),
-        ("mpi_pairs", "bandwidth_switch_worst", True),
-        ("mpi_pairs", "latency_median", True),
-        ("mpi_pairs", "bandwidth_together_switch_worst", False),
+        ("managed_zero_copy", "read_worst", True),
+        ("managed_scan_migration", "write", True),
+        ("p2p_scan", "engine_dual", True),
+        ("p2p_engine", "engine_both_quad_median", True),
+        ("mpi_pairs", "bandwidth_quad_worst", True),
+        ("mpi_pairs", "latency_single_median", True),
+        ("mpi_pairs", "bandwidth_together_quad_worst", False),
         ("mpi_collectives", "allreduce_2", False),
-        ("osu_device_0", "bandwidth_switch_16MiB_worst", True),
+        ("osu_device_0", "bandwidth_quad_16MiB_worst", True),
         ("osu_collectives", "allreduce_2_ranks", False),
-        ("rccl_collectives", "allreduce_2_devices_busbw", False),
-        ("rccl_scan", "allreduce_2_devices_busbw", False),
+        ("rccl_collectives", "allreduce_8_devices_busbw", False),
         ("pingpong_right", "h2d_pinned_worst", False),
         ("best_devices", "best_2_of_measured", False),
-        ("unknown", "copy_worst", False),
     ],
 )
-def test_metrics_that_depend_on_the_number_of_devices(check, metric, expected):
-    assert transfer.independent(check, metric) is expected
+def test_metrics_that_depend_on_the_number_of_devices(of_lumi, check, metric, expected):
+    assert (metric in of_lumi[check]) is expected
 
 
-def test_every_pattern_is_of_metrics_that_there_are():
-    """A check that was renamed, or metrics that were, are found here and not on a system."""
-    known = {}
-    for check, _, metric, _ in References(ROOT / "reference_values").all_entries():
-        known.setdefault(check, set()).add(metric)
-    for check in transfer.INDEPENDENT:
-        assert any(transfer.independent(check, metric) for metric in known[check]), check
+def test_a_partition_whose_checks_cannot_be_asked():
+    with pytest.raises(NotFoundError, match="No site has the partition lumi:none"):
+        listing.independent("lumi:none", [], ROOT)
 
 
 def test_the_noise_of_a_check_by_hand(tmp_path):

@@ -8,28 +8,17 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app, output
 from fabricheck.core import amounts
-from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge import coverage
+from fabricheck.site import partitions
 
 
 @pytest.fixture(autouse=True)
-def checks(tmp_path, monkeypatch):
-    """A folder of checks, for E1, E3 and E5."""
-    folder = tmp_path / "checks"
-    (folder / "topic").mkdir(parents=True)
-    (folder / "topic" / "one.py").write_text(
-        '"""A check for E9 in words only."""\n'
-        "class A:\n"
-        "    tags = {'E1', 'smoke', 'E99'}\n"
-        "    title = 'E8'\n"
-        "    note: str\n"
-        "class B(A):\n"
-        "    tags: set[str] = {'E3'}\n"
-        "    def set_up(self):\n"
-        "        self.tags |= {'E5'}\n"
-    )
-    monkeypatch.setenv("RFM_CHECK_SEARCH_PATH", str(folder))
-    return folder
+def listed(monkeypatch):
+    """A site whose lists have checks of E1, E3 and E5."""
+    checks = {"a": ["E1", "smoke"], "b": ["E3", "E5"]}
+    partition = {"name": "host", "environs": [], "extras": {"expected_checks": checks}}
+    site = {"systems": [{"name": "local", "partitions": [partition]}]}
+    monkeypatch.setattr(partitions, "read_sites", lambda: site)
 
 
 def rows(*arguments):
@@ -54,20 +43,6 @@ def test_the_experiments_are_e1_to_e15():
     assert all(set(row.not_on) <= runtimes and all(row.not_on.values()) for row in found)
 
 
-def test_checks_are_found_by_their_tags(checks):
-    assert coverage.experiments_with_check([checks]) == {"E1", "E3", "E5"}
-    assert coverage.experiments_with_check([checks / "topic" / "one.py"]) == {"E1", "E3", "E5"}
-    (checks / "broken.py").write_text("class")
-    with pytest.raises(InvalidInputError, match=r"broken\.py: can not be read as a check file"):
-        coverage.experiments_with_check([checks])
-
-
-def test_the_suites_own_checks_are_found(monkeypatch):
-    monkeypatch.delenv("RFM_CHECK_SEARCH_PATH")
-    [folder] = coverage.checks_folders()
-    assert {"E1", "E5"} <= coverage.experiments_with_check([folder])
-
-
 def test_before_any_session(results_folder):
     found = rows()
     assert not any(row["ran"] for row in found.values())
@@ -79,11 +54,6 @@ def test_before_any_session(results_folder):
 def test_no_such_session(results_folder):
     result = CliRunner().invoke(app, ["coverage", "5"])
     assert result.exit_code == 3 and "no session '5'" in result.stderr
-
-
-def test_without_checks(results_folder, monkeypatch, tmp_path):
-    monkeypatch.setattr(coverage, "checks_folders", list)
-    assert "The checks were not found" in table()
 
 
 def test_a_session(one_session):

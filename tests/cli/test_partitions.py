@@ -1,6 +1,5 @@
-"""Which partitions can run an experiment is read from checks and sites, or left open."""
+"""Which partitions have a check of an experiment: what the lists beside the site files say."""
 
-import ast
 import json
 
 import pytest
@@ -9,7 +8,6 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.judge import coverage
 from fabricheck.site import partitions
 
 SITES = {
@@ -17,54 +15,34 @@ SITES = {
         {
             "name": "here",
             "partitions": [
-                {"name": "cpu", "environs": ["host"], "features": ["devices"]},
-                {"name": "gpu", "environs": ["host", "hip"], "features": ["devices", "peers"]},
-                {"name": "sim", "environs": ["hip"], "features": ["peers", "simulated"]},
+                {"name": "cpu", "environs": ["host"], "extras": {"expected_checks": {"a": ["E1"]}}},
+                {
+                    "name": "gpu",
+                    "environs": ["hip"],
+                    "extras": {"expected_checks": {"a": ["E1"], "b": ["E5", "full"], "c": ["E7"]}},
+                },
+                {
+                    "name": "sim",
+                    "environs": ["hip"],
+                    "features": ["simulated"],
+                    "extras": {"expected_checks": {"b": ["E5", "full"]}},
+                },
+                {"name": "unlisted", "environs": ["hip"]},
             ],
         }
     ],
-    "environments": [{"name": "host"}, {"name": "hip", "features": ["p2p"]}],
+    "environments": [{"name": "host"}, {"name": "hip"}],
 }
 
 
-def asked(systems="['+peers']", environs="['+p2p']", base="Base"):
-    source = (
-        f"class Base:\n    valid_prog_environs: list[str] = {environs}\n    other = 1\n"
-        f"class A({base}):\n    tags = {{'E7', 'smoke'}}\n    valid_systems = {systems}\n"
-    )
-    return partitions.with_what_it_needs("E7", partitions.read_checks([ast.parse(source)]), SITES)
-
-
-@pytest.mark.parametrize(
-    ("systems", "environs", "found"),
-    [
-        ("['+peers']", "['+p2p']", ("here:gpu", "here:sim (simulated)")),
-        ("['+peers +devices']", "['+p2p']", ("here:gpu",)),
-        ("['+peers -simulated']", "['+p2p']", ("here:gpu",)),
-        ("['+devices']", "['*']", ("here:cpu", "here:gpu")),
-        ("['here:sim', '+nothing']", "['hip']", ("here:sim (simulated)",)),
-        ("['here']", "['host']", ("here:cpu", "here:gpu")),
-        ("['+nvlink']", "['+p2p']", ()),
-        ("['%extra=1']", "['+p2p']", None),
-        ("[GPUS]", "['+p2p']", None),
-        ("some()", "['+p2p']", None),
-    ],
-)
-def test_what_a_check_asks_for(systems, environs, found):
-    assert asked(systems, environs) == found
-
-
-def test_what_is_not_known_is_left_open():
-    assert asked(base="Elsewhere") is None
-    check = partitions.Check(frozenset({"E7"}), ("*",), ("*",))
-    assert partitions.with_what_it_needs("E7", [check], None) is None
-    assert partitions.with_what_it_needs("E8", [check], SITES) is None
-    # One check that fits is enough; one that does not says nothing of one that is not known.
-    no_fit = partitions.Check(frozenset({"E7"}), ("+nvlink",), ("*",))
-    unknown = partitions.Check(frozenset({"E7"}), None, None)
-    assert partitions.with_what_it_needs("E7", [no_fit, unknown], SITES) is None
-    found = partitions.with_what_it_needs("E7", [check, unknown], SITES)
-    assert found == ("here:cpu", "here:gpu", "here:sim (simulated)")
+def test_the_partitions_that_have_a_check_of_an_experiment():
+    assert partitions.able(None) is None
+    assert partitions.able(SITES) == {
+        "E1": ("here:cpu", "here:gpu"),
+        "E5": ("here:gpu", "here:sim (simulated)"),
+        "E7": ("here:gpu",),
+        "full": ("here:gpu", "here:sim (simulated)"),
+    }
 
 
 def test_site_files_that_can_not_be_read(tmp_path):
@@ -86,13 +64,12 @@ def test_why_a_site_file_can_not_be_read_is_said_once(tmp_path):
 
 
 def test_the_suites_own_checks_and_sites(monkeypatch):
-    monkeypatch.delenv("RFM_CHECK_SEARCH_PATH", raising=False)
-    able = coverage.partitions_for(coverage.checks_folders(), partitions.read_sites())
+    able = partitions.able(partitions.read_sites())
     assert {"local:host", "local:sim-mi250x (simulated)"} <= set(able["E1"])
     assert {"local:host", "local:sim-mi250x (simulated)"} <= set(able["E2"])
     for name in ("E3", "E4", "E7", "E8", "E13", "E14"):
         assert "local:sim-mi250x (simulated)" in able[name] and "local:host" not in able[name]
-    assert "E12" not in able
+    assert {"local:host", "local:sim-mi250x (simulated)", "lumi:gpu"} <= set(able["E12"])
 
 
 def said(monkeypatch, sites):
@@ -103,24 +80,17 @@ def said(monkeypatch, sites):
     return " ".join(result.stdout.split()), {row["experiment"]: row for row in rows}
 
 
-def test_the_sentence_of_an_experiment_that_did_not_run(one_session, tmp_path, monkeypatch):
-    checks = tmp_path / "checks.py"
-    checks.write_text(
-        "class A:\n    tags = {'E5'}\n    valid_systems = ['+peers']\n"
-        "    valid_prog_environs = ['+p2p']\n"
-        "class B(A):\n    tags = {'E12'}\n    valid_systems = ['+mpi']\n"
-        "class C(A):\n    tags = {'E7'}\n"
-    )
-    monkeypatch.setenv("RFM_CHECK_SEARCH_PATH", str(checks))
+def test_the_sentence_of_an_experiment_that_did_not_run(one_session, monkeypatch):
     text, rows = said(monkeypatch, SITES)
     assert "not in session run-0: not selected; needs two devices visible" in text
     assert "which here:gpu, here:sim (simulated) have" in text
-    assert "no partition of the sites has what it needs; needs a GPU-aware MPI" in text
     assert "virtual devices have no links and no copy engines; needs two GPUs of one node, " in text
-    assert rows["E12"]["partitions"] == [] and rows["E1"]["partitions"] is None
+    assert "no check in this version" in text
+    assert rows["E12"]["partitions"] == [] and not rows["E12"]["has_check"]
     text, rows = said(monkeypatch, None)
+    assert "The sites were not found: run this in the repository." in text
     assert "not selected, or no partition has what it needs" in text
-    assert rows["E12"]["partitions"] is None
+    assert rows["E12"]["partitions"] is None and rows["E12"]["has_check"]
 
 
 def test_what_was_only_simulated_is_counted_apart(results_folder):

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.judge import coverage
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
-from fabricheck.judge.calibration.transfer import independent
 from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import faults, requires
 from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
+from fabricheck.rfm import listing
 from fabricheck.site import partitions
 from repeated_sessions import several
 
@@ -36,6 +37,11 @@ WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2,
 @functools.cache
 def stated() -> References:
     return References(FOLDER)
+
+
+@functools.cache
+def independent(partition: str) -> dict[str, frozenset[str]]:
+    return listing.independent(partition, coverage.checks_folders(), FOLDER)
 
 
 def limited() -> Iterator[tuple[str, str, str, list]]:
@@ -282,7 +288,8 @@ def follow_sessions(found: References, check: str, partition: str, metric: str) 
     """Compute an entry from the sessions of its calibration record, statistics included."""
     entry, sessions = found.calibrated(check, partition)[metric]
     assert sessions.rule == rule.TEXT
-    assert sessions.partition == partition or independent(check, metric)
+    taken = sessions.partition != partition
+    assert not taken or metric in independent(sessions.partition)[check]
     one = sessions.checks[check][metric]
     occasions = {session.number: session.occasion for session in sessions.sessions}
     values = list(one.values.values())

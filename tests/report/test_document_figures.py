@@ -47,7 +47,7 @@ def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
 def test_a_drawing_of_published_values_alone_is_no_counterpart():
     def shown(kind):
         ours = [Ours("a", "hops", "Paths", "local:host", kind, frozenset({"E7"}))]
-        rows = coverage.coverage(None, [], frozenset(), {}, {})
+        rows = coverage.coverage(None, [], {}, {})
         return [row for row in document_figures.counterparts(ours, rows) if row.ours]
 
     assert len(shown("derived")) == 1 and not shown("published")
@@ -56,7 +56,7 @@ def test_a_drawing_of_published_values_alone_is_no_counterpart():
 @pytest.mark.parametrize(("measured", "figures"), [("E10", {"11"}), ("E11", {"11", "12"})])
 def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measured, figures):
     ours = [Ours("a", "collectives", "MPI and RCCL", "a:b", "measured", frozenset({measured}))]
-    rows = coverage.coverage(None, [], frozenset(), {}, {})
+    rows = coverage.coverage(None, [], {}, {})
     found = document_figures.counterparts(ours, rows)
     assert {row.theirs.figure for row in found if row.ours} == figures
 
@@ -72,7 +72,7 @@ def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measu
 )
 def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
     curve = Ours("a", "placement-curves", "Ranks", "a:b", "measured", frozenset({"E6"}), node)
-    rows = document_figures.counterparts([curve], coverage.coverage(None, [], frozenset(), {}, {}))
+    rows = document_figures.counterparts([curve], coverage.coverage(None, [], {}, {}))
     leonardo = [row for row in rows if row.theirs.nodes and row.ours]
     assert {row.theirs.figure for row in leonardo} == figures
     why = next(row.why_not for row in rows if row.theirs.figure == "4 (Leonardo)")

@@ -11,7 +11,6 @@ NODE = {
     "features": ["devices", "several_devices", "peers", "sdma", "simulated"],
     "devices": [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}],
     "extras": {
-        "expected_checks": ["stream_local", "p2p_kernel"],
         "node": "mi250x",
         "references": "local:sim-mi250x",
         "array_bytes": 1 << 30,
@@ -26,7 +25,6 @@ RANKS = {
     "features": ["devices", "several_devices", "ranks"],
     "devices": [{"type": "virtual", "arch": "host", "num_devices": 2}],
     "extras": {
-        "expected_checks": ["affinity", "mpi_data"],
         "references": "local:host",
         "physical_bounds": {
             "us": {"value": 1e-6, "origin": "derived", "how": "a cycle"},

@@ -20,8 +20,11 @@ import reframe
 from reframe.core import runtime
 from reframe.frontend import cli
 
-from fabricheck.rfm import turns
-from fabricheck.site import partitions
+from fabricheck.rfm import gitlab, turns
+from fabricheck.site import expected_checks, partitions, sites
+
+# What is imported while a test has another checkout.ROOT keeps that one.
+assert gitlab and sites
 
 ROOT = Path(__file__).resolve().parents[2]
 FAKES = {
@@ -94,10 +97,11 @@ class Suite:
         self.variables["RFM_REFERENCE_PREFIX"] = str(ROOT / "reference_values")
 
     def own_site(self, site: Path) -> None:
-        """Let the suite use a copy of the configuration with one site file more."""
+        """Let the suite use a copy of the configuration with one site file, and its list, more."""
         self.config = self.folder / "config"
         shutil.copytree(ROOT / "config", self.config, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(site, self.config / "sites")
+        shutil.copy(expected_checks.beside(site), self.config / "sites")
 
     def own_references(self) -> Path:
         """Let the suite use a copy of the reference file, to be changed by the test."""

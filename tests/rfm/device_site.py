@@ -15,7 +15,7 @@ site_configuration = {
                     "environs": ["cuda"],
                     "features": ["devices", "several_devices", "peers"],
                     "devices": [{"type": "gpu", "arch": "sm_80", "num_devices": 4}],
-                    "extras": {"expected_checks": ["osu_device_0"], "node": "a100-booster"},
+                    "extras": {"node": "a100-booster"},
                 }
             ],
         }

@@ -337,10 +337,22 @@ def test_a_partition_that_does_not_state_what_a_check_needs(suite, tmp_path):
 
 
 def test_a_partition_without_an_expected_set(suite):
-    suite.own_settings("local.py", '"expected_checks"', '"unexpected_checks"')
+    suite.own_settings("local.checks.yaml", "local:host", "local:other")
+    outcome = suite("--dry-run", "-n", "stream_local")
+    assert outcome.status == 1
+    assert (
+        "Nothing lists the checks that local:host must have: write the list beside its site file, "
+        "with 'fabricheck sets --write'."
+    ) in outcome
+
+
+def test_a_program_that_an_environment_lost_is_missed(suite):
+    """Where the site does not say that it is not installed."""
+    suite.own_settings("local.py", 'HOST_HAS = ("stream", "memcpy",', 'HOST_HAS = ("stream",')
     outcome = suite("--dry-run")
     assert outcome.status == 1
-    assert "partitions[host].extras.expected_checks: this key is missing." in outcome
+    lost = "memcpy_near, memcpy_near_pageable, memcpy_scan"
+    assert f"Partition local:host expects {lost}, and no such check is there" in outcome
 
 
 def test_a_results_folder_that_can_not_be_is_named(suite):

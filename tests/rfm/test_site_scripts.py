@@ -19,6 +19,7 @@ from fabricheck.cli import sets as sets_command
 from fabricheck.core.vocabulary import ENV_METRICS as TOLD
 from fabricheck.judge import set_times
 from fabricheck.references.dry_run import Told
+from fabricheck.rfm import listing
 
 pytestmark = pytest.mark.slow
 
@@ -442,6 +443,8 @@ def test_the_site_of_the_page_is_one(suite):
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     file = suite.folder / "north.py"
     file.write_text(example)
+    [(listed, text)] = listing.listed([file], [suite.checks], ROOT / "reference_values").items()
+    listed.write_text(text)
     suite.own_site(file)
     suite.variables |= ASKED | {"RFM_REFERENCE_PREFIX": str(ROOT / "reference_values")}
     ended = dry_run(suite, "--system=north", "-n", "stream_local", "-n", "affinity")

@@ -14,7 +14,7 @@ from fabricheck.site import sites
 PAGES = sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
 
 BOUND = {"value": 1600.0, "origin": "published", "how": "the data sheet"}
-EXTRAS = {"expected_checks": ["stream_local"], "physical_bounds": {"GB/s": BOUND}}
+EXTRAS = {"physical_bounds": {"GB/s": BOUND}}
 DEVICES = [{"type": "gpu", "arch": "gfx90a", "num_devices": 8}]
 PARTITION = {"name": "gpu", "environs": ["rocm"], "devices": DEVICES, "extras": EXTRAS}
 SYSTEM = {"name": "lumi", "hostnames": ["nid.*"], "partitions": [PARTITION]}
@@ -83,12 +83,10 @@ FAULTS = [
     ((*P, "devices", 0, "num_devices"), 0, f"{PLACE}.devices[0].num_devices: input should be gr"),
     ((*P, "devices", 0, "arch"), ..., f"{PLACE}.devices[0].arch: this key is missing."),
     ((*P, "extras"), ..., f"{PLACE}.extras: this key is missing."),
-    ((*P, "extras", "expected_checks"), ..., f"{PLACE}.extras.expected_checks: this key is missi"),
-    ((*P, "extras", "expected_checks"), [], f"{PLACE}.extras.expected_checks: list should have at"),
     (
         (*P, "extras", "expected_checks"),
-        "stream_local",
-        f"{PLACE}.extras.expected_checks: input should be a valid list, not 'stream_local'.",
+        ["stream_local"],
+        f"{PLACE}.extras: states expected_checks, which 'fabricheck sets --write' lists beside",
     ),
     (
         (*P, "extras", "physical_bounds"),
@@ -126,7 +124,7 @@ def test_a_site_that_would_switch_a_protection_off(tmp_path, path, value, senten
 
 
 def test_a_node_model_bounds_instead_of_the_site(tmp_path):
-    extras = {"expected_checks": ["stream_local"], "node": "mi250x"}
+    extras = {"node": "mi250x"}
     write(tmp_path, "lumi.py", changed(SITE, (*P, "extras"), extras))
     assert sites.gather(tmp_path)
 

@@ -205,12 +205,14 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     assert said == f"Nothing says which checks and devices h200:x2 should have. {why}"
 
 
-def test_checks_that_can_not_be_read_leave_no_set(monkeypatch):
+def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
     assert list(expected.unknown(["h200:x2"], "smoke")) == []
-    monkeypatch.setattr(expected, "_tags", dict)
+    monkeypatch.setattr(partitions, "extras", lambda where: {})
     (said,) = expected.unknown(["h200:x2"], "smoke")
-    assert said == "Nothing says which checks are in the set smoke: the checks can not be read."
-    assert list(expected.unknown(["h200:x2"], "full")) == []
+    assert said == (
+        "Nothing lists the checks that h200:x2 should have: write the list beside its site file, "
+        "with 'fabricheck sets --write'."
+    )
 
 
 def test_a_metric_without_a_value_has_no_limit_to_speak_of(tmp_path):

@@ -29,11 +29,9 @@ def coverage(
 ) -> None:
     """Show which of the experiments E1 to E15 a session ran, and why not the others."""
     chosen, entries = _session(session)
-    folders = rules.checks_folders()
     sites = partitions.read_sites()
-    able = rules.partitions_for(folders, sites)
     features = testable.features_of_devices(sites)
-    rows = rules.coverage(chosen, entries, rules.experiments_with_check(folders), able, features)
+    rows = rules.coverage(chosen, entries, partitions.able(sites), features)
     if as_json:
         output.write_json(
             {"session": chosen.id if chosen else None, "experiments": [_json(row) for row in rows]}
@@ -41,8 +39,8 @@ def coverage(
         return
     console = output.console()
     console.print(f"Coverage of session {chosen.id}" if chosen else "Coverage: no session yet")
-    if not folders:
-        console.print("The checks were not found: run this in the repository.")
+    if sites is None:
+        console.print("The sites were not found: run this in the repository.")
     table = output.table("", "Experiment", "Ran in this session, or why not and how to get it")
     for row in rows:
         table.add_row(row.experiment.id, row.experiment.title, coverage_text.sentence(row))

@@ -82,7 +82,7 @@ def _silent(told: Sequence[dry_run.Told], chosen: Mapping[str, Any]) -> list[str
     return [
         f"{check} on {name}"
         for name, partition in chosen.items()
-        for check in partition["extras"]["expected_checks"]
+        for check in partition["extras"].get("expected_checks", ())
         if (check, name) not in heard
     ]
 

@@ -12,12 +12,12 @@ import typer
 
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
-from fabricheck.core import page_block
-from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core import page_block, whole_files
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.judge.set_times import Listed, Took
-from fabricheck.references import dry_run
+from fabricheck.references import dry_run, published
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
@@ -39,6 +39,12 @@ def sets(
         Path | None,
         typer.Option("--page", help="Write the tables between their markers in this page."),
     ] = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="Write the list of checks beside each site file; nothing else."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the checks of each set, how long it may take on a node, is predicted to, and took.
@@ -48,6 +54,9 @@ def sets(
     """
     if page is not None and as_json:
         raise UsageError("--page and --json can not be given together.")
+    if write:
+        _write_lists()
+        return
     listed = set_times.listed(dry_run.ask(system, checks_folders()))
     times = [one for session in _sessions(results) for one in set_times.took(session)]
     if as_json:
@@ -58,6 +67,21 @@ def sets(
         for where, own in listed.items():
             page_block.rewrite(page, f"sets of {where}", markdown(where, own, times))
             typer.echo(f"wrote {page}: {where}", err=True)
+
+
+def _write_lists() -> None:
+    from reframe.core.exceptions import ConfigError
+
+    from fabricheck.rfm import listing
+    from fabricheck.site import sites
+
+    try:
+        found = listing.listed(sites.files(*sites.folders()), checks_folders(), published.folder())
+    except ConfigError as error:
+        raise InvalidInputError(str(error)) from None
+    whole_files.write_all(found)
+    for file in found:
+        typer.echo(f"wrote {file}", err=True)
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +12,11 @@ from typing import Any
 import yaml
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.judge import testable
 from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
-from fabricheck.site import partitions
 
 #: The experiments whose results are comparisons, no series: a node with its model, and where ranks
 #: sit with where they should.
@@ -155,79 +152,17 @@ def checks_folders() -> list[Path]:
     ]
 
 
-def experiments_with_check(folders: Sequence[Path]) -> frozenset[str]:
-    """Return the experiments that are tags of a check; read from the sources, nothing is run.
-
-    :raises InvalidInputError: when a check file can not be read as Python.
-    """
-    return frozenset(name for tree in check_trees(folders) for name in _tags(tree))
-
-
-def partitions_for(
-    folders: Sequence[Path], sites: dict[str, list[dict[str, Any]]] | None
-) -> dict[str, tuple[str, ...]]:
-    """Return the partitions that can run each experiment; only the experiments where it is known.
-
-    :param sites: what the site files say (`partitions.read_sites`); None when that is not known.
-    """
-    checks = partitions.read_checks(list(check_trees(folders)))
-    known = {row.id: partitions.with_what_it_needs(row.id, checks, sites) for row in experiments()}
-    return {name: found for name, found in known.items() if found is not None}
-
-
-def check_trees(folders: Sequence[Path]) -> Iterator[ast.Module]:
-    """Yield the check files under some folders, parsed.
-
-    :raises InvalidInputError: when one can not be read as Python.
-    """
-    for folder in folders:
-        for path in sorted([folder] if folder.is_file() else folder.rglob("*.py")):
-            try:
-                yield ast.parse(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError, SyntaxError):
-                raise InvalidInputError(f"{path}: can not be read as a check file.") from None
-
-
-def _tags(tree: ast.AST) -> set[str]:
-    """Return the experiments in the values that are assigned to a name or attribute `tags`."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
-            targets = [node.target]
-        else:
-            continue
-        names = {
-            target.id if isinstance(target, ast.Name) else target.attr
-            for target in targets
-            if isinstance(target, (ast.Name, ast.Attribute))
-        }
-        if "tags" not in names or node.value is None:
-            continue
-        found.update(
-            part.value
-            for part in ast.walk(node.value)
-            if isinstance(part, ast.Constant)
-            and isinstance(part.value, str)
-            and part.value in EXPERIMENTS
-        )
-    return found
-
-
 def coverage(
     session: Session | None,
     entries: Sequence[Entry],
-    with_check: frozenset[str],
-    able: Mapping[str, tuple[str, ...]],
+    able: Mapping[str, tuple[str, ...]] | None,
     features: Mapping[str, frozenset[str]],
 ) -> list[Coverage]:
     """Return one row for each experiment.
 
     :param session: None when there is none.
     :param entries: the session's documents.
-    :param with_check: the experiments that have a check in this version.
-    :param able: the partitions that can run each experiment, as `partitions_for` gives them.
+    :param able: the partitions that can run each experiment, as `partitions.able` gives them.
     :param features: of partitions with real devices, as `testable.features_of_devices` gives them.
     """
     by_case = {id(entry.case): entry for entry in entries}
@@ -241,8 +176,8 @@ def coverage(
     rows = []
     for experiment in experiments():
         ran = list(tables.get(experiment.id, {}).values())
-        has_check = experiment.id in with_check or bool(ran)
-        have = able.get(experiment.id)
+        have = None if able is None else able.get(experiment.id, ())
+        has_check = have != () or bool(ran)
         why_not = None if ran else _why_not(experiment, has_check, session, runtimes, have)
         no_more = {
             where: tuple(_not_testable(experiment, where, session, by_case, features))

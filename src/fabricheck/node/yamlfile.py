@@ -20,10 +20,10 @@ TO_FILL = "to fill"
 
 
 #: By libyaml where PyYAML was built with it: several times faster.
-_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Loader(_Safe):  # type: ignore[misc]
+class _Loader(SAFE):  # type: ignore[misc]
     """A safe loader that refuses a key given twice, of which YAML would keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

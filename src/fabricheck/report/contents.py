@@ -263,11 +263,6 @@ def _shown(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator
 
 
 def _coverage(gathered: Gathered) -> list[Coverage]:
-    folders = rules.checks_folders()
-    return rules.coverage(
-        gathered.together,
-        gathered.entries,
-        rules.experiments_with_check(folders),
-        rules.partitions_for(folders, partitions.known_sites()),
-        testable.features_of_devices(partitions.known_sites()),
-    )
+    sites = partitions.known_sites()
+    features = testable.features_of_devices(sites)
+    return rules.coverage(gathered.together, gathered.entries, partitions.able(sites), features)

@@ -323,7 +323,9 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         name = "_".join(filter(None, [operation, class_name, label, reduce]))
         where = {"operation": operation, "bytes": size, "experiment": "E9"}
         among = tuple((list(pair),) for pair in pairs)
-        return Metric(name, CONVENTION | where, ("device_set",), reduce, unit, among)
+        return Metric(
+            name, CONVENTION | where, ("device_set",), reduce, unit, among, independent=True
+        )
 
 
 class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]

@@ -31,11 +31,8 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import asked, launchers, plausible
 from fabricheck.rfm.base import MOST_SENTENCES, PLATFORM
 from fabricheck.rfm.binding import Wanted, misplaced
+from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.site.software import record
-
-#: The programs, as the features of an environment name them; the last three have several ranks.
-RANK_PROGRAMS = ("affinity", "pingpong", "mpi")
-PROGRAMS = ("stream", "memcpy", "managed", "p2p", *RANK_PROGRAMS)
 
 #: How CMake is told for which devices to build, by runtime, and what it calls their architecture.
 ARCHITECTURES = {"rocm": ("HIP", "gfx"), "cuda": ("CUDA", "sm_")}

@@ -205,11 +205,12 @@ class _Session:
         """
         testcases = list(testcases)
         self.require_choice(testcases)
+        expected = {partition: _expected(partition) for partition in _whole_partitions()}
         if self.option("names") or self.option("restore_session"):
             return
-        for partition in _whole_partitions():
+        for partition, names in expected.items():
             here = _classes(self._generated, partition)
-            missing = [name for name in _expected(partition) if name not in here]
+            missing = [name for name in names if name not in here]
             if missing:
                 raise ReframeError(
                     f"Partition {partition.fullname} expects {', '.join(missing)}, and no such "
@@ -305,7 +306,13 @@ def _whole_partitions() -> list[Any]:
 
 
 def _expected(partition: Any) -> list[str]:
-    return list(partition.extras["expected_checks"])
+    names = partition.extras.get("expected_checks")
+    if not names:
+        raise ReframeError(
+            f"Nothing lists the checks that {partition.fullname} must have: write the list beside "
+            "its site file, with 'fabricheck sets --write'."
+        )
+    return list(names)
 
 
 def _classes(testcases: Iterable[Any], partition: Any) -> set[str]:

@@ -158,4 +158,5 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         among = tuple((list(pair),) for pair in pairs)
         name = "_".join(filter(None, words))
         unit = self.operations[operation]
-        return Metric(name, where, ("ranks",), reduce, unit, among)  # type: ignore[arg-type]
+        alone = role == "single"
+        return Metric(name, where, ("ranks",), reduce, unit, among, alone)  # type: ignore[arg-type]

@@ -40,6 +40,8 @@ class Metric:
         of one link class.
     reduce: worst and best follow the series' own ``better``; median is that of the medians.
     unit: GB/s (1e9 bytes per second) or us; count and % of metrics that override `figure`.
+    independent: it means the same on any number of devices: of one device, or one pair of a link
+        class, that works alone. Sums, shares, ranks that all work together and collectives do not.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Metric:
     reduce: Reduction = "worst"
     unit: Unit = "GB/s"
     among: tuple[tuple[Any, ...], ...] | None = None
+    independent: bool = False
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,4 @@
-"""What sites have in common: how a partition is reached, what its node is, and what it must run."""
+"""What sites have in common: how a partition is reached, what its node and its programs are."""
 
 from __future__ import annotations
 
@@ -25,65 +25,13 @@ ASKED = {
     "FABRICHECK_QOS": "--qos={}",
 }
 
-CHECKS = (
-    "stream_local",
-    "stream_scan",
-    "stream_concurrent",
-    "memcpy_near",
-    "memcpy_near_pageable",
-    "memcpy_scan",
-    "managed_migration",
-    "managed_scan_migration",
-    "p2p_engine",
-    "p2p_kernel",
-    "p2p_scan",
-    "node_topology",
-    "best_devices",
-    "affinity",
-    "pingpong_right",
-    "pingpong_scan",
-    "mpi_pairs",
-    "mpi_collectives",
-    "mpi_data",
-    "osu_device_0",
-    "osu_all_pairs",
-    "osu_collectives",
-)
-AMD_CHECKS = (
-    "managed_zero_copy",
-    "managed_scan_zero_copy",
-    "p2p_engine_off",
-    "p2p_defaults",
-    "mpi_pairs_engine_off",
-    "osu_device_0_engine_off",
-)
-COLLECTIVE_CHECKS = ("rccl_collectives", "rccl_scaling", "rccl_scan")
-#: Checks of placements that not every node has.
-PLACEMENTS = (
-    "in_order",
-    "half_right",
-    "half_rotated",
-    "far",
-    "spread",
-    "shared_device",
-    "shared_domain",
-)
-
 FEATURES = ("devices", "several_devices", "peers", "managed_memory", "ranks", "placements")
 AMD_FEATURES = ("sdma", "xnack")
 
-#: What the programs of an environment are, where all of them are there.
-PROGRAMS = (
-    "stream",
-    "memcpy",
-    "managed",
-    "p2p",
-    "affinity",
-    "pingpong",
-    "mpi",
-    "gpu_aware_mpi",
-    "osu",
-)
+#: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
+RANK_PROGRAMS = ("affinity", "pingpong", "mpi")
+PROGRAMS = ("stream", "memcpy", "managed", "p2p", *RANK_PROGRAMS)
+
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
 
@@ -175,24 +123,15 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     model = _model(name)
     amd = model.vendor == "amd"
     several = len(model.domains) > 1
-    placed = [one for one in PLACEMENTS if one in model.placements()]
     return {
         "features": [
             *FEATURES,
             *(["several_domains"] if several else []),
-            *(["far_domain"] if "far" in placed else []),
+            *(["far_domain"] if "far" in model.placements() else []),
             *(AMD_FEATURES if amd else []),
         ],
         "devices": [{"type": "gpu", "arch": model.architecture, "num_devices": len(model.devices)}],
         "extras": {
-            "expected_checks": [
-                *CHECKS,
-                *(["memcpy_numa", "memcpy_numa_pageable"] if several else []),
-                *(AMD_CHECKS if amd else []),
-                *COLLECTIVE_CHECKS,
-                *(f"pingpong_{one}" for one in placed),
-                *(["affinity_site"] if "site_binding" in extras else []),
-            ],
             "node": name,
             "references": references,
             **SIZES,
@@ -217,6 +156,8 @@ def programs(runtime: str, spack_environment: str) -> dict[str, Any]:
     return {
         "features": [
             *PROGRAMS,
+            "gpu_aware_mpi",
+            "osu",
             tests,
             # Programs of another folder are not built by Spack.
             *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),

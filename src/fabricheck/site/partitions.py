@@ -1,93 +1,40 @@
-"""Which partitions of the sites have what the checks of an experiment ask for.
-
-Both are read and nothing is run: what a check asks for from its source, what a partition has from
-the site files. What can not be known so is left open, never guessed.
-"""
+"""The partitions of the sites: what the site files and the lists beside them say of each."""
 
 from __future__ import annotations
 
-import ast
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.core.vocabulary import EXPERIMENTS
-
-SITES = ROOT / "config" / "sites"
 
 
-@dataclass(frozen=True)
-class Check:
-    """What one check class asks for, in ReFrame's words; None where its source does not say."""
+def able(sites: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[str, ...]] | None:
+    """Return by tag the partitions, ``system:partition``, that must have a check with it.
 
-    tags: frozenset[str]
-    systems: tuple[str, ...] | None
-    environs: tuple[str, ...] | None
-
-
-def with_what_it_needs(
-    experiment: str, checks: Sequence[Check], sites: dict[str, list[dict[str, Any]]] | None
-) -> tuple[str, ...] | None:
-    """Return the partitions, ``system:partition``, that can run a check of an experiment.
-
-    A simulated one says so, as in ``local:sim-mi250x (simulated)``.
-
-    None where that is not known: there are no sites, or a check asks in other words than names
-    and features.
+    A simulated one says so, as in ``local:sim-mi250x (simulated)``. None where there are no sites.
     """
-    chosen = [check for check in checks if experiment in check.tags]
-    if sites is None or not chosen:
+    if sites is None:
         return None
-    environments = {entry["name"]: entry for entry in sites.get("environments", [])}
-    found: list[str] = []
+    found: dict[str, list[str]] = {}
     for system in sites.get("systems", []):
-        for partition in system.get("partitions", []):
-            name = f"{system['name']}:{partition['name']}"
-            offered = [environments.get(environ, {}) for environ in partition["environs"]]
-            fits = [
-                _fits(check.systems, {name, system["name"]}, partition)
-                and any(
-                    _fits(check.environs, {environ.get("name", "")}, environ) for environ in offered
-                )
-                for check in chosen
-                if _is_known(check)
-            ]
-            if any(fits):
-                simulated = "simulated" in partition.get("features", [])
-                found.append(f"{name} (simulated)" if simulated else name)
-    if not found and not all(map(_is_known, chosen)):
-        return None
-    return tuple(found)
+        for one in system.get("partitions", []):
+            simulated = " (simulated)" if "simulated" in one.get("features", []) else ""
+            name = f"{system['name']}:{one['name']}{simulated}"
+            checks = one.get("extras", {}).get("expected_checks", {})
+            for tag in {tag for tags in checks.values() for tag in tags}:
+                found.setdefault(tag, []).append(name)
+    return {tag: tuple(names) for tag, names in found.items()}
 
 
-def _is_known(check: Check) -> bool:
-    words = [word for part in (check.systems, check.environs) for word in (part or ("%",))]
-    return not any("%" in word for word in words)
-
-
-def _fits(asked: Sequence[str] | None, names: set[str], has: dict[str, Any]) -> bool:
-    """Whether one of the alternatives fits: ``*``, a name, or features with + or -."""
-    features = set(has.get("features", []))
-    for words in asked or ():
-        if words == "*" or words in names:
-            return True
-        parts = words.split()
-        if all(part[0] in "+-" and (part[1:] in features) == (part[0] == "+") for part in parts):
-            return True
-    return False
-
-
-def read_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]] | None:
+def read_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
     """Return what the site files say, as ReFrame's settings gather it; None without readable ones.
 
     A site file is Python and may need its machine, so a broken one is not this command's error.
     """
     try:
-        return require_sites(folder)
+        return require_sites(*folders)
     except FabricheckError:
         return None
 
@@ -114,69 +61,24 @@ def extras(where: str) -> Mapping[str, Any]:
     return found
 
 
-def require_sites(folder: Path = SITES) -> dict[str, list[dict[str, Any]]]:
+def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
     """Return what the site files say, as ReFrame's settings gather it.
 
-    :raises NotFoundError: without the folder, as outside of the repository.
+    :param folders: of site files; by default those of `sites.folders`.
+    :raises NotFoundError: without a folder, as outside of the repository.
     :raises InvalidInputError: when a site file can not be read, with its name and why.
     """
     from reframe.core.exceptions import ConfigError
 
     from fabricheck.site import sites
 
-    if not folder.is_dir():
-        raise NotFoundError(f"There is no folder of sites {folder}: run this in the repository.")
+    where = folders or tuple(sites.folders())
+    for folder in where:
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"There is no folder of sites {folder}: run this in the repository."
+            )
     try:
-        return sites.gather(folder)
+        return sites.gather(*where)
     except ConfigError as error:
         raise InvalidInputError(str(error)) from None
-
-
-def read_checks(trees: Sequence[ast.Module]) -> list[Check]:
-    """Return the checks in parsed check files that carry an experiment's tag.
-
-    What a class does not say itself is looked for in its bases, of the same file.
-    """
-    return [check for tree in trees for check in _checks(tree)]
-
-
-def tags_of_checks(trees: Sequence[ast.Module]) -> dict[str, frozenset[str]]:
-    """Return the tags of each check class in parsed check files, of a base where it has none."""
-    found = {}
-    for tree in trees:
-        classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-        for name, node in classes.items():
-            found[name] = frozenset(_strings(node, "tags", classes) or ())
-    return found
-
-
-def _checks(tree: ast.Module) -> Iterator[Check]:
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    for node in classes.values():
-        tags = frozenset(EXPERIMENTS) & frozenset(_strings(node, "tags", {}) or ())
-        if tags:
-            systems = _strings(node, "valid_systems", classes)
-            yield Check(tags, systems, _strings(node, "valid_prog_environs", classes))
-
-
-def _strings(
-    node: ast.ClassDef, name: str, classes: dict[str, ast.ClassDef]
-) -> tuple[str, ...] | None:
-    """Return the strings that a class body assigns to a name, else those of its bases."""
-    for statement in node.body:
-        targets: Sequence[ast.expr] = ()
-        if isinstance(statement, ast.Assign):
-            targets = statement.targets
-        elif isinstance(statement, ast.AnnAssign):
-            targets = [statement.target]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
-            value = statement.value  # type: ignore[attr-defined]
-            if not isinstance(value, (ast.List, ast.Set, ast.Tuple)):
-                return None
-            parts = [part.value for part in value.elts if isinstance(part, ast.Constant)]
-            strings = tuple(part for part in parts if isinstance(part, str))
-            return strings if len(strings) == len(value.elts) else None
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes and base.id != node.name:
-            return _strings(classes[base.id], name, classes)
-    return None

@@ -57,7 +57,6 @@ class _Rccl(_Section):
 
 
 class _PartitionExtras(_Section):
-    expected_checks: Names
     physical_bounds: dict[SeriesUnit, _Bound] | None = None
     node: Name | None = None
     references: Name | None = None
@@ -78,6 +77,10 @@ class _PartitionExtras(_Section):
 
     @model_validator(mode="after")
     def _is_bounded(self) -> _PartitionExtras:
+        if "expected_checks" in (self.model_extra or {}):
+            raise ValueError(
+                "states expected_checks, which 'fabricheck sets --write' lists beside the site file"
+            )
         if self.node is None and not self.physical_bounds:
             raise ValueError("states neither a node model (node) nor physical_bounds")
         return self
@@ -107,6 +110,7 @@ class _EnvironmentExtras(_Section):
     programs: Name
     build_command: Name
     mpi_without: list[Collective] = []
+    not_installed: list[Name] = []
     osu_folder: str | None = None
     rccl_folder: Name | None = None
     rccl_version: Name | None = None

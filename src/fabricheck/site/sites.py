@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,11 +10,31 @@ from typing import Any
 
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.site import site_schema
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.site import expected_checks, site_schema
+
+OWN = ROOT / "config" / "sites"
+
+#: A folder of further site files, each with its list of checks beside it.
+VARIABLE = "FABRICHECK_SITES"
 
 
-def gather(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the sections of all site files in a folder, each section one list.
+def folders(own: Path = OWN) -> list[Path]:
+    """Return the folders of site files: the suite's, and the one that FABRICHECK_SITES names."""
+    further = os.environ.get(VARIABLE)
+    return [own, *([Path(further)] if further else [])]
+
+
+def files(*where: Path) -> list[Path]:
+    """Return the site files in some folders, in the order in which they are read."""
+    return [file for folder in where for file in sorted(folder.glob("*.py"))]
+
+
+def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the sections of all site files in some folders, each section one list.
+
+    Each partition has in its extras ``expected_checks``, where the list beside its file has them.
 
     Systems that take any host name come last: ReFrame selects the first that matches.
 
@@ -23,8 +44,9 @@ def gather(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """
     sections: dict[str, list[dict[str, Any]]] = {}
     defined: dict[str, Path] = {}
-    for file in sorted(folder.glob("*.py")):
-        site = _read(file)
+    for file in files(*where):
+        site = read(file)
+        _add_expected_checks(file, site)
         for what in _defined(site):
             if what in defined:
                 raise ConfigError(f"Site files {defined[what]} and {file} define the same {what}.")
@@ -32,14 +54,25 @@ def gather(folder: Path) -> dict[str, list[dict[str, Any]]]:
         for name, entries in site.items():
             sections.setdefault(name, []).extend(entries)
     if "systems" not in sections:
-        raise ConfigError(f"There is no site file with a system in {folder}.")
+        raise ConfigError(
+            f"There is no site file with a system in {' and '.join(map(str, where))}."
+        )
     sections["systems"].sort(key=lambda system: ".*" in system.get("hostnames", []))
     return sections
 
 
-def _read(file: Path) -> dict[str, list[dict[str, Any]]]:
+def variants(file: Path) -> list[dict[str, str]]:
+    """Return the variables for each of which a site file is another site: its ``VARIANTS``.
+
+    :raises ConfigError: for a file that can not be read.
+    """
+    found: list[dict[str, str]] = _run(file).get("VARIANTS", [{}])
+    return found
+
+
+def _run(file: Path) -> dict[str, Any]:
     try:
-        site = runpy.run_path(str(file)).get("site_configuration")
+        return runpy.run_path(str(file))
     except ConfigError as error:
         raise ConfigError(f"Site file {file}: {error}") from None
     except Exception as error:
@@ -47,12 +80,36 @@ def _read(file: Path) -> dict[str, list[dict[str, Any]]]:
         raise ConfigError(
             f"Site file {file} can not be read: {type(error).__name__}: {error}."
         ) from None
+
+
+def read(file: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return what a site file says, without what is gathered from beside it.
+
+    :raises ConfigError: as `gather` does for a file.
+    """
+    site = _run(file).get("site_configuration")
     if not isinstance(site, dict) or not all(isinstance(part, list) for part in site.values()):
         raise ConfigError(f"Site file {file} assigns no site_configuration made of lists.")
     wrong = site_schema.fault(site)
     if wrong:
         raise ConfigError(f"Site file {file}: {wrong}")
     return site
+
+
+def _add_expected_checks(file: Path, site: dict[str, list[dict[str, Any]]]) -> None:
+    try:
+        every = expected_checks.read(file)
+    except InvalidInputError as error:
+        raise ConfigError(str(error)) from None
+    for system in site.get("systems", []):
+        for one in system["partitions"]:
+            environments = [
+                entry for entry in site.get("environments", []) if entry["name"] in one["environs"]
+            ]
+            where = f"{system['name']}:{one['name']}"
+            found = expected_checks.of(where, one["extras"], environments, every)
+            if found is not None:
+                one["extras"] = {**one["extras"], "expected_checks": found}
 
 
 def _defined(site: dict[str, list[dict[str, Any]]]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from reframe.core.exceptions import ConfigError
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.node import load
+from fabricheck.node.loading import available
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
@@ -32,6 +33,11 @@ def one_of(variable: str, allowed: Sequence[str]) -> str:
     if chosen not in allowed:
         raise ConfigError(f"{variable}={chosen} is none of {', '.join(allowed)}.")
     return chosen
+
+
+def node_models(vendor: str) -> list[str]:
+    """Return the names of the node models with devices of a vendor."""
+    return [name for name in available() if load(name).vendor == vendor]
 
 
 def node_model(variable: str, default: str, vendor: str) -> str:

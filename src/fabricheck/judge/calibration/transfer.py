@@ -6,47 +6,14 @@ a pair alone by its link class. The worst of more devices tends to be worse than
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration.changes import Change, Proposal
+from fabricheck.judge.coverage import checks_folders
 from fabricheck.references.calibrated import Transfer, file_of, read_of
 from fabricheck.references.entries import Entry, entry_of
 from fabricheck.references.stated import References
-
-#: By check the metrics that do not depend on the number of devices. A check or metric that is not
-#: here does: sums, shares and sets at once, ranks that all work together, collectives.
-INDEPENDENT = {
-    "stream_local": r"(copy|scale|add|triad)_(worst|median)",
-    "stream_scan": r"(copy|scale|add|triad)_(best|worst)_block",
-    "stream_concurrent": r"copy_one",
-    "memcpy_near": r"(h2d|d2h|both)_pinned_near_(worst|median)",
-    "memcpy_near_pageable": r"(h2d|d2h|both)_pageable_near_(worst|median)",
-    "memcpy_scan": r"(h2d|d2h|both)_(pinned|pageable)_near",
-    "memcpy_numa": r"(h2d|d2h|both)_pinned_(near|far)_(worst|median)",
-    "memcpy_numa_pageable": r"(h2d|d2h)_pageable_(near|far)_(worst|median)",
-    "managed_zero_copy": r"(read|write)_(worst|median)",
-    "managed_migration": r"((host_)?(read|write)|prefetch_(h2d|d2h))_(worst|median)",
-    "managed_scan_zero_copy": r"(read|write)",
-    "managed_scan_migration": r"(read|write)",
-    "p2p_engine": r"(engine|engine_both|latency)_\w+_(worst|median)",
-    "p2p_engine_off": r"engine_\w+_(worst|median)",
-    "p2p_defaults": r"(engine|latency)_\w+_(worst|median)",
-    "p2p_kernel": r"(read|write|copy)_\w+_(worst|median)",
-    "p2p_scan": r"(engine|read|write|copy)_\w+",
-    # Of all pairs alone; `together` are several pairs at once.
-    "mpi_pairs": r"(bandwidth|latency)_(?!together)\w+",
-    "mpi_pairs_engine_off": r"bandwidth_(?!together)\w+",
-    "osu_device_0": r"(bandwidth|latency)_\w+",
-    "osu_device_0_engine_off": r"bandwidth_\w+",
-    "osu_all_pairs": r"(bandwidth|latency)_\w+",
-}
-
-
-def independent(check: str, metric: str) -> bool:
-    """Whether a metric means the same on any number of devices."""
-    return re.fullmatch(INDEPENDENT.get(check, r"(?!)"), metric) is not None
 
 
 def transfer(folder: Path, like: str, partition: str) -> Proposal:
@@ -72,6 +39,10 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             f"{file_of(folder, partition)}: {partition} has a calibration of its own, which values "
             f"measured on {like} do not replace."
         )
+    # Only here, as it brings ReFrame's front end.
+    from fabricheck.rfm import listing
+
+    independent = listing.independent(like, checks_folders(), folder)
     taken: dict[str, list[str]] = {}
     changes: list[Change] = []
     notes: list[str] = []
@@ -83,7 +54,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
             before = entry_of(raw)
             if before is None:
                 notes.append(f"{check} {metric}: {raw} is no plain reference, and stays.")
-            elif metric in given and independent(check, metric):
+            elif metric in given and metric in independent.get(check, ()):
                 entry, why = given[metric]
                 taken.setdefault(check, []).append(metric)
                 why = why if why != "rule" else f"measured on {like}"

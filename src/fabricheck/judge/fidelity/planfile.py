@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
 
 from fabricheck.core.vocabulary import BytesOfCopy
+from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 
 
 class _Section(BaseModel):
@@ -28,7 +29,7 @@ class ProgramRun(_Section):
     of ``ranks``, of which each has the device of its number.
     """
 
-    program: Literal["stream", "p2p", "memcpy", "managed", "pingpong", "mpi"]
+    program: str
     arguments: str
     environment: dict[str, str] = {}
     placement: str | None = None
@@ -36,8 +37,10 @@ class ProgramRun(_Section):
 
     @model_validator(mode="after")
     def _complete(self) -> ProgramRun:
+        if self.program not in PROGRAMS:
+            raise ValueError(f"there is no program {self.program}; there are {', '.join(PROGRAMS)}")
         several = sum(given is not None for given in (self.placement, self.ranks))
-        if several != (self.program in ("pingpong", "mpi")):
+        if several != (self.program in RANK_PROGRAMS):
             raise ValueError("a program of several ranks, and no other, has placement or ranks")
         return self
 

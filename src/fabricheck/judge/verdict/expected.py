@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.judge.coverage import check_trees, checks_folders
-from fabricheck.site import partitions, sets
+from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
 
@@ -29,13 +28,8 @@ def checks(where: str, name: str | None) -> tuple[str, ...]:
 
     :param where: ``system:partition``. name: the set.
     """
-    names: Sequence[str] = partitions.extras(where).get("expected_checks", ())
-    if name is None:
-        return ()
-    if name == sets.EVERYTHING:
-        return tuple(names)
-    tags = _tags()
-    return tuple(one for one in names if name in tags.get(one, ()))
+    listed: Mapping[str, Sequence[str]] = partitions.extras(where).get("expected_checks", {})
+    return tuple(check for check, tags in listed.items() if name in tags)
 
 
 def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
@@ -49,8 +43,11 @@ def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
         if not partitions.known(where):
             why = _why_no_site() or "No site file has it."
             yield f"Nothing says which checks and devices {where} should have. {why}"
-        elif name != sets.EVERYTHING and not _tags():
-            yield f"Nothing says which checks are in the set {name}: the checks can not be read."
+        elif "expected_checks" not in partitions.extras(where):
+            yield (
+                f"Nothing lists the checks that {where} should have: write the list beside its "
+                "site file, with 'fabricheck sets --write'."
+            )
 
 
 @functools.cache
@@ -64,12 +61,3 @@ def _why_no_site() -> str | None:
         # It may need its machine: a variable that is set there alone, for one.
         return str(error)
     return None
-
-
-@functools.cache
-def _tags() -> dict[str, frozenset[str]]:
-    try:
-        return partitions.tags_of_checks(list(check_trees(checks_folders())))
-    except FabricheckError:
-        # A check file that is broken now says nothing of a session that ran.
-        return {}

@@ -22,6 +22,7 @@ from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.results import document
 from fabricheck.results.folder import find_documents
 from fabricheck.run.first_hour.steps import Place
+from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.tools.recording import mpi_version
 from fabricheck.tools.runner import run, text_of
 from fabricheck.tools.topology.detection import COMMANDS
@@ -29,11 +30,6 @@ from fabricheck.tools.topology.host import describe_host, driver_version
 
 #: What is called for its version, or for what it knows of the node.
 TOOLS = (*COMMANDS, ("rocminfo",), ("rocm-smi", "--showdriverversion"), ("hipcc", "--version"))
-
-_PROGRAMS = ("stream", "memcpy", "managed", "p2p", "affinity", "pingpong", "mpi")
-
-#: Those that may need a launcher even to tell their version.
-_OF_RANKS = ("affinity", "pingpong", "mpi")
 
 _LIBRARIES = re.compile(r"lib(?:hwloc|amdhip64|hsa-runtime64|cudart|numa|mpi\w*|rccl|nccl)\b\S*")
 
@@ -97,7 +93,7 @@ def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
         "driver": _known(driver_version(root)),
         "rocm": text_of(rocm / ".info/version").strip() or None,
         "modules": [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one],
-        "programs": {name: _program(place.programs / name) for name in _PROGRAMS},
+        "programs": {name: _program(place.programs / name) for name in PROGRAMS},
     }
 
 
@@ -149,7 +145,7 @@ def _program(path: Path) -> dict[str, Any] | None:
         for name, where in re.findall(r"^\s*(\S+) => (/\S+)", _said("ldd", str(path)), re.MULTILINE)
         if _LIBRARIES.match(name)
     }
-    says = None if path.name in _OF_RANKS else _said(str(path), "--version").strip() or None
+    says = None if path.name in RANK_PROGRAMS else _said(str(path), "--version").strip() or None
     hwloc = next((one for name, one in libraries.items() if name.startswith("libhwloc")), None)
     return {
         "says": says,

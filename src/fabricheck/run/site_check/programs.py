@@ -9,10 +9,9 @@ from pathlib import Path
 
 import fabricheck
 from fabricheck.core.vocabulary import OF_DEVICES
-from fabricheck.rfm.build import PROGRAMS, RANK_PROGRAMS
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
 from fabricheck.run.site_check.target import Section
-from fabricheck.site.clusters import COLLECTIVE_TESTS, tests_variable
+from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
 from fabricheck.tools.benchmarks import OSU
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)

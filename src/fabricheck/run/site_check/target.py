@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core.errors import UsageError
-from fabricheck.site.partitions import SITES, require_sites
+from fabricheck.site.partitions import require_sites
 
 Section = Mapping[str, Any]
 
@@ -46,14 +46,14 @@ class Target:
         return [one["name"] if isinstance(one, dict) else str(one) for one in stated]
 
 
-def choose(name: str, folder: Path = SITES) -> list[Target]:
+def choose(name: str, *folders: Path) -> list[Target]:
     """Return the partitions that ``system`` or ``system:partition`` names.
 
     :raises UsageError: when there is no such system or partition, with those that there are.
     :raises NotFoundError: when there is no such folder.
     :raises InvalidInputError: when a site file can not be read.
     """
-    gathered = require_sites(folder)
+    gathered = require_sites(*folders)
     wanted, _, part = name.partition(":")
     systems = {system["name"]: system for system in gathered["systems"]}
     if wanted not in systems:

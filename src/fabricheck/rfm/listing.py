@@ -1,0 +1,170 @@
+"""What ReFrame says of the checks of a partition that need not be this machine's.
+
+Checks are set up as in a session whose programs are all installed, and nothing is started.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from reframe.core.exceptions import ReframeError, SkipTestError
+from reframe.core.runtime import temp_runtime
+
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.references.published import PREFIX_VARIABLE
+from fabricheck.rfm import seams
+from fabricheck.site import expected_checks, sets, sites
+from fabricheck.site.expected_checks import Check, Listed
+
+#: What the environment of a user or a job says of a site; a list is of the site without it.
+_VARIABLES = ("FABRICHECK_", "SLURM_")
+
+
+def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> dict[Path, str]:
+    """Return the text of the list of each site file, by the file that it belongs in.
+
+    :param checks: the folders of checks. references: that of the reference files.
+    :raises ConfigError: for a site file that cannot be read.
+    :raises InvalidInputError: when a check cannot be loaded.
+    """
+    found: dict[Path, list[Listed]] = {}
+    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder, _without_variables():
+        asking = _Asking(Path(folder), checks, references)
+        for file in files:
+            own = found.setdefault(expected_checks.beside(file), [])
+            for variables in sites.variants(file):
+                os.environ.update(variables)
+                own += asking.of(sites.read(file))
+                for name in variables:
+                    del os.environ[name]
+    return {file: expected_checks.written(own) for file, own in found.items()}
+
+
+def independent(
+    partition: str, checks: Sequence[Path], references: Path
+) -> dict[str, frozenset[str]]:
+    """Return by check the metrics that mean the same on any number of devices.
+
+    :param partition: whose metrics are meant. checks, references: as in `listed`.
+    :raises NotFoundError: when no site has the partition.
+    :raises InvalidInputError: when a check cannot be loaded.
+    """
+    for file in sites.files(*sites.folders()):
+        site = sites.read(file)
+        for system in site.get("systems", []):
+            if partition in (f"{system['name']}:{one['name']}" for one in system["partitions"]):
+                with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
+                    asking = _Asking(Path(folder), checks, references)
+                    with asking.runtime(system, site["environments"]):
+                        return {
+                            type(check).__name__: _independent(check)
+                            for check in asking.set_up(partition)
+                        }
+    raise NotFoundError(f"No site has the partition {partition}.")
+
+
+def _independent(check: Any) -> frozenset[str]:
+    return frozenset(metric.name for metric in check.expected_metrics() if metric.independent)
+
+
+@contextmanager
+def _without_variables() -> Iterator[None]:
+    kept = {name: text for name, text in os.environ.items() if name.startswith(_VARIABLES)}
+    for name in kept:
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+class _Asking:
+    """ReFrame with the checks, which are loaded once, and one site after the other."""
+
+    def __init__(self, folder: Path, checks: Sequence[Path], references: Path) -> None:
+        seams.leave_out_ignored_warnings()
+        self._folder = folder
+        self._paths = [str(one) for one in checks]
+        self._options = {"systems/prefix": str(folder)}
+        self._references = str(references)
+        self._checks: list[Any] = []
+
+    def of(self, site: Mapping[str, Any]) -> Iterator[Listed]:
+        """Yield the lists of the partitions of a site."""
+        for system in site.get("systems", []):
+            with self.runtime(system, site["environments"]):
+                for one in system["partitions"]:
+                    where = f"{system['name']}:{one['name']}"
+                    found = {
+                        type(check).__name__: Check(
+                            environs=list(check.valid_prog_environs), tags=sorted(check.tags)
+                        )
+                        for check in self.set_up(where)
+                    }
+                    listed = dict(sorted(found.items()))
+                    yield Listed(partition=where, node=one["extras"].get("node"), checks=listed)
+
+    @contextmanager
+    def runtime(
+        self, system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]
+    ) -> Iterator[None]:
+        """Let ReFrame be on a system."""
+        settings = self._folder / "settings.yaml"
+        settings.write_text(yaml.safe_dump(_plain(system, environments)))
+        before = os.environ.get(PREFIX_VARIABLE)
+        os.environ[PREFIX_VARIABLE] = self._references
+        try:
+            with temp_runtime(str(settings), system["name"], self._options):
+                if not self._checks:
+                    self._checks = self._load()
+                yield
+        finally:
+            del os.environ[PREFIX_VARIABLE]
+            if before is not None:
+                os.environ[PREFIX_VARIABLE] = before
+
+    def _load(self) -> list[Any]:
+        try:
+            return seams.load_checks(self._paths)
+        except (ReframeError, SyntaxError, UnicodeError) as error:
+            why = str(error).partition(" (rerun with")[0]
+            raise InvalidInputError(f"The checks cannot be loaded: {why}.") from None
+
+    def set_up(self, partition: str) -> Iterator[Any]:
+        """Yield the checks of the sets that a partition has, without those that are skipped."""
+        for case in seams.test_cases(self._checks):
+            # What is in no set runs only if asked for.
+            if case.partition.fullname == partition and sets.EVERYTHING in case.check.tags:
+                try:
+                    case.check.setup(case.partition, case.environ)
+                except SkipTestError:
+                    continue
+                except ReframeError:
+                    # That it fails, as for want of a reference, a session will say.
+                    pass
+                yield case.check
+
+
+def _plain(system: Mapping[str, Any], environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of a system with all programs installed, and no launcher to be asked."""
+    partitions = [
+        {
+            **one,
+            "scheduler": "local",
+            "launcher": "local",
+            "extras": {
+                name: one["extras"][name] for name in one["extras"].keys() - {"mpi_launcher"}
+            },
+        }
+        for one in system["partitions"]
+    ]
+    return {
+        "systems": [{"name": system["name"], "hostnames": ["^$"], "partitions": partitions}],
+        "environments": [expected_checks.with_all_installed(one) for one in environments],
+    }

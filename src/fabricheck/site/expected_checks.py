@@ -1,0 +1,124 @@
+"""The checks that each partition must have: a generated, committed list beside each site file.
+
+``lumi.checks.yaml`` lists those of ``lumi.py``. `fabricheck sets --write` asks ReFrame for it
+(`fabricheck.rfm.listing`), and a session in which one of them is not there fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.node.yamlfile import SAFE
+
+HEAD = """\
+# Made by `fabricheck sets --write`, not by hand: the checks that each partition must have, and what
+# each asks of an environment, and its tags. A check that is lost shows as a line that is lost here.
+"""
+
+
+class Check(BaseModel):
+    """A check: what it asks of an environment, as ReFrame's ``valid_prog_environs``; its tags."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    environs: Annotated[Sequence[str], Field(min_length=1)]
+    tags: Sequence[str]
+
+
+class Listed(BaseModel):
+    """The checks of one partition, ``system:partition``, on one node model, by class name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    partition: str
+    node: str | None
+    checks: Mapping[str, Check]
+
+
+def beside(site: Path) -> Path:
+    """Return the list of a site file."""
+    return site.with_suffix(".checks.yaml")
+
+
+def read(site: Path) -> list[Listed]:
+    """Return what is listed for a site file; nothing where there is no list.
+
+    :raises InvalidInputError: for a file that cannot be read, with its name and why.
+    """
+    file = beside(site)
+    if not file.exists():
+        return []
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), SAFE)
+        return TypeAdapter(list[Listed]).validate_python(content)
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        why = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise InvalidInputError(
+            f"The list of checks {file} cannot be read: {' '.join(why.split())}; make it anew with "
+            "'fabricheck sets --write'."
+        ) from None
+
+
+def written(every: Iterable[Listed]) -> str:
+    """Return the text of a list."""
+    lines = [HEAD]
+    for one in every:
+        lines.append(f"- partition: {one.partition}\n  node: {one.node or 'null'}\n  checks:\n")
+        for name, check in one.checks.items():
+            asks, tags = ", ".join(check.environs), ", ".join(check.tags)
+            lines.append(f"    {name}: {{environs: [{asks}], tags: [{tags}]}}\n")
+    return "".join(lines)
+
+
+def of(
+    partition: str, extras: Mapping[str, Any], environments: Sequence[Mapping[str, Any]],
+    every: Iterable[Listed],
+) -> dict[str, list[str]] | None:  # fmt: skip
+    """Return the checks that a partition must have, with their tags; None where none are listed.
+
+    Those for want of what an environment states as ``not_installed`` are not among them. A check
+    for which an environment lacks anything else is: that it cannot run has to show.
+
+    :param extras: of the partition. environments: those that it names.
+    """
+    here = (partition, extras.get("node"))
+    for one in every:
+        if (one.partition, one.node) == here:
+            return {
+                name: list(check.tags)
+                for name, check in one.checks.items()
+                if not _left_out(check.environs, environments)
+            }
+    return None
+
+
+def _left_out(asks: Sequence[str], environments: Sequence[Mapping[str, Any]]) -> bool:
+    whole = any(fits(asks, {one["name"]}, with_all_installed(one)) for one in environments)
+    return whole and not any(fits(asks, {one["name"]}, one) for one in environments)
+
+
+def with_all_installed(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an environment with the features that it states as ``not_installed``."""
+    absent = environment.get("extras", {}).get("not_installed", [])
+    return {**environment, "features": [*environment.get("features", []), *absent]}
+
+
+def fits(asked: Sequence[str] | None, names: set[str], has: Mapping[str, Any]) -> bool:
+    """Whether one of the alternatives fits: ``*``, a name, or features with + or -."""
+    features = set(has.get("features", []))
+    for words in asked or ():
+        if words == "*" or words in names:
+            return True
+        parts = words.split()
+        if all(part[0] in "+-" and (part[1:] in features) == (part[0] == "+") for part in parts):
+            return True
+    return False

@@ -1,0 +1,189 @@
+"""The examples of docs/extending.md, followed in a copy of the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import reframe
+import yaml
+
+from fabricheck.core.checkout import ROOT
+
+#: What the examples change, or stand beside.
+COPIED = (
+    "CMakeLists.txt", "cmake", "config", "reference_values", "reframe_checks", "src",
+    "tests/claims", "tests/factories.py", "tests/figure_runs.py",
+)  # fmt: skip
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"(?:#|//) (\S+)\n")
+
+#: What a newcomer would look at: the cases of the claim, its figure, its parser.
+LOOK = """\
+import sys
+from pathlib import Path
+
+import figure_runs
+from cases_local import CASES
+
+from fabricheck.core.errors import GarbledOutput, OtherRunError
+from fabricheck.judge.claims import CLAIMS, evaluate
+from fabricheck.report.figures import sections
+from fabricheck.tools.outputs import devcopy
+
+(claim,) = [one for one in CLAIMS if one.id == "local-stream-conclusion"]
+cases = CASES[claim.id]
+for observed in (cases.reproduced(), cases.refuted(), cases.missing()):
+    (verdict,) = evaluate([claim], observed)
+    print(verdict.outcome)
+
+copies = figure_runs.copies("host-pinned", {1024: 0.5, 4096: 1.5})
+found = sections(figure_runs.partition({"small_copies": copies}))
+assert not found.undrawn, found.undrawn
+(figure,) = [one for one in found.figures["Between host and device"] if one.id == "host-small"]
+print(figure.title, [row["value"] for row in figure.rows], "<svg" in figure.svg)
+
+text = Path("tests/outputs/devcopy-example/two_devices.txt").read_text()
+print(devcopy.parse(text, "two", 2))
+for damaged, devices in ((text[:-1], 2), (text.replace("done", ""), 2), (text, 3)):
+    try:
+        devcopy.parse(damaged, "two", devices)
+    except (GarbledOutput, OtherRunError) as error:
+        print(error)
+"""
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """Return of each block of a page that names its file: language, file, and the rest."""
+    found = []
+    for language, text in BLOCK.findall((ROOT / "docs" / page).read_text()):
+        named = NAMED.match(text)
+        if named:
+            found.append((language, named[1], text[named.end() :]))
+    return found
+
+
+def change(text: str, block: str) -> str:
+    """Return a text with the changes of a block, each around lines that are there once."""
+    for part in block.split("@@\n")[1:]:
+        lines = part.splitlines(keepends=True)
+        before = "".join(line[1:] for line in lines if line[0] in " -")
+        after = "".join(line[1:] for line in lines if line[0] in " +")
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    return text
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the repository with all that the page writes, and docs/add-a-site.md's site."""
+    tree = tmp_path_factory.mktemp("tree")
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in COPIED:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tree / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, tree / name)
+    for language, name, text in blocks("extending.md"):
+        file = tree / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        assert file.exists() == (language == "diff"), name
+        file.write_text(change(file.read_text(), text) if language == "diff" else text)
+    ((_, site),) = BLOCK.findall((ROOT / "docs" / "add-a-site.md").read_text())[:1]
+    (tree / "config" / "sites" / "north.py").write_text(site)
+    return tree
+
+
+def run(tree: Path, code: str, *arguments: str, **variables: str) -> str:
+    """Run Python in the copy, with its packages, and return what it printed."""
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("FABRICHECK_", "RFM_", "SLURM_"))
+    }
+    path = [tree / "src", tree / "tests", tree / "tests" / "claims"]
+    environment = clean | {"PYTHONPATH": ":".join(map(str, path))} | variables
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=tree, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def listed(tree: Path, site: str) -> dict[str, list[str]]:
+    file = tree / "config" / "sites" / f"{site}.checks.yaml"
+    return {one["partition"]: list(one["checks"]) for one in yaml.safe_load(file.read_text())}
+
+
+@pytest.fixture(scope="module")
+def with_lists(tree):
+    """The copy after `fabricheck sets --write`."""
+    said = run(tree, "from fabricheck.cli import app; app()", "sets", "--write")
+    assert f"wrote {tree}/config/sites/north.checks.yaml" in said
+    return tree
+
+
+def test_the_check_is_listed_wherever_it_runs(with_lists):
+    for site in ("local", "h200", "lumi"):
+        before = listed(ROOT, site)
+        for partition, names in listed(with_lists, site).items():
+            assert sorted([*before[partition], "small_copies"]) == names
+
+
+def test_the_site_has_the_checks_of_its_node(with_lists):
+    assert listed(with_lists, "north")["north:gpu"] == listed(with_lists, "lumi")["lumi:gpu"]
+
+
+def test_claim_figure_and_parser(tree):
+    printed = run(tree, LOOK).splitlines()
+    assert printed == [
+        "reproduced",
+        "not reproduced",
+        "not testable here",
+        "Copies of 1024 B to each device [0.5] True",
+        "(1650.2, 1648.9)",
+        "two, line 3: the text is cut, this line has no end.",
+        "two, line 2: the last line is not 'done'.",
+        "two: 2 devices, and 3 were asked for.",
+    ]
+
+
+@pytest.mark.slow
+def test_the_check_runs_on_a_simulated_node(with_lists, tmp_path):
+    said = run(
+        with_lists,
+        "from reframe.frontend.cli import main; main()",
+        *("--system=local:sim-mi250x", "-n", "small_copies", "-r"),
+        RFM_CONFIG_FILES=str(with_lists / "config" / "settings.py"),
+        RFM_INSTALL_PREFIX=reframe.INSTALL_PREFIX,
+        FABRICHECK_SIM_PROGRAMS=str(ROOT / "build" / "sim" / "bin"),
+        FABRICHECK_RESULTS=str(tmp_path),
+    )
+    assert "Ran 1/1 test case(s)" in said and "P: h2d_worst: " in said
+    assert "small_copies: report only, without a limit on local:sim-mi250x: h2d_worst" in said
+
+
+@pytest.mark.slow
+def test_the_program_is_built_and_runs(tree):
+    build = tree / "build"
+    for command in (
+        ["cmake", "-G", "Ninja", "-S", str(tree), "-B", str(build), "-DCMAKE_BUILD_TYPE=Debug"],
+        ["cmake", "--build", str(build), "--target", "count"],
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(
+        [build / "bin" / "count", "--output", str(build / "count.json")],
+        capture_output=True, text=True, check=True,
+        env=os.environ | {"FABRICHECK_HOST_DEVICES": "3"},
+    )  # fmt: skip
+    assert done.stderr.endswith("3 device(s)\n"), done.stderr
+    assert '"count"' in run(tree, "from fabricheck.site.clusters import PROGRAMS; import json; "
+                            "print(json.dumps(PROGRAMS))")  # fmt: skip
