@@ -6,6 +6,7 @@ samples of a bandwidth are skewed and have outliers.
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ def mad(samples: Sequence[float]) -> float:
     return statistics.median(abs(sample - middle) for sample in samples)
 
 
+@functools.cache
 def interval_rank(n: int, one_in: int = 20) -> int | None:
     """Return k such that [x_(k), x_(n-k+1)] holds the median with at least 95 % confidence.
 

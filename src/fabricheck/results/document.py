@@ -6,12 +6,11 @@ import functools
 import json
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-import jsonschema
 import jsonschema_rs
-from jsonschema.exceptions import ValidationError as SchemaError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.core.errors import FabricheckError, InvalidDocument, NotFoundError
@@ -19,6 +18,9 @@ from fabricheck.core.text import read_text, refuse_lone_surrogates
 from fabricheck.core.vocabulary import Clock
 from fabricheck.results.consistency import Contradiction, check_consistency
 from fabricheck.results.model import ResultDocument
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError as SchemaError
 
 SCHEMA_NAME = "fabricheck-result"
 SCHEMA_VERSION = 1
@@ -76,7 +78,7 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
     value = _parse_json(text, path)
     _check_version(value, path)
     if not _quick_validator().is_valid(value):
-        error = next(iter(sorted(_validator().iter_errors(value), key=_place_in_document)), None)
+        error = next(iter(sorted(_errors(value), key=_place_in_document)), None)
         if error is not None:
             raise InvalidDocument(path, _reason(error), error.json_path)
     document = cast(ResultDocument, value)
@@ -95,9 +97,11 @@ def schema() -> dict[str, Any]:
     return cast(dict[str, Any], json.loads(text))
 
 
-@functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(schema())
+def _errors(value: Any) -> Iterator[SchemaError]:
+    # Few documents are invalid, and the library takes long to import.
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(schema()).iter_errors(value)
 
 
 @functools.cache
@@ -132,7 +136,9 @@ def _parse_json(text: str, path: Path | str) -> Any:
         # An integer of thousands of digits, or thousands of nested brackets.
         raise InvalidDocument(path, "holds a number or a nesting beyond any sense") from None
     try:
-        refuse_lone_surrogates(value)
+        # Such text is rare, and a walk through the document takes as long as its parsing.
+        if "\\ud" in text or "\\uD" in text or not text.isascii():
+            refuse_lone_surrogates(value)
     except ValueError as error:
         raise InvalidDocument(path, str(error)) from None
     return value
@@ -157,11 +163,11 @@ def _finite_int(digits: str) -> int:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in result:
-            raise _NotStrictJson(f"holds the key {key!r} twice in one object")
-        result[key] = value
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise _NotStrictJson(f"holds the key {twice!r} twice in one object")
     return result
 
 

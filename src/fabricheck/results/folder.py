@@ -35,9 +35,10 @@ class ResultsFolder:
     that is not readable. ``node`` is the node that all of it is of, in a job over many nodes.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, node: str | None = None) -> None:
         """Read the reports under ``path``; documents are read when asked for.
 
+        :param node: the node that all of it is of; else as the file beside it says, where one lies.
         :raises NotFoundError: when there is no such folder.
         """
         if not path.is_dir():
@@ -46,7 +47,7 @@ class ResultsFolder:
                 f"in {ENV_RESULTS}."
             )
         self.path = path
-        self.node = _node_of(path)
+        self.node = node or _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
         self._newest_unreadable: tuple[float, InvalidInputError] | None = None

@@ -102,7 +102,7 @@ def named(results: Path, name: str) -> Job | None:
 def _share(path: Path, node: str, asked: AskedNode) -> Share:
     if asked.results is None or not (path / asked.results).is_dir():
         return Share(node, asked)
-    folder = ResultsFolder(path / asked.results)
+    folder = ResultsFolder(path / asked.results, node)
     left = [one for one in folder.killed() if one.name != UNREPORTED]
     killed = left[0] if left else None
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 
 Spot = tuple[float, float]
@@ -40,6 +41,11 @@ class Curve:
         x1, y1 = self.bend or ((x0 + x2) / 2, (y0 + y2) / 2)
         a, b, c = (1 - part) ** 2, 2 * part * (1 - part), part**2
         return a * x0 + b * x1 + c * x2, a * y0 + b * y1 + c * y2
+
+    @cached_property
+    def spots(self) -> tuple[Spot, ...]:
+        """Spots along it, near each other, from its start to its end."""
+        return tuple(self.at(step / 40) for step in range(41))
 
     @property
     def short(self) -> bool:
@@ -123,7 +129,7 @@ class Drawing:
         def crowded(part: float) -> int:
             box = around(part)
             crossed = sum(
-                any(_holds(box, other.at(step / 40)) for step in range(41))
+                any(_holds(box, spot) for spot in other.spots)
                 for other, _, _ in self._curves
                 if other is not curve
             )
