@@ -4,8 +4,9 @@ import pytest
 
 from fabricheck.core.documents import documents
 from fabricheck.judge import coverage
-from fabricheck.report import contents, document_figures, gather
+from fabricheck.report import contents, document_figures
 from fabricheck.report.document_figures import Ours
+from fabricheck.results import reading
 
 
 def test_every_figure_of_the_documents_is_there_once():
@@ -25,7 +26,7 @@ def test_a_figure_names_what_it_needs_or_says_why_it_never_comes(one):
 
 
 def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
-    page = contents.of(gather.gather("latest"))
+    page = contents.of(reading.read())
     rows = {(row.theirs.document, row.theirs.figure): row for row in page.counterparts}
     stream = rows["jsc", "STREAM over size"]
     assert [one.where for one in stream.ours] == ["local:host", "local:sim-mi250x"]
@@ -36,7 +37,7 @@ def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
 
 
 def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
-    rows = contents.of(gather.gather("latest")).counterparts
+    rows = contents.of(reading.read()).counterparts
     blocks = next(row for row in rows if row.theirs.figure == "threads and sizes, MI250")
     assert (
         blocks.why_not.startswith("E1: measured")
@@ -80,7 +81,7 @@ def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
 
 
 def test_what_a_counterpart_is_of_is_told(two_partitions):
-    page = contents.of(gather.gather("latest"))
+    page = contents.of(reading.read())
     assert all(ours.of for row in page.counterparts for ours in row.ours)
     text = {ours.where: ours.of for row in page.counterparts for ours in row.ours}
     assert text == {"local:host": "a CPU, no GPU", "local:sim-mi250x": "mi250x"}

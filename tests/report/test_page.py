@@ -8,16 +8,16 @@ from html_page import Page, faults
 from report_sessions import DRAWING, judged, write
 
 import factories
-from fabricheck.report import contents, gather, page
+from fabricheck.report import contents, page
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import drawn
-from fabricheck.results import missed
+from fabricheck.results import missed, reading
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
 
 def written(what="latest"):
-    files = page.files(contents.of(gather.gather(what)))
+    files = page.files(contents.of(reading.read([what])))
     return Page(files["index.html"]), files
 
 
@@ -44,13 +44,13 @@ def test_everyone_can_read_the_page(two_partitions):
     ],
 )
 def test_what_the_page_is_held_against_can_fail(two_partitions, spoil):
-    text = page.files(contents.of(gather.gather("latest")))["index.html"]
+    text = page.files(contents.of(reading.read()))["index.html"]
     assert spoil(text) != text
     assert list(faults(Page(spoil(text))))
 
 
 def test_measured_and_simulated_are_in_each_heading_by_word_and_mark(two_partitions):
-    text = page.files(contents.of(gather.gather("latest")))["index.html"]
+    text = page.files(contents.of(reading.read()))["index.html"]
     for heading, kind in (("local:host", "measured"), ("local:sim-mi250x", "simulated")):
         marks = re.findall(rf"<h3[^>]*>{heading} (.*?)</h3>", text)
         assert len(marks) == 5

@@ -11,8 +11,9 @@ import distributed_sessions
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
-from fabricheck.report import contents, gather, page, spread
+from fabricheck.report import contents, page, spread, writing
 from fabricheck.report.figures import over_nodes
+from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 
@@ -38,7 +39,7 @@ def words(found):
 
 
 def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
-    found = contents.of(gather.gather("latest"))
+    found = contents.of(reading.read())
     assert list(words(found).items()) == [
         ("node2", "PERF-FAIL"),
         ("node3", "INCOMPLETE"),
@@ -52,7 +53,7 @@ def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
 
 
 def test_each_node_has_sections_of_its_own(session):
-    found = contents.of(gather.gather("latest"))
+    found = contents.of(reading.read())
     assert [(part.name, part.verdict.word) for part in found.parts] == [
         ("cluster:queue (node1)", "PASS"),
         ("cluster:queue (node2)", "PERF-FAIL"),
@@ -64,7 +65,7 @@ def test_each_node_has_sections_of_its_own(session):
 
 
 def test_the_page_and_its_summary_name_them(session):
-    files = page.files(contents.of(gather.gather("latest")))
+    files = page.files(contents.of(reading.read()))
     shown = Page(files["index.html"])
     assert list(faults(shown)) == []
     text = shown.text()
@@ -79,11 +80,11 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
     values = {"node1": 10.0, "node2": 7.0, "node3": 10.0, "node4": None}
     job = distributed_sessions.job(results_folder, values, **STATES)
     for what in (str(job), "17", "latest"):
-        gathered = gather.gather(what)
-        assert (gathered.title, gathered.outputs.parent.parent.name) == (
+        results = reading.read([what])
+        assert (results.title, writing.folder(results).parent.parent.name) == (
             "job 17 over 4 nodes", "17",
         )  # fmt: skip
-    found = contents.of(gathered)
+    found = contents.of(results)
     assert words(found) == {
         "node1": "PASS", "node2": "PERF-FAIL", "node3": "PASS", "node4": "INCOMPLETE",
     }  # fmt: skip
@@ -99,7 +100,7 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
 
 def test_the_session_of_one_node_of_a_job_is_a_page_as_of_any(results_folder, one_figure):
     job = distributed_sessions.job(results_folder, {"node1": 10.0, "node2": 7.0})
-    found = contents.of(gather.gather(str(job / "node2")))
+    found = contents.of(reading.read([str(job / "node2")]))
     assert (found.nodes, [part.name for part in found.parts]) == (None, ["cluster:queue"])
     assert "On node2, 2026-01-02" in Page(page.files(found)["index.html"]).text()
 
@@ -110,7 +111,7 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     distributed_sessions.job(
         results_folder, values | {"node3": 7.0}, simulated=values | {"node2": 5.0}
     )
-    found = contents.of(gather.gather("17"))
+    found = contents.of(reading.read(["17"]))
     behind = {
         (row.verdict.node, row.verdict.kind): row.behind and round(row.behind[1].percent)
         for row in found.nodes.rows
@@ -130,7 +131,7 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
     values = {f"node{number}": 10.0 for number in range(1, 7)}
     slow = {name: values | {"node5": value} for name, value in (("as", 7.0), ("in", 5.0))}
     distributed_sessions.job(results_folder, slow["as"], simulated=slow["in"])
-    found = contents.of(gather.gather("17"))
+    found = contents.of(reading.read(["17"]))
     assert [(part.observed.on, part.kind) for part in found.parts] == [
         ("node5", "measured"), ("node5", "simulated"),
     ]  # fmt: skip
@@ -157,7 +158,7 @@ def test_values_without_any_document_are_of_what_the_site_says(results_folder):
         for node, value in {"node1": 10.0, "node2": 9.5, "node3": 10.0}.items()
     ]  # fmt: skip
     factories.session(results_folder, cases)
-    (found,) = contents.of(gather.gather("latest")).nodes.spreads
+    (found,) = contents.of(reading.read()).nodes.spreads
     assert (found.kind, len(found.values)) == ("simulated", 3)
 
 
@@ -169,7 +170,7 @@ def fifty(results_folder, one_figure):
 
 
 def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
-    found = contents.of(gather.gather("latest"))
+    found = contents.of(reading.read())
     assert [part.observed.on for part in found.parts] == ["nid0007", "nid0044"]
     assert (len(found.nodes.rows), len(found.nodes.told), found.left_out) == (50, 2, 48)
     files = page.files(found)
@@ -183,22 +184,22 @@ def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
 def test_of_those_that_failed_the_farthest_off_are_the_worst(results_folder, one_figure):
     values = {f"node{number}": 8.9 - number / 10 for number in range(1, 7)}
     distributed_sessions.session(results_folder, values)
-    found = contents.of(gather.gather("latest"))
+    found = contents.of(reading.read())
     assert [part.observed.on for part in found.parts] == ["node6", "node5", "node4", "node3"]
     assert [row.node for row in found.nodes.rows][-2:] == ["node2", "node1"]
 
 
 def test_chosen_nodes_have_sections(fifty):
-    found = contents.of(gather.gather("latest"), ["nid0001", "nid0002"])
+    found = contents.of(reading.read(), ["nid0001", "nid0002"])
     assert [part.observed.on for part in found.parts] == ["nid0001", "nid0002"]
     assert len(found.nodes.rows) == 50
     with pytest.raises(NotFoundError, match=r"There is no result of nid9999 in session run-0\."):
-        contents.of(gather.gather("latest"), ["nid9999"])
+        contents.of(reading.read(), ["nid9999"])
 
 
 def test_where_all_passed_the_first_has_sections(results_folder, one_figure):
     distributed_sessions.session(results_folder, {f"node{n}": 10.0 for n in range(1, 7)})
-    found = contents.of(gather.gather("latest"))
+    found = contents.of(reading.read())
     assert ([part.observed.on for part in found.parts], found.word) == (["node1"], "PASS")
 
 
@@ -206,7 +207,7 @@ def test_documents_of_many_nodes_outside_of_a_session(tmp_path, one_figure):
     for number in range(6):
         document = distributed_sessions.document(f"node{number}")
         factories.write(tmp_path / f"{number}" / "result.json", document)
-    found = contents.of(gather.gather(str(tmp_path)))
+    found = contents.of(reading.read([str(tmp_path)]))
     assert (found.nodes, len(found.parts), found.left_out) == (None, 1, 5)
 
 
@@ -224,7 +225,7 @@ def test_the_command_takes_nodes(session, tmp_path):
 
 def test_five_hundred_nodes_are_as_quick_to_look_at(results_folder, one_figure):
     distributed_sessions.session(results_folder, {f"nid{n:04}": 10.0 for n in range(500)})
-    files = page.files(contents.of(gather.gather("latest")))
+    files = page.files(contents.of(reading.read()))
     assert len(files["index.html"]) < 800_000
     assert len(files["figures/all-nodes-cluster-queue-measured.svg"]) < 100_000
 
@@ -331,4 +332,4 @@ def test_the_figure_draws_every_place_once_and_tells_who_stands_out():
 
 def test_without_a_file_of_nodes_the_cases_tell_them(session):
     (session / "output" / "nodes.json").unlink()
-    assert list(words(contents.of(gather.gather("latest")))) == ["node2", "node3", "node1"]
+    assert list(words(contents.of(reading.read()))) == ["node2", "node3", "node1"]

@@ -8,7 +8,8 @@ from report_sessions import judged, write
 
 import factories
 from fabricheck.judge.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
-from fabricheck.report import contents, environment, gather, judged_claims, page
+from fabricheck.report import contents, environment, judged_claims, page
+from fabricheck.results import reading
 
 
 def claim(name, outcome, built_in=None):
@@ -33,13 +34,13 @@ def claims(monkeypatch):
 
 
 def shown(what="latest"):
-    found = Page(page.files(contents.of(gather.gather(what)))["index.html"])
+    found = Page(page.files(contents.of(reading.read([what])))["index.html"])
     assert list(faults(found)) == []
     return found
 
 
 def test_what_agrees_by_construction_is_counted_apart_on_a_simulated_node(two_partitions, claims):
-    host, simulated = gather.gather("latest").parts
+    host, simulated = reading.read().observed
     assert judged_claims.of(host).says == (
         "2 reproduced, 1 not reproduced, 1 not testable here, of 4 claims"
     )
@@ -107,7 +108,7 @@ def facts(results, *versions):
         told = {"runtime": version, "driver": "5"}
         environ = {"HSA_XNACK": "1"}
         write(results, name, factories.document(versions=told, environment=environ))
-    found = environment.of(gather.gather("latest").parts[0])
+    found = environment.of(reading.read().observed[0])
     return [(one.value, one.where) for one in found if one.name == "version of host runtime"], found
 
 

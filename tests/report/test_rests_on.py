@@ -4,7 +4,8 @@ import pytest
 from report_sessions import judged, write
 
 import factories
-from fabricheck.report import gather, rests_on
+from fabricheck.report import rests_on
+from fabricheck.results import reading
 
 WHERE = "local:sim-mi250x"
 
@@ -16,7 +17,7 @@ def of(results, **metrics):
     )
     factories.session(results, [case])
     write(results, "memcpy_near", factories.simulated_document())
-    return {one.metric: one for one in rests_on.of(gather.gather("latest").parts[0])}
+    return {one.metric: one for one in rests_on.of(reading.read().observed[0])}
 
 
 def test_a_reference_of_today_is_followed_to_its_document(results_folder):

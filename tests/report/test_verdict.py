@@ -6,7 +6,8 @@ import pytest
 from report_sessions import judged, write
 
 import factories
-from fabricheck.report import gather, verdict
+from fabricheck.report import contents, verdict
+from fabricheck.results import reading
 
 WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
 
@@ -17,7 +18,7 @@ def of(results, cases, documents):
     factories.session(results, cases)
     for name, document in documents.items():
         write(results, name, document)
-    return verdict.of(gather.gather("latest").parts[0])
+    return verdict.of(reading.read().observed[0])
 
 
 def test_what_passed_is_told_in_numbers(results_folder):
@@ -135,10 +136,10 @@ def test_skipped_alone_is_no_pass(results_folder):
 
 def test_documents_of_no_session_are_no_pass(results_folder):
     write(results_folder, "stream_local", factories.document())
-    gathered = gather.gather("unreported")
-    found = verdict.of(gathered.parts[0])
-    assert found.word == "INCOMPLETE" and "no session" in gathered.title
-    assert any("killed session" in one for one in gathered.problems)
+    results = reading.read(["unreported"])
+    found = verdict.of(results.observed[0])
+    assert found.word == "INCOMPLETE" and "no session" in results.title
+    assert reading.NO_REPORT in contents.of(results).problems
 
 
 def test_checks_that_the_site_expects_and_the_session_has_not_are_named(results_folder):
@@ -153,8 +154,7 @@ def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
     for command, word in (("reframe -t smoke", "INCOMPLETE"), ("reframe -n stream_local", "PASS")):
         content["session_info"]["cmdline"] = command
         report.write_text(json.dumps(content))
-        gathered = gather.gather("latest")
-        found = verdict.of(gathered.parts[0], gathered.session)
+        found = verdict.of(reading.read().observed[0])
         assert found.word == word and "memcpy_near" in found.absent
         assert [
             one.sentences[0].endswith("affinity, memcpy_near, mpi_data.") for one in found.failures

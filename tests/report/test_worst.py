@@ -4,7 +4,8 @@ import pytest
 from report_sessions import judged, write
 
 import factories
-from fabricheck.report import gather, worst
+from fabricheck.report import worst
+from fabricheck.results import reading
 from fabricheck.results.session import Judged
 
 
@@ -13,7 +14,7 @@ def of(results, *series, **values):
     factories.session(results, [factories.case(perfvalues=told)])
     devices = [factories.device(index) for index in range(4)]
     write(results, "stream_local", factories.document(series=list(series), devices=devices))
-    return worst.of(gather.gather("latest").parts[0])
+    return worst.of(reading.read().observed[0])
 
 
 def on(device, value, **changes):
@@ -75,7 +76,7 @@ def test_noise_and_wrong_data_are_told(results_folder):
     factories.session(results_folder, [factories.case()])
     document = factories.document(series=[noisy, wrong], outcome=outcome)
     write(results_folder, "stream_local", document)
-    found = worst.of(gather.gather("latest").parts[0])
+    found = worst.of(reading.read().observed[0])
     (one,) = found.noisy
     assert (one.check, one.series, one.cached) == ("stream_local", 1, 1)
     assert one.widest == pytest.approx(100 * noisy["relative_half_width"])
@@ -90,5 +91,5 @@ def test_a_device_whose_domain_nobody_tells_is_not_called_far(results_folder):
     factories.session(results_folder, [factories.case()])
     devices = [factories.device(index, numa_domain=None) for index in range(4)]
     write(results_folder, "stream_local", factories.document(series=copies, devices=devices))
-    (slow,) = worst.of(gather.gather("latest").parts[0]).slow
+    (slow,) = worst.of(reading.read().observed[0]).slow
     assert (slow.what, slow.among) == ("device 2, NUMA domain 0", "devices with NUMA domain 0")

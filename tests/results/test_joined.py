@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.judge.verdict import judging, sources
-from fabricheck.report import gather
-from fabricheck.results import joined
+from fabricheck.judge.verdict import judging
+from fabricheck.report import contents
+from fabricheck.results import joined, reading
 from fabricheck.results.folder import ResultsFolder
 
 START = factories.SESSION_START
@@ -78,8 +78,8 @@ def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
     (sentence,) = session.lacking
     assert f"{tmp_path / 'lost'} has no session to take" in sentence
     # The page and the verdict of it say so, too.
-    assert sentence in gather.gather(str(tmp_path / "known")).problems
-    words = {one.node: one for one in judging.judge(sources.gather([str(tmp_path / "known")]))}
+    assert sentence in contents.of(reading.read([str(tmp_path / "known")])).problems
+    words = {one.node: one for one in judging.judge(reading.read([str(tmp_path / "known")]))}
     assert [one.sentence for one in words["(no node)"].reasons] == [sentence]
 
 
@@ -89,7 +89,7 @@ def test_its_verdict_is_that_of_its_folders(parts, tmp_path):
     joined.join([*parts, early], tmp_path / "all", "smoke")
 
     def verdicts(*folders, whole=None):
-        found = judging.judge(sources.gather([str(one) for one in folders]), set_tag=whole)
+        found = judging.judge(reading.read([str(one) for one in folders]), set_tag=whole)
         return {
             (one.node, one.simulated): (one.word, one.checks, len(one.reasons), one.set)
             for one in found

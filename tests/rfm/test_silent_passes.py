@@ -7,7 +7,8 @@ import platform
 import pytest
 from text_edit import edit
 
-from fabricheck.judge.verdict import judging, sources
+from fabricheck.judge.verdict import judging
+from fabricheck.results import reading
 from fabricheck.rfm import host
 
 pytestmark = pytest.mark.slow
@@ -79,7 +80,7 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
     # The document, where there is one, is not lost.
     kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
     assert len(kept) == (fault != "no-document")
-    (found,) = judging.judge(sources.gather([str(suite.results)]))
+    (found,) = judging.judge(reading.read([str(suite.results)]))
     assert (found.word, found.checks.failed) == (WORDS.get(fault, "INCOMPLETE"), 1)
     said = {reason.rule for reason in found.reasons}
     assert RULES.get(fault, said - {"setting"}) == said

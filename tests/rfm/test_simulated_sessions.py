@@ -9,10 +9,11 @@ import pytest
 
 import factories
 from fabricheck.judge.claims import CLAIMS, evaluate
-from fabricheck.judge.verdict import judging, sources
+from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.documents import whole
 from fabricheck.judge.verdict.scheduler import drain_lines
 from fabricheck.node import load, node_directory
+from fabricheck.results import reading
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe
@@ -248,7 +249,7 @@ def test_engines_that_the_environment_switches_off_are_a_setting(suite):
     outcome = session(suite, "p2p_engine$", HSA_ENABLE_SDMA="0")
     assert outcome.status == 1
     assert "HSA_ENABLE_SDMA is 0 on node mi250x (simulated), which the check does not " in outcome
-    (found,) = judging.judge(sources.gather([str(suite.results)]))
+    (found,) = judging.judge(reading.read([str(suite.results)]))
     assert found.word == "INCOMPLETE"
     assert "setting" in {reason.rule for reason in found.reasons}
     assert not drain_lines([whole("a session", [found]).nodes[0]])

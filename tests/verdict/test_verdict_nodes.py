@@ -8,8 +8,9 @@ import pytest
 import verdict_sessions as made
 
 import factories
-from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.verdict import documents, judging, sources
+from fabricheck.core.errors import NotFoundError
+from fabricheck.judge.verdict import documents, judging
+from fabricheck.results import reading
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
@@ -89,8 +90,6 @@ def test_folders_are_taken_together_by_node(tmp_path):
         str(tmp_path / "0"),
         str(tmp_path / "1"),
     ]
-    with pytest.raises(UsageError, match="latest is no folder"):
-        sources.gather([str(tmp_path / "0"), "latest"])
 
 
 def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
@@ -226,25 +225,26 @@ def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypat
     folder = results / "output" / "20260301T000000-7"
     folder.mkdir(parents=True)
     write(folder / "nodes.json", asked)
-    found = sources.gather([str(results)])
+    found = reading.read([str(results)])
     assert found.name == folder.name and list(found.asked) == ["node1"]
     job = results / "every-node" / "18"
     job.mkdir(parents=True)
     write(job / "nodes.json", asked)
-    assert sources.gather([str(results)]).home == job / "verdicts"
+    assert documents.folder(reading.read([str(results)])) == job / "verdicts"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
-    assert sources.gather(["18"]).name == "18" and sources.gather(["run-0"]).name == "run-0"
-    assert sources.gather([folder.name]).name == folder.name
+    assert reading.read(["18"]).name == "18" and reading.read(["run-0"]).name == "run-0"
+    assert reading.read([folder.name]).name == folder.name
     with pytest.raises(NotFoundError, match="no session 'run-9'"):
-        sources.gather(["run-9"])
+        reading.read(["run-9"])
     (job / "nodes.json").write_text("{")
-    with pytest.raises(InvalidInputError, match=r"nodes\.json"):
-        sources.gather(["latest"])
+    found = reading.read(["latest"])
+    (problem,) = found.problems
+    assert found.name == folder.name and "nodes.json" in problem.sentence
 
 
 def test_the_recorded_session_has_its_node_devices_and_versions(tmp_path):
     results = shutil.copytree(H200 / "session-x2", tmp_path / "results")
-    (found,) = judging.judge(sources.gather([str(results)]))
+    (found,) = judging.judge(reading.read([str(results)]))
     assert (found.node, found.set, found.kind, found.scheduled) == ("vm", "full", "measured", False)
     # The site has had more checks since.
     assert found.word == "INCOMPLETE" and "p2p_scan" in found.checks.missing
@@ -260,7 +260,7 @@ def test_the_recorded_miss_is_told_by_pair_and_address(tmp_path):
     reports = tmp_path / "reports"
     reports.mkdir()
     shutil.copy(H200 / "reports-x2" / "tightened.json", reports / "run-0.json")
-    (found,) = judging.judge(sources.gather([str(tmp_path)]))
+    (found,) = judging.judge(reading.read([str(tmp_path)]))
     slow = [one for one in found.reasons if one.rule == "reference"]
     assert (found.word, found.kind) == ("PERF-FAIL", "measured")
     assert [one.metric for one in slow] == [
@@ -276,7 +276,7 @@ def test_a_recorded_fault_is_wrong_data_and_named_as_made_on_purpose(tmp_path, n
     target = tmp_path / "stage" / "20261121T000000-1" / "h200" / "x2" / "cuda" / "check"
     target.mkdir(parents=True)
     shutil.copy(H200 / "faults-x2" / f"{name}.json", target / "result.json")
-    (found,) = judging.judge(sources.gather([str(tmp_path)]))
+    (found,) = judging.judge(reading.read([str(tmp_path)]))
     assert found.word == "DATA-FAIL" and found.made_on_purpose
     assert found.reasons[0].rule == "wrong-data" and "(0000:" in found.reasons[0].sentence
 
@@ -286,9 +286,7 @@ def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
     cases[7] = (cases[7][0] | made.missed(), factories.document())
     results = made.write(tmp_path, cases)
     began = time.monotonic()
-    found = judging.judge(
-        sources.gather([str(results)]), [f"node{number}" for number in range(501)]
-    )
+    found = judging.judge(reading.read([str(results)]), [f"node{number}" for number in range(501)])
     total = documents.whole("run-0", found)
     documents.write(tmp_path / "verdicts", found, total)
     assert time.monotonic() - began < 20

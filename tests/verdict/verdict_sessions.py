@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import factories
-from fabricheck.judge.verdict import judging, sources
+from fabricheck.judge.verdict import judging
+from fabricheck.results import reading
 
 #: The partition of the cases; no site of the repository has it, so nothing is expected there.
 WHERE = "cluster:gpu"
@@ -92,7 +93,7 @@ def write(
 
 def judge(*folders: Path, nodes: tuple[str, ...] = (), set_tag: str | None = None):
     """Return the verdicts of the sessions in some folders, by node; simulated ones with a star."""
-    found = judging.judge(sources.gather([str(one) for one in folders]), nodes, set_tag)
+    found = judging.judge(reading.read([str(one) for one in folders]), nodes, set_tag)
     return {f"{one.node}{'*' if one.simulated else ''}": one for one in found}
 
 

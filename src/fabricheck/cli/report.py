@@ -11,6 +11,7 @@ import typer
 from fabricheck.cli.results import OnNodes
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import unfolded
+from fabricheck.results import reading
 
 
 def report(
@@ -19,7 +20,8 @@ def report(
         typer.Argument(
             metavar="[SESSION|JOB|FOLDER|FILE|unreported]",
             help="A session's id (the latest by default), the number of a job over many nodes, a "
-            "results folder, a folder of documents, a document, or the documents of no session.",
+            "results folder, an archive of first-hour, a run report, a folder of documents, a "
+            "document, or the documents of no session.",
         ),
     ] = "latest",
     output: Annotated[
@@ -33,14 +35,13 @@ def report(
     Ends with 4 when the page was written and something is missing or broken in what it is of.
     """
     # The libraries that draw take a second to import, and no other command needs them.
-    from fabricheck.report import contents, gather, page, writing
+    from fabricheck.report import contents, page, writing
 
-    gathered = gather.gather(what)
-    found = contents.of(gathered, unfolded(",".join(on)) if on else [])
-    written = writing.write(output or gathered.outputs, page.files(found))
-    silent = found.nodes.silent if found.nodes is not None else []
-    problems = (*gathered.problems, *silent, *found.lost)
-    for problem in (*problems, *gathered.notes):
+    results = reading.read([what])
+    found = contents.of(results, unfolded(",".join(on)) if on else [])
+    written = writing.write(output or writing.folder(results), page.files(found))
+    problems = tuple(found.problems)
+    for problem in (*problems, *results.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
     typer.echo(f"Report: {written}")
     if problems:

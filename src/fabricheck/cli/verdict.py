@@ -13,9 +13,10 @@ from fabricheck.cli import output
 from fabricheck.core import nodelists
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.judge.verdict import documents, judging, scheduler, sources
+from fabricheck.judge.verdict import documents, facts, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict
 from fabricheck.judge.verdict.rules import WORDS
+from fabricheck.results import reading
 from fabricheck.site import sets
 
 #: Up to so many nodes that passed have a row of their own.
@@ -71,14 +72,14 @@ def verdict(
     if set_tag is not None:
         sets.require(set_tag)
     expected = nodelists.unfolded(nodes) if nodes is not None else []
-    gathered = sources.gather(what or ["latest"])
-    verdicts = judging.judge(gathered, expected, set_tag)
-    total = documents.whole(gathered.name, verdicts)
-    written = documents.write(folder or gathered.home, verdicts, total)
+    results = reading.read(what or ())
+    verdicts = judging.judge(results, expected, set_tag)
+    total = documents.whole(results.name, verdicts)
+    written = documents.write(folder or documents.folder(results), verdicts, total)
     if as_json:
         output.write_json(documents.as_json(total))
     else:
-        _show(total, gathered.began)
+        _show(total, facts.began(results))
         typer.echo(f"Verdict: {written}")
     if total.exit_code != EXIT_GOOD:
         raise typer.Exit(total.exit_code)

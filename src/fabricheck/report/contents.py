@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,10 +32,10 @@ from fabricheck.report.figure import Figure
 from fabricheck.report.figures import sections
 from fabricheck.report.figures import undrawn as sentence
 from fabricheck.report.figures.rows import own
-from fabricheck.report.gather import Gathered, slug
 from fabricheck.report.nodes import Nodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
+from fabricheck.results.reading import NO_REPORT, Results, slug
 from fabricheck.site import partitions
 
 #: Of several nodes so many partitions have sections of their own, where none are chosen.
@@ -133,7 +133,7 @@ class Contents:
     are several; overview: the figures of that.
     """
 
-    gathered: Gathered
+    results: Results
     parts: tuple[Part, ...]
     coverage: Sequence[Coverage]
     nodes: Nodes | None = None
@@ -148,7 +148,23 @@ class Contents:
     @property
     def left_out(self) -> int:
         """How many partitions of nodes have no sections of their own."""
-        return len(self.gathered.parts) - len(self.parts)
+        return len(self.results.observed) - len(self.parts)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why this is not all, or not what was asked for, in sentences."""
+        sources = self.results.sources
+        without = [NO_REPORT] if sources and all(one.killed for one in sources) else []
+        return (*(one.sentence for one in self.results.problems), *without)
+
+    @property
+    def problems(self) -> Iterator[str]:
+        """What is missing, broken or not whole, each in one sentence."""
+        yield from self.warnings
+        for entry in self.results.entries:
+            yield from verdict.problems(entry)
+        yield from self.nodes.silent if self.nodes is not None else ()
+        yield from self.lost
 
     @property
     def entries(self) -> list[Entry]:
@@ -193,29 +209,29 @@ class Contents:
         return frozenset(names | compared)
 
 
-def of(gathered: Gathered, on: Sequence[str] = ()) -> Contents:
+def of(results: Results, on: Sequence[str] = ()) -> Contents:
     """Judge, draw and list what a session has.
 
     :param on: the nodes with sections of their own; where none are named those that did not pass,
         up to MOST_IN_FULL, or the first.
     :raises NotFoundError: when there is no result of one of them.
     """
-    found = nodes.of(gathered)
+    found = nodes.of(results)
     undrawn: list[str] = []
     overview = tuple(_shown("all", found.figures, undrawn)) if found is not None else ()
-    parts = tuple(_parts(_in_full(gathered, found, on), gathered))
+    parts = tuple(_parts(_in_full(results, found, on)))
     if undrawn and parts:
         parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
-    return Contents(gathered, parts, _coverage(gathered), found, overview)
+    return Contents(results, parts, _coverage(results), found, overview)
 
 
-def _in_full(gathered: Gathered, found: Nodes | None, on: Sequence[str]) -> list[Observed]:
-    every = list(gathered.parts)
+def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:
+    every = results.observed
     if on:
         lacking = sorted(set(on) - {one.on for one in every})
         if lacking:
             raise NotFoundError(
-                f"There is no result of {nodelists.folded(lacking)} in {gathered.title}."
+                f"There is no result of {nodelists.folded(lacking)} in {results.title}."
             )
         return [one for one in every if one.on in on]
     if len({one.on for one in every}) <= MOST_IN_FULL:
@@ -226,9 +242,9 @@ def _in_full(gathered: Gathered, found: Nodes | None, on: Sequence[str]) -> list
     return chosen[:MOST_IN_FULL] or every[:1]
 
 
-def _parts(observed: Sequence[Observed], gathered: Gathered) -> Iterator[Part]:
+def _parts(chosen: Iterable[Observed]) -> Iterator[Part]:
     taken: set[str] = set()
-    for one in observed:
+    for one in chosen:
         name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
         while name in taken:
             name += "-x"
@@ -241,7 +257,7 @@ def _parts(observed: Sequence[Observed], gathered: Gathered) -> Iterator[Part]:
         yield Part(
             one,
             name,
-            verdict.of(one, gathered.session_of(one)),
+            verdict.of(one),
             worst.of(one),
             judged_claims.of(one),
             {title: figures for title, figures in shown.items() if figures},
@@ -262,7 +278,9 @@ def _shown(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator
             undrawn.append(sentence(f"Figure {name}", error))
 
 
-def _coverage(gathered: Gathered) -> list[Coverage]:
+def _coverage(results: Results) -> list[Coverage]:
     sites = partitions.known_sites()
     features = testable.features_of_devices(sites)
-    return rules.coverage(gathered.together, gathered.entries, partitions.able(sites), features)
+    return rules.coverage(
+        results.together, tuple(results.entries), partitions.able(sites), features
+    )

@@ -14,11 +14,11 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import RUNTIME_LABELS
-from fabricheck.report.gather import Gathered
 from fabricheck.results.folder import Entry
 from fabricheck.results.launches import cores_text
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
+from fabricheck.results.reading import Results
 from fabricheck.results.session import Session
 from fabricheck.site.software import record
 
@@ -50,15 +50,17 @@ class File:
     wrong: bool
 
 
-def of_sessions(gathered: Gathered) -> list[Fact]:
+def of_sessions(results: Results) -> list[Fact]:
     """Return what ReFrame's report tells of the session, or what is known of a job over nodes."""
-    session, judged = gathered.session, gathered.judged
-    if session is None and judged is not None and judged.asked:
-        facts = [Fact("nodes", folded(judged.asked)), Fact("folder", str(gathered.home))]
-        if judged.started is not None:
-            facts.insert(0, Fact("start", _time(judged.started.timestamp())))
-        ran = [f"{one.id} in {one.report.parent.parent}" for one in gathered.sessions]
-        return [*facts, Fact("sessions", ", ".join(ran[:MOST_SESSIONS]) or "none")]
+    session = results.session
+    if session is None and results.asked:
+        ran = [f"{one.id} in {one.report.parent.parent}" for one in results.sessions]
+        return [
+            *(Fact("start", _time(one.started.timestamp())) for one in results.lists),
+            Fact("nodes", folded(results.asked)),
+            Fact("folder", str(results.home)),
+            Fact("sessions", ", ".join(ran[:MOST_SESSIONS]) or "none"),
+        ]
     if session is None:
         return []
     info = _info(session)

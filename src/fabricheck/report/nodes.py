@@ -14,10 +14,10 @@ from fabricheck.judge.verdict.rules import WORDS, Word, worst
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
-from fabricheck.report.gather import Gathered
 from fabricheck.report.spread import Far, Spread
 from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
+from fabricheck.results.reading import Results
 
 #: Up to so many nodes that passed stand in the open.
 MOST_PASSED = 20
@@ -127,20 +127,20 @@ def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[Word, int, str]]:
             yield word, len(here), "" if word == "PASS" else folded(here)
 
 
-def of(gathered: Gathered) -> Nodes | None:
+def of(results: Results) -> Nodes | None:
     """Return what there is of several nodes, or of one that never answered.
 
-    None of one with results, or where no node has a name.
+    None of one with results, where no node has a name, and of documents outside of any session.
     """
-    if gathered.judged is None:
+    if not any(one.session or one.killed for one in results.sources) and results.job is None:
         return None
-    there = {one.on for one in gathered.parts if one.on is not None}
-    asked = set(gathered.judged.asked)
+    there = {one.on for one in results.observed if one.on is not None}
+    asked = set(results.asked)
     if len(there | asked) < 2 and not asked - there:
         return None
-    spreads = spread.of(gathered.parts)
+    spreads = spread.of(results.observed)
     parts: dict[str, list[Observed]] = {}
-    for part in gathered.parts:
+    for part in results.observed:
         parts.setdefault(part.on or "", []).append(part)
     behind: dict[str, list[tuple[Spread, Far]]] = {}
     for one in spreads:
@@ -148,7 +148,7 @@ def of(gathered: Gathered) -> Nodes | None:
             behind.setdefault(far.node, []).append((one, far))
     rows = [
         _row(verdict, parts.get(verdict.node, ()), behind.get(verdict.node, ()))
-        for verdict in judge(gathered.judged)
+        for verdict in judge(results)
     ]
     rows.sort(key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -61,11 +62,11 @@ def files(found: Contents) -> dict[str, str]:
 
 def render(template: str, found: Contents) -> str:
     """Return a template filled in; in HTML and Markdown every text is shown as it is."""
-    says, kept = environment.software(found.gathered.sessions)
+    says, kept = environment.software(found.results.sessions)
     return _environment(template.endswith(".html.j2")).get_template(template).render(
         page=found,
-        gathered=found.gathered,
-        session_facts=environment.of_sessions(found.gathered),
+        results=found.results,
+        session_facts=environment.of_sessions(found.results),
         software=says,
         kept=kept,
         files=environment.files(found.entries),
@@ -79,6 +80,7 @@ def render(template: str, found: Contents) -> str:
     )  # fmt: skip
 
 
+@functools.cache
 def _environment(html: bool) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("fabricheck.report"),

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from fabricheck.judge.verdict import checks, expected, grouping, reservations
 from fabricheck.judge.verdict.reservations import count
 from fabricheck.judge.verdict.rules import Word, worst
-from fabricheck.report.gather import problems
 from fabricheck.results import killed
+from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
-from fabricheck.results.session import Session
 from fabricheck.site.sets import EVERYTHING, Choice
 
 #: Rules whose findings are told as what is missing, with the file that it should be.
@@ -47,11 +46,20 @@ class Verdict:
     reservations: tuple[str, ...] = ()
 
 
-def of(observed: Observed, session: Session | None = None) -> Verdict:
-    """Return the verdict on one partition.
+def problems(entry: Entry) -> Iterator[str]:
+    """Yield what is wrong with a document: none, not readable, or of a run that did not end."""
+    if entry.problem is not None:
+        yield str(entry.problem)
+    elif entry.document is not None and not entry.document["complete"]:
+        said = entry.document["outcome"]["message"]
+        yield (
+            f"{entry.path}: the run did not reach its end ({entry.document['outcome']['status']}"
+            f"{f': {said}' if said else ''}); its series are those that were finished."
+        )
 
-    :param session: that it is of; None for documents outside of one.
-    """
+
+def of(observed: Observed) -> Verdict:
+    """Return the verdict on one partition."""
     entries = {id(entry.case): entry for entry in observed.entries if entry.case is not None}
     attempts = [
         attempt
@@ -63,7 +71,7 @@ def of(observed: Observed, session: Session | None = None) -> Verdict:
         if entry.case is None
         for attempt in grouping.attempts(None, entry, 0.0)
     ]
-    choice = session.choice if session is not None else Choice((), None)
+    choice = observed.session.choice if observed.session is not None else Choice((), None)
     found = checks.Checks.of(attempts, choice)
     reasons = list(found.reasons())
     if found.absent:

@@ -9,12 +9,27 @@ from pathlib import Path
 
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.whole_files import write_all
+from fabricheck.results import archive
+from fabricheck.results.reading import Results
+
+#: Where pages are written in a results folder: a folder for each session.
+PAGES = "reports-html"
 
 #: The page, the summary, and the folder of the figures.
 PAGE, SUMMARY, FIGURES = "index.html", "summary.md", "figures"
 
 #: How a page links to what is beside it.
 _LINK = re.compile(rf'href="({FIGURES}/[A-Za-z0-9.-]+\.(?:svg|csv))"')
+
+
+def folder(results: Results) -> Path:
+    """Return the folder that a page is written to where nobody names one.
+
+    Of an archive it lies beside the archive.
+    """
+    if results.archive is not None:
+        return results.archive.parent / PAGES / archive.stem(results.archive)
+    return results.home / PAGES / results.name
 
 
 def write(folder: Path, files: Mapping[str, str]) -> Path:

@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -35,6 +35,7 @@ class Observed:
     cases: its cases, those without a document too. entries: their documents, or what is wrong.
     node: the healthy node model of the partition; None where it has none, or it can not be read.
     apart: what tells it from others of the same ``where``, in words; empty where it is alone.
+    session: that it is of; None of one without a report, and outside of any.
     """
 
     where: str
@@ -43,6 +44,7 @@ class Observed:
     node: NodeModel | None
     apart: str = ""
     on: str | None = None
+    session: Session | None = None
 
     @cached_property
     def documents(self) -> tuple[ResultDocument, ...]:
@@ -131,11 +133,28 @@ def observe(session: Session | None, entries: Sequence[Entry]) -> list[Observed]
         on_nodes = by_node((case, _node_name(case, of_case.get(id(case)))) for case in held)
         for on, own in on_nodes.items():
             theirs = [of_case[id(case)] for case in own if id(case) in of_case]
-            found += _parts(where, on, own, theirs, len(on_nodes) > 1)
+            found += _parts(session, where, on, own, theirs, len(on_nodes) > 1)
     loose = by_node((entry, entry.node) for entry in entries if entry.case is None)
     for on, documents in loose.items():
-        found += _parts("", on, [], documents, len(loose) > 1)
+        found += _parts(session, "", on, [], documents, len(loose) > 1)
     return found
+
+
+def told_apart(every: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
+    """Return the partitions of several sessions, each by a name of its own.
+
+    Those of the same name are told apart by their node, else by their session, whose name stands
+    before each.
+    """
+    found = list(every)
+    for by_session in (False, True):
+        names = Counter((one.where, one.apart) for _, one in found)
+        for number, (session, one) in enumerate(found):
+            if names[one.where, one.apart] > 1:
+                own = session if by_session else one.on or "no node known"
+                apart = ", ".join(filter(None, (own, one.apart)))
+                found[number] = session, replace(one, apart=apart)
+    return tuple(one for _, one in found)
 
 
 def _node_name(case: Case, entry: Entry | None) -> str | None:
@@ -160,7 +179,12 @@ def by_node(
 
 
 def _parts(
-    where: str, on: str | None, cases: Sequence[Case], entries: Sequence[Entry], several: bool
+    session: Session | None,
+    where: str,
+    on: str | None,
+    cases: Sequence[Case],
+    entries: Sequence[Entry],
+    several: bool,
 ) -> Iterator[Observed]:
     """Yield what one node has of a partition, by what its documents are of.
 
@@ -181,7 +205,7 @@ def _parts(
         if len(groups) > 1:
             apart.append(_words(documents[0], not where))
         node = node_of(where, documents)
-        yield Observed(where, tuple(held), tuple(group), node, ", ".join(apart), on)
+        yield Observed(where, tuple(held), tuple(group), node, ", ".join(apart), on, session)
 
 
 def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:

@@ -22,7 +22,7 @@ from fabricheck.results.folder import UNREPORTED, ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
-from fabricheck.results.observed import series_of
+from fabricheck.results.observed import Observed, observe, series_of, told_apart
 from fabricheck.results.session import Case, Session, together
 from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
 from fabricheck.site import sets
@@ -36,8 +36,15 @@ NO_REPORT = (
     "which checks passed."
 )
 
+#: Folders of which a results folder has one at least.
+_OF_RESULTS = ("reports", nodes_asked.FOLDER, "output", "stage")
+
 #: Files that hold a document, or what a killed run left of it.
 _DOCUMENTS = (".json", ".partial")
+
+
+#: What stands for the machine itself beside the partitions.
+_MACHINE = ""
 
 
 @dataclass(frozen=True)
@@ -107,14 +114,45 @@ class Source:
         """The rows of its checks, then those of documents of no check."""
         held = {id(case) for case in self.cases}
         loose = [entry for entry in self.entries if id(entry.case) not in held]
-        hosts = {one.document["host"]["hostname"] for one in self.entries if one.document}
-        # Where all ran on one machine and no scheduler gave nodes, what left nothing ran there too.
-        alone = len(hosts) == 1 and not any(case.node for case in self.cases)
-        node = hosts.pop() if alone else None
-        return (
-            *(check_row(self.session, one, self.by_case.get(id(one)), node) for one in self.cases),
-            *(check_row(self.session, None, one, node) for one in loose),
+        every: list[tuple[Case | None, Entry | None]] = [
+            *((one, self.by_case.get(id(one))) for one in self.cases),
+            *((None, one) for one in loose),
+        ]
+        hosts: dict[str, set[str]] = {}
+        for case, entry in every:
+            if entry is not None and entry.document is not None:
+                # A simulated node has a host name of its own: it is that of its partition alone.
+                places = [case.where] if case is not None else []
+                places += [_MACHINE] if entry.document["clock"] == "measured" else []
+                for place in places:
+                    hosts.setdefault(place, set()).add(entry.document["host"]["hostname"])
+        return tuple(
+            check_row(self.session, case, entry, self._node(case, entry, hosts))
+            for case, entry in every
         )
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The nodes that a scheduler gave its checks."""
+        every = (*(case.node for case in self.cases), *(entry.node for entry in self.entries))
+        return frozenset(one for one in every if one is not None)
+
+    def _node(
+        self, case: Case | None, entry: Entry | None, hosts: Mapping[str, set[str]]
+    ) -> str | None:
+        """Return the node of a check that has no scheduler's name and no document, if it is known.
+
+        :param hosts: by partition, and of all that was measured, the host names of the documents.
+        """
+        if (case is not None and case.node) or (entry is not None and entry.node):
+            return None  # its row says which
+        if len(self.named) == 1:
+            return next(iter(self.named))
+        if self.named or case is None or (entry is not None and entry.document is not None):
+            return None
+        # Where all of it ran on one machine, what left nothing ran there too.
+        own = hosts.get(case.where) or hosts.get(_MACHINE, set())
+        return next(iter(own)) if len(own) == 1 else None
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -222,6 +260,15 @@ class Results:
         return (entry for source in self.sources for entry in source.entries)
 
     @cached_property
+    def observed(self) -> tuple[Observed, ...]:
+        """The partitions of its sessions, each node of one by itself."""
+        return told_apart(
+            (source.name, one)
+            for source in self.sources
+            for one in observe(source.session, source.entries)
+        )
+
+    @cached_property
     def asked(self) -> Mapping[str, AskedNode]:
         """The nodes that were to be measured, by the scheduler's name."""
         return {name: node for one in self.lists for name, node in one.nodes.items()}
@@ -274,11 +321,22 @@ class Results:
         """
         if where is None and not on:
             return self
-        sources = [
-            replace(one, where=where or one.where, on=frozenset(on) or one.on)
+        chosen = [
+            replace(
+                one,
+                where=where or one.where,
+                on=frozenset(on) or one.on,
+                asked=_those(one.asked, on),
+            )
             for one in self.sources
         ]
-        found = replace(self, sources=tuple(one for one in sources if one.cases or one.entries))
+        found = replace(
+            self,
+            sources=tuple(one for one in chosen if one.cases or one.entries),
+            problems=tuple(one for one in self.problems if not on or one.node in (None, *on)),
+            job=_job_on(self.job, on),
+            parts=tuple(replace(part, job=_job_on(part.job, on)) for part in self.parts),
+        )
         lacking = sorted(set(on) - set(found.node_names))
         if lacking or not found.sources:
             raise NotFoundError(
@@ -322,6 +380,19 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
         notes=tuple(note for part in parts for note in part.notes),
         parts=tuple(parts),
     )
+
+
+def _those(asked: AskedNodes | None, on: Sequence[str]) -> AskedNodes | None:
+    if asked is None or not on:
+        return asked
+    return asked.model_copy(
+        update={"nodes": {name: one for name, one in asked.nodes.items() if name in on}}
+    )
+
+
+def _job_on(job: Job | None, on: Sequence[str]) -> Job | None:
+    asked = _those(job.asked, on) if job is not None else None
+    return replace(job, asked=asked) if job is not None and asked is not None else None
 
 
 def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
@@ -402,7 +473,7 @@ def _named(name: str, every: bool) -> Results:
 
 
 def _is_results(path: Path) -> bool:
-    return any((path / name).is_dir() for name in ("reports", nodes_asked.FOLDER, "output"))
+    return any((path / name).is_dir() for name in _OF_RESULTS)
 
 
 def _by_name(folder: ResultsFolder, name: str) -> Results:
@@ -423,7 +494,7 @@ def _of_folder(folder: ResultsFolder, every: bool) -> Results:
         return _began_last(folder)
     found = [of_session(folder, session) for session in reversed(folder.sessions)]
     found += [of_killed(folder, one) for one in reversed(without_report(folder))]
-    loose = next((one for one in folder.killed() if one.name == UNREPORTED), None)
+    loose = _loose(folder)
     if loose is not None:
         found.append(_of_loose(folder, loose))
     problems = [Problem(str(one)) for one in folder.problems]
@@ -455,18 +526,22 @@ def _began_last(folder: ResultsFolder) -> Results:
     try:
         last = _last_with_report(folder)
     except NotFoundError:
-        if killed is None:
-            loose = next((one for one in folder.killed() if one.name == UNREPORTED), None)
-            if loose is None:
-                raise
-            return _of_loose(folder, loose)
-        return of_killed(folder, killed)
-    except InvalidInputError as problem:
-        newest = max((one.start for one in folder.sessions), default=0.0)
-        if killed is None or named_start(killed.name) <= newest:
+        if killed is not None:
+            return of_killed(folder, killed)
+        loose = _loose(folder)
+        if loose is None:
             raise
+        return _of_loose(folder, loose)
+    except InvalidInputError as problem:
         # A full disk cuts the report, and leaves what was measured before.
-        found = of_killed(folder, killed)
+        newest = max((one.start for one in folder.sessions), default=0.0)
+        loose = _loose(folder)
+        if killed is not None and named_start(killed.name) > newest:
+            found = of_killed(folder, killed)
+        elif loose is not None and any(one.lstat().st_mtime > newest for one in loose.paths):
+            found = _of_loose(folder, loose)
+        else:
+            raise
         return replace(found, problems=(Problem(str(problem)), *found.problems))
     if killed is not None and named_start(killed.name) > last.start:
         return of_killed(folder, killed)
@@ -601,6 +676,11 @@ def _unreported(folder: ResultsFolder) -> Results:
         tuple(Source(folder.path, one.name, folder=folder, killed=one) for one in found),
         notes=tuple(map(str, folder.problems)),
     )
+
+
+def _loose(folder: ResultsFolder) -> Killed | None:
+    """Return the documents that lie in the folder of no session, where there are any."""
+    return next((one for one in folder.killed() if one.name == UNREPORTED), None)
 
 
 def _of_loose(folder: ResultsFolder, loose: Killed) -> Results:

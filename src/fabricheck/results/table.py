@@ -262,7 +262,7 @@ def check_row(
 ) -> Check:
     """Return the row of one check, or of one document outside of any session.
 
-    :param node: its node where neither scheduler nor document names one.
+    :param node: its node, where more is known of it than case and document tell.
     """
     document = entry.document if entry is not None else None
     of: dict[str, Any] = _of_session(session) | _of_run(document)
@@ -282,7 +282,7 @@ def check_row(
         }
     elif entry is not None and entry.path is not None:
         of["check"] = entry.path.resolve().parent.name
-    return Check(case=case, entry=entry, node=_node(case, document) or node, **of)
+    return Check(case=case, entry=entry, node=node or _node(case, document), **of)
 
 
 def _of_session(session: Session | None) -> dict[str, Any]:

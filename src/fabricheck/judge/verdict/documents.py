@@ -19,7 +19,12 @@ from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OP
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, WORDS
+from fabricheck.results import archive
 from fabricheck.results.nodes_asked import now
+from fabricheck.results.reading import Results
+
+#: The folder of verdicts in a results folder, or in that of a job over many nodes.
+VERDICTS = "verdicts"
 
 #: The file of all nodes.
 WHOLE = "verdict.json"
@@ -71,6 +76,17 @@ def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -
         ],
         notes=list(notes),
     )
+
+
+def folder(results: Results) -> Path:
+    """Return the folder that a verdict is written to where nobody names one.
+
+    Of several taken together it is that of the last. Of an archive it lies beside the archive.
+    """
+    last = results.parts[-1] if results.parts else results
+    if last.archive is not None:
+        return last.archive.parent / VERDICTS / archive.stem(last.archive)
+    return last.home / VERDICTS if last.job is not None else last.home / VERDICTS / last.name
 
 
 def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:

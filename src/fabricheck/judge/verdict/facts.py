@@ -10,31 +10,37 @@ from pathlib import Path
 
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
-from fabricheck.judge.verdict.grouping import Results
-from fabricheck.judge.verdict.sources import Source
+from fabricheck.judge.verdict.grouping import NodeResults
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.reading import Results, Source
 from fabricheck.site.software.record import FOLDER
 
 
-def times(results: Results) -> tuple[datetime | None, float | None]:
+def began(results: Results) -> list[datetime]:
+    """Return when the sessions began, in local time and in order; of none who began them."""
+    times = sorted(one.start for one in results.sources if one.start)
+    if not times:
+        times = sorted(one.started.timestamp() for one in results.lists)[:1]
+    return [datetime.fromtimestamp(time).astimezone() for time in times]
+
+
+def times(results: NodeResults) -> tuple[datetime | None, float | None]:
     """Return when the first program began, and the seconds of all sessions on the node."""
-    spans: dict[int, list[datetime]] = {}
-    for number, source in enumerate(results.sources):
-        own = {id(case) for case in source.cases}
-        times = [
+    every = [
+        [
             datetime.fromisoformat(text)
-            for one in results.attempts
-            if one.document is not None and (
-                id(one.case) in own or any(one.entry is loose for loose in source.loose))
+            for one in own
+            if one.document is not None
             for text in (one.document["started"], one.document["finished"])
             if text is not None
-        ]  # fmt: skip
-        if times:
-            spans[number] = times
+        ]
+        for _, own in results.by_source
+    ]
+    spans = [times for times in every if times]
     if not spans:
         return None, None
-    start = min(min(times) for times in spans.values()).astimezone(UTC)
-    return start, sum((max(times) - min(times)).total_seconds() for times in spans.values())
+    start = min(map(min, spans)).astimezone(UTC)
+    return start, sum((max(times) - min(times)).total_seconds() for times in spans)
 
 
 def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:

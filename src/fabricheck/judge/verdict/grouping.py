@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fabricheck.judge.verdict.attempts import Attempt
-from fabricheck.judge.verdict.sources import Gathered, Source
 from fabricheck.results.entry import Entry
+from fabricheck.results.reading import Results, Source
 from fabricheck.results.session import REPETITION, Case
+from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
 #: What a node is called of which nobody knows the name: a job that was never placed.
@@ -29,12 +31,26 @@ class Subject:
 
 
 @dataclass
-class Results:
-    """What there is of one subject. scheduled: whether a scheduler gave the node its name."""
+class NodeResults:
+    """What there is of one subject.
 
-    attempts: list[Attempt] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    by_source: what each session, or documents outside of one, has of it. scheduled: whether a
+    scheduler gave the node its name.
+    """
+
+    by_source: list[tuple[Source, list[Attempt]]] = field(default_factory=list)
     scheduled: bool = False
+
+    @cached_property
+    def attempts(self) -> list[Attempt]:
+        """All attempts, in the order in which their sessions began."""
+        every = (one for _, own in self.by_source for one in own)
+        return sorted(every, key=lambda one: one.began)
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sessions, and what documents outside of one are of."""
+        return [source for source, _ in self.by_source]
 
     @property
     def partitions(self) -> list[str]:
@@ -42,34 +58,24 @@ class Results:
         return list(dict.fromkeys(one.case.where for one in self.attempts if one.case is not None))
 
 
-def group(gathered: Gathered, expected_nodes: Iterable[str] = ()) -> dict[Subject, Results]:
+def group(results: Results, expected_nodes: Iterable[str] = ()) -> dict[Subject, NodeResults]:
     """Return the results of each node, those that have none too.
 
     :param expected_nodes: nodes that have to be there besides those that the session names.
     """
-    simulated = _simulated_partitions(gathered)
-    found: dict[Subject, Results] = defaultdict(Results)
-    for source in gathered.sources:
-        names = _names(source)
-        for case, entry in _of_source(source):
-            node, scheduled = _node(source, case, entry, names)
-            subject = Subject(node, _simulation(case, entry, simulated))
-            results = found[subject]
-            results.attempts += attempts(case, entry, source.start)
-            results.scheduled |= scheduled
-            if source not in results.sources:
-                results.sources.append(source)
-    for results in found.values():
-        results.attempts.sort(key=lambda one: one.began)
-    _add_silent(found, gathered, expected_nodes, simulated)
+    simulated = _simulated_partitions(results)
+    found: dict[Subject, NodeResults] = defaultdict(NodeResults)
+    for source in results.sources:
+        start = source.start
+        here: dict[Subject, list[Attempt]] = defaultdict(list)
+        for row in source.checks:
+            subject = Subject(row.node or _machine(source), _simulation(row, simulated))
+            here[subject] += attempts(row.case, row.entry, start)
+        for subject, own in here.items():
+            found[subject].by_source.append((source, own))
+            found[subject].scheduled |= subject.node in source.named
+    _add_silent(found, results, expected_nodes, simulated)
     return dict(found)
-
-
-def _of_source(source: Source) -> Iterable[tuple[Case | None, Entry | None]]:
-    for case in source.cases:
-        yield case, source.entries.get(id(case))
-    for entry in source.loose:
-        yield None, entry
 
 
 def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attempt]:
@@ -88,51 +94,22 @@ def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attem
     ]
 
 
-def _names(source: Source) -> dict[str, bool]:
-    """Return the nodes that a session's results name, and whether a scheduler named them."""
-    found: dict[str, bool] = {}
-    for case, entry in _of_source(source):
-        named = (case.node if case else None) or (entry.node if entry else None)
-        if named is not None:
-            found[named] = True
-    return found
+def _machine(source: Source) -> str:
+    """Return the node of what names none: ReFrame's own host, where a scheduler gave none."""
+    if source.named or source.session is None:
+        return UNPLACED
+    return source.session.hostname
 
 
-def _node(
-    source: Source, case: Case | None, entry: Entry | None, names: Mapping[str, bool]
-) -> tuple[str, bool]:
-    """Return the node of a case, and whether a scheduler gave it that name."""
-    named = (case.node if case else None) or (entry.node if entry else None)
-    if named is not None:
-        return named, True
-    if len(names) == 1:
-        return next(iter(names)), True
-    if entry is not None and entry.document is not None:
-        return entry.document["host"]["hostname"], False
-    if names:
-        return UNPLACED, False
-    # A simulated node has a host name of its own, so the partition's documents are asked.
-    hosts = {
-        one.document["host"]["hostname"]
-        for one in source.entries.values()
-        if one.document is not None and case and one.case and one.case.where == case.where
-    }
-    if len(hosts) == 1:
-        return hosts.pop(), False
-    return (source.session.hostname, False) if source.session else (UNPLACED, False)
-
-
-def _simulated_partitions(gathered: Gathered) -> frozenset[str]:
+def _simulated_partitions(results: Results) -> frozenset[str]:
     """Return the partitions that simulate: the site says so, else all their documents do."""
     clocks: dict[str, set[str]] = defaultdict(set)
-    wheres = set()
-    for source in gathered.sources:
-        for case in source.cases:
-            wheres.add(case.where)
-        for entry in source.entries.values():
-            if entry.case is not None and entry.document is not None:
-                clocks[entry.case.where].add(entry.document["clock"])
-    return frozenset(where for where in wheres if _simulates(where, clocks.get(where, set())))
+    for row in results.checks:
+        if row.case is not None:
+            own = clocks[row.case.where]
+            if row.clock is not None:
+                own.add(row.clock)
+    return frozenset(where for where, own in clocks.items() if _simulates(where, own))
 
 
 def _simulates(where: str, clocks: set[str]) -> bool:
@@ -142,37 +119,36 @@ def _simulates(where: str, clocks: set[str]) -> bool:
     return clocks == {"simulated"}
 
 
-def _simulation(case: Case | None, entry: Entry | None, simulated: frozenset[str]) -> str | None:
+def _simulation(row: Check, simulated: frozenset[str]) -> str | None:
     """Return the partition that simulates; None where the results are of the machine.
 
     The clock of a document decides: what is simulated never speaks for a machine.
     """
-    where = case.where if case is not None else ""
-    if entry is not None and entry.document is not None:
-        return (where or "no partition") if entry.document["clock"] == "simulated" else None
+    where = row.case.where if row.case is not None else ""
+    if row.clock is not None:
+        return (where or "no partition") if row.clock == "simulated" else None
     return where if where in simulated else None
 
 
 def _add_silent(
-    found: dict[Subject, Results],
-    gathered: Gathered,
+    found: dict[Subject, NodeResults],
+    results: Results,
     expected_nodes: Iterable[str],
     simulated: frozenset[str],
 ) -> None:
     there = {subject.node for subject in found}
     kinds = {subject.simulated for subject in found} or {None}
-    if gathered.partition is not None:
-        kind = gathered.partition if _simulates(gathered.partition, set()) else None
-        kind = gathered.partition if gathered.partition in simulated else kind
+    partition = next((one.partition for one in results.lists if one.partition is not None), None)
+    if partition is not None:
+        kind = partition if partition in simulated or _simulates(partition, set()) else None
     else:
         # Where anything was measured, the node itself is what is missed.
         kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
-    for name in (*gathered.asked, *expected_nodes):
-        if name in gathered.asked:
-            for subject in list(found):
-                found[subject].scheduled |= subject.node == name
+    for subject, own in found.items():
+        own.scheduled |= subject.node in results.asked
+    for name in (*results.asked, *expected_nodes):
         if name not in there:
             there.add(name)
-            found[Subject(name, kind)] = Results(scheduled=True)
-    if UNPLACED not in there and any(one.node is None for one in gathered.problems):
-        found[Subject(UNPLACED, kind)] = Results()
+            found[Subject(name, kind)] = NodeResults(scheduled=True)
+    if UNPLACED not in there and any(one.node is None for one in results.problems):
+        found[Subject(UNPLACED, kind)] = NodeResults()

@@ -8,34 +8,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from fabricheck.judge import set_times
 from fabricheck.judge.verdict import checks, expected, facts, model, reservations
 from fabricheck.judge.verdict.checks import Checks, Key, Reason
-from fabricheck.judge.verdict.grouping import UNPLACED, Results, Subject, group
+from fabricheck.judge.verdict.grouping import UNPLACED, NodeResults, Subject, group
 from fabricheck.judge.verdict.rules import Finding, finding, worst
-from fabricheck.judge.verdict.sources import Gathered
+from fabricheck.results.folder import UNREPORTED
 from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.results.reading import Results
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
 
 def judge(
-    gathered: Gathered, expected_nodes: Iterable[str] = (), set_tag: str | None = None
+    results: Results, expected_nodes: Iterable[str] = (), set_tag: str | None = None
 ) -> list[model.NodeVerdict]:
     """Return the verdict on each node, in no order.
 
     :param expected_nodes: nodes that have to be there besides those that the session names.
     :param set_tag: the set that all of it was to be; as the sessions say it where it is None.
     """
-    found = group(gathered, expected_nodes)
+    found = group(results, expected_nodes)
     elsewhere = _ran_somewhere(found)
-    present: dict[str, set[int]] = defaultdict(set)
-    for subject, results in found.items():
-        present[subject.node] |= set(map(id, results.sources))
+    silent_in: dict[str, list[Results]] = defaultdict(list)
+    for part in results.parts:
+        for node in part.silent:
+            silent_in[node].append(part)
     return [
-        _Node(subject, results, gathered, elsewhere, present, set_tag).verdict()
-        for subject, results in found.items()
+        _Node(subject, own, results, elsewhere, silent_in[subject.node], set_tag).verdict()
+        for subject, own in found.items()
     ]
 
 
-def _ran_somewhere(found: dict[Subject, Results]) -> dict[str, dict[Key, None]]:
+def _ran_somewhere(found: dict[Subject, NodeResults]) -> dict[str, dict[Key, None]]:
     """Return by partition what any node of the session ran there."""
     ran: dict[str, dict[Key, None]] = defaultdict(dict)
     for results in found.values():
@@ -51,14 +53,14 @@ class _Node:
     def __init__(
         self,
         subject: Subject,
-        results: Results,
-        gathered: Gathered,
+        results: NodeResults,
+        of: Results,
         elsewhere: dict[str, dict[Key, None]],
-        present: dict[str, set[int]],
+        silent_in: Sequence[Results],
         set_tag: str | None,
     ) -> None:
-        self.subject, self.results, self.gathered = subject, results, gathered
-        self.elsewhere, self.present = elsewhere, present
+        self.subject, self.results, self.of = subject, results, of
+        self.elsewhere, self.silent_in = elsewhere, silent_in
         choice = expected.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         self.checks = Checks.of(results.attempts, self.choice)
@@ -100,8 +102,11 @@ class _Node:
             devices=facts.devices(self.documents),
             versions=facts.versions(self.documents, self.results.sources),
             sessions=[
-                model.RanIn(id=one.name, uuid=one.session.uuid if one.session else None,
-                            results=str(one.results))
+                model.RanIn(
+                    id=one.name or UNREPORTED,
+                    uuid=one.session.uuid if one.session else None,
+                    results=str(one.results),
+                )
                 for one in self.results.sources
             ],
             made_on_purpose=sorted({f for one in self.documents for f in one["faults_injected"]}),
@@ -137,10 +142,10 @@ class _Node:
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
-        told = [one for one in self.gathered.problems if (one.node or UNPLACED) == node]
+        told = [one for one in self.of.problems if (one.node or UNPLACED) == node]
         for problem in told:
             yield finding("report", problem.sentence)
-        asked = self.gathered.asked.get(node)
+        asked = self.of.asked.get(node)
         if not self.results.attempts and not (told and node == UNPLACED):
             yield finding("silent", f"There is no result of node {node}{_as_asked(asked)}.")
         elif asked is not None and asked.said is not None:
@@ -152,12 +157,11 @@ class _Node:
                 f"The session on node {node} ended with exit status {asked.status}, and no check "
                 "of it failed: its own words tell why.",
             )
-        for part in self.gathered.parts if self.results.attempts else ():
-            if node in part.asked and not self.present[node] & set(map(id, part.sources)):
-                lacking = f"There is no result of node {node} in {part.folder}"
-                yield finding("silent", f"{lacking}{_as_asked(part.asked[node])}.")
+        for part in self.silent_in if self.results.attempts else ():
+            lacking = f"There is no result of node {node} in {part.archive or part.home}"
+            yield finding("silent", f"{lacking}{_as_asked(part.asked[node])}.")
         for source in self.results.sources:
-            if source.session is None:
+            if source.killed is not None and source.name != UNREPORTED:
                 yield finding(
                     "session",
                     f"No run report tells of session {source.name} on {node}: it was killed, or "
