@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.judge.calibration.gathering import gather
+from fabricheck.report import figures
 from fabricheck.results import archive
 from repeated_sessions import PARTITION, measured
 
@@ -70,6 +71,13 @@ def test_a_file_keeps_its_time(sent):
     there, here = sent.parent / "elsewhere", archive.unpacked(sent) / "results"
     document = next(path.relative_to(there) for path in there.rglob("result.json"))
     assert (here / document).stat().st_mtime == pytest.approx((there / document).stat().st_mtime)
+
+
+def test_the_page_lies_beside_the_archive(sent, monkeypatch):
+    monkeypatch.setattr(figures, "SECTIONS", {})
+    said = run("report", sent)
+    page = sent.parent / "reports-html" / "first-hour-node1" / "index.html"
+    assert f"Report: {page}" in said and "session run-0" in page.read_text()
 
 
 def test_the_verdict_lies_beside_the_archive(sent):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import verdict_sessions as made
 
+import distributed_sessions
 import factories
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict import documents, judging
@@ -106,6 +107,31 @@ def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
     assert all(any(str(path) in one.sentence for one in lost.reasons) for path in (early, cut))
     with pytest.raises(NotFoundError, match="early"):
         made.judge(early, cut)
+
+
+def test_one_node_of_a_job_alone_is_not_told_of_the_others(tmp_path, monkeypatch):
+    distributed_sessions.job(tmp_path, {"node1": 10.0, "node2": 10.0, "node3": None})
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
+    (found,) = judging.judge(reading.read(["17@node2"]))
+    assert (found.node, found.word) == ("node2", "PASS")
+
+
+def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
+    first = distributed_sessions.job(tmp_path / "a", {"node1": 10.0, "node2": 10.0})
+    second = distributed_sessions.job(tmp_path / "b", {"node1": 10.0, "node2": None})
+    found = made.judge(first, second)
+    assert {name: one.word for name, one in found.items()} == {
+        "node1": "PASS",
+        "node2": "INCOMPLETE",
+    }
+    (reason,) = found["node2"].reasons
+    assert reason.sentence == f"There is no result of node node2 in {second}."
+
+
+def test_a_folder_that_is_named_twice_counts_once(tmp_path):
+    job = distributed_sessions.job(tmp_path, {"node1": 10.0})
+    (found,) = made.judge(job, job).values()
+    assert (found.word, found.checks.passed, len(found.sessions)) == ("PASS", 1, 1)
 
 
 def test_the_last_by_its_start_counts(tmp_path):
