@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import read_text
@@ -60,6 +60,12 @@ class AskedNodes(BaseModel):
     started: AwareDatetime
     job: str | None = None
     nodes: dict[str, AskedNode] = Field(min_length=1)
+    _path: Path | None = PrivateAttr(default=None)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from."""
+        return self._path
 
 
 def now() -> datetime:
@@ -83,7 +89,9 @@ def read(path: Path) -> AskedNodes:
     """
     text = read_text(path)
     try:
-        return AskedNodes.model_validate_json(text)
+        found = AskedNodes.model_validate_json(text)
+        found._path = path  # noqa: SLF001
+        return found
     except ValidationError as invalid:
         first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "the whole"

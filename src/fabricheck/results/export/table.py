@@ -73,8 +73,8 @@ def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]
             if cells["kind"] == "check":
                 present.add(cells["node"])
             yield cells
-    for one in (found, *found.parts):
-        for row in table.nodes(one.job.asked, present) if one.job is not None else ():
+    for job in found.jobs:
+        for row in table.nodes(job.asked, present):
             told.counts["node"] += 1
             yield of_row(row)
     if not told.counts:
