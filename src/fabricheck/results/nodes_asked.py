@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.text import read_text
@@ -50,6 +50,7 @@ class AskedNodes(BaseModel):
     partition: ``system:partition``; None where the session chooses it on each node.
     chosen: what chose the checks, as it was given (``-t smoke``).
     job: the scheduler's number of the job over all nodes; None where each check is a job.
+    path: the file that it was read from; not in the file.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -60,12 +61,7 @@ class AskedNodes(BaseModel):
     started: AwareDatetime
     job: str | None = None
     nodes: dict[str, AskedNode] = Field(min_length=1)
-    _path: Path | None = PrivateAttr(default=None)
-
-    @property
-    def path(self) -> Path | None:
-        """The file that it was read from."""
-        return self._path
+    path: Path | None = Field(default=None, exclude=True)
 
 
 def now() -> datetime:
@@ -89,9 +85,7 @@ def read(path: Path) -> AskedNodes:
     """
     text = read_text(path)
     try:
-        found = AskedNodes.model_validate_json(text)
-        found._path = path  # noqa: SLF001
-        return found
+        return AskedNodes.model_validate_json(text).model_copy(update={"path": path})
     except ValidationError as invalid:
         first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "the whole"

@@ -22,9 +22,9 @@ from fabricheck.results.folder import UNREPORTED, ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
-from fabricheck.results.observed import series_of
+from fabricheck.results.observed import metrics_of, series_of
 from fabricheck.results.session import Case, Session, together
-from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
+from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
 from fabricheck.site import sets
 
 #: The name of what began last: a session, a session that was killed, or a job over many nodes.
@@ -199,7 +199,7 @@ class Results:
     @property
     def metrics(self) -> Iterator[Metric]:
         """The rows of all metrics that were judged."""
-        return (row for check in self.checks for row in metrics(check))
+        return (row for check in self.checks for row in metrics_of(check))
 
     @property
     def series(self) -> Iterator[Series]:

@@ -21,7 +21,7 @@ from fabricheck.judge.calibration.runs import (
     number_occasions,
     refuse_impossible,
 )
-from fabricheck.results import archive, split_checks, table
+from fabricheck.results import archive, made_of, split_checks, table
 from fabricheck.results.entry import Entry
 from fabricheck.results.nodes_asked import AskedNodes
 from fabricheck.results.observed import node_of
@@ -218,18 +218,19 @@ def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
     document, case = row.document, row.case
     assert document is not None and case is not None
     model = node_of(case.where, [document])
-    widths: dict[tuple[str, float], list[float]] = {}
-    for series in document["series"]:
-        if series["relative_half_width"] is not None:
-            key = (series["unit"], series["median"])
-            widths.setdefault(key, []).append(series["relative_half_width"])
-    for one in table.metrics(row):
-        if one.value is not None:
-            decisive = widths.get((one.unit, one.value))
-            width = statistics.median(decisive) if decisive else None
-            about = physics.subject(document, model, one.metric, one.value, one.unit)
-            of = (about.link_class, about.engine, about.bound, case.name.split()[0])
-            yield one.metric, Value(one.value, one.unit, width, *of)
+    for one in table.metrics(row, model):
+        if one.value is None:
+            continue
+        of = made_of.decisive(document, one.series, one.value, one.unit)
+        widths = [each["relative_half_width"] for each in of]
+        known = [width for width in widths if width is not None]
+        width = statistics.median(known) if known else None
+        about = physics.subject(one, document, model)
+        check = case.name.split()[0]
+        yield (
+            one.metric,
+            Value(one.value, one.unit, width, about.link_class, about.engine, about.bound, check),
+        )
 
 
 def _middle(values: Sequence[Value]) -> Value:
