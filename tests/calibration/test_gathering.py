@@ -1,6 +1,7 @@
 """Which values of which sessions are used, and which occasions these are."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -189,3 +190,12 @@ def test_nothing_there(tmp_path):
     stray.write_text("{}")
     with pytest.raises(NotFoundError, match="is not a run report"):
         gather([stray], PARTITION)
+
+
+def test_names_of_sessions_are_those_of_all_commands(tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(measured(tmp_path, 0, COPY, 0)))
+    for name in ("latest", "run-0", "0"):
+        (run,) = gather([Path(name)], PARTITION)
+        assert run.values["stream_local"]["copy_worst"].value == 100.0
+    with pytest.raises(NotFoundError, match="There is no session 'run-9'"):
+        gather([Path("run-9")], PARTITION)

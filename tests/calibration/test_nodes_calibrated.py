@@ -4,6 +4,7 @@ The sessions are one recorded on two H200, copied with the values times what a t
 """
 
 import json
+import os
 import shutil
 
 import pytest
@@ -14,7 +15,7 @@ from test_references_written import REPOSITORY
 
 import distributed_sessions
 import factories
-from fabricheck.core.errors import UsageError
+from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration.gathering import gather, silent
 from fabricheck.references import calibrated
 from fabricheck.results import nodes_asked
@@ -288,3 +289,13 @@ def test_devices_tell_nodes_apart_before_names_do(tmp_path, one):
         )
     ]
     assert [run.group for run in gather(results, H200)] == ["A", "B", "A", "B"]
+
+
+def test_an_older_report_of_a_job_that_cannot_be_read(tmp_path, one):
+    """Its session might be the one that differs, whichever began last."""
+    job = nights(tmp_path / "17", of(one, 1, 1, 1))
+    cut = job / "n1" / "reports" / "run-0.json"
+    cut.write_text("{")
+    os.utime(cut, (factories.SESSION_START, factories.SESSION_START))
+    with pytest.raises(InvalidInputError, match=r"n1/reports/run-0\.json: is not a whole run"):
+        gather([job], H200)

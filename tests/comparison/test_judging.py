@@ -18,9 +18,12 @@ from fabricheck.judge.comparison import judging
 from fabricheck.judge.comparison.compare import compare
 from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
 from fabricheck.judge.comparison.pairing import NodeChecks, named, pair_up
+from fabricheck.judge.comparison.values import estimates
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
+from fabricheck.results.reading import read
 from fabricheck.results.session import read_report
+from repeated_sessions import measured
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 RECORDED, LATER, REPORTS = H200 / "session-x2", H200 / "later-x2", H200 / "reports-x2"
@@ -282,3 +285,14 @@ def test_swapping_the_sides_swaps_worse_and_better(drawn, data):
         assert {one.key for one in there.judged(judgement)} == {
             one.key for one in back.judged(mirrored)
         }
+
+
+def test_a_metric_has_the_samples_of_its_own_series(tmp_path):
+    """Also where a series of another operation has the same median."""
+    own, other = (98.0, 100.0, 102.0), (90.0, 100.0, 110.0)
+    series = [factories.series(other, operation="scale"), factories.series(own)]
+    results = measured(tmp_path, 0, {"copy_worst": 100.0}, 0, document={"series": series})
+    (row,) = read([str(results)]).checks
+    found = estimates(NodeChecks("", None, (row,)))
+    (metric,) = (one for key, one in found.items() if not key.of_series)
+    assert metric.runs == (own,)

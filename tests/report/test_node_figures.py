@@ -92,9 +92,20 @@ def partition(model, *documents, references=None):
     case = Case(
         *("p2p_kernel", "local", "sim-mi250x", "sim", "pass"), None, frozenset(), (),
         judged={name: Judged(*one, "pass") for name, one in (references or {}).items()},
+        values={name: (worst(model, name, *documents), "GB/s") for name in references or {}},
     )  # fmt: skip
     entries = tuple(Entry(case, None, document, None) for document in documents)
     return Observed("local:sim-mi250x", (case,), entries, model)
+
+
+def worst(model, metric, document):
+    """Return what is recorded of a metric: the least of its link class, of large transfers."""
+    return min(
+        one["median"]
+        for one in document["series"]
+        if one["bytes"] == 1 << 30
+        and model.link_class(*one["device_set"]).name == metric.split("_")[1]
+    )
 
 
 def program(name, *series, **changes):

@@ -9,8 +9,10 @@ from typer.testing import CliRunner
 import distributed_sessions
 import factories
 from fabricheck.cli import app
+from fabricheck.results import nodes_asked
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe
+from fabricheck.results.reading import read
 
 THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
 
@@ -262,3 +264,18 @@ def test_one_partition_of_one_node_is_compared_with_another(results_folder):
     said = run("compare", f"17@{measured}", "17@node1", code=0).stdout
     assert f"{measured} on node1, measured" in said
     assert said.count("job 17 over 2 nodes, 2 of them with a session") == 2, "the whole job"
+
+
+def test_the_nodes_of_jobs_in_several_results_folders_are_rows(tmp_path):
+    for name in ("a", "b"):
+        job = tmp_path / name / "every-node" / "17"
+        asked = {f"{name}{index}": nodes_asked.AskedNode() for index in (1, 2)}
+        job.mkdir(parents=True)
+        nodes_asked.write(
+            job / "nodes.json",
+            nodes_asked.AskedNodes(partition=None, started=nodes_asked.now(), nodes=asked),
+        )
+    found = read([str(tmp_path / "a"), str(tmp_path / "b")], every=True)
+    assert [(row.node, row.result) for row in found.nodes] == [
+        (name, "lost") for name in ("a1", "a2", "b1", "b2")
+    ]

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import sqlite3
+import statistics
 import time
 
 import pytest
@@ -14,6 +15,7 @@ from reframe.frontend import executors
 
 from fabricheck.results import nodes_asked
 from fabricheck.results.document import load
+from fabricheck.results.reading import read
 
 pytestmark = pytest.mark.slow
 
@@ -259,3 +261,26 @@ def test_the_suite_s_own_checks_are_the_default(suite):
     outcome = suite("-L")
     assert outcome.status == 0
     assert "Found 7 check(s)" in outcome
+
+
+def test_metrics_have_the_series_that_they_are_made_of(suite):
+    assert suite("-r", "-n", "stream_local|stream_concurrent").status == 0
+    found = {}
+    for row in read([str(suite.results)]).metrics:
+        medians = [one["median"] for one in (row.of.document["series"][i] for i in row.series)]
+        found[row.metric] = (row.value, row.reduce, len(medians))
+        reduced = {"worst": min, "median": statistics.median}[row.reduce]
+        assert row.value == reduced(medians)
+    assert found["triad_worst"] == (6.8744, "worst", 2)
+    # By its name nobody could tell that it is of shares.
+    assert found["copy_all_share"][1:] == ("worst", 2)
+
+
+def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite):
+    program = suite.programs / "stream"
+    program.write_text(program.read_text().replace("exec", "mkdir metrics.json\nexec", 1))
+    outcome = suite("-r", "-n", "stream_local", "-v")
+    assert outcome.status == 0 and ran(outcome) == ["stream_local"]
+    assert "stream_local: which series its metrics are made of is lost:" in outcome
+    assert "metrics.json can not be written (it is no regular file)." in outcome
+    assert {row.value is not None for row in read([str(suite.results)]).metrics} == {True}

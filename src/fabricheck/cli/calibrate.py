@@ -28,8 +28,8 @@ def calibrate(
     sessions: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Results folders or archives of first-hour, all of whose sessions count, or run "
-            "reports."
+            help="Results folders or archives of first-hour, all of whose sessions count, or "
+            "sessions: run-3, a run report."
         ),
     ] = None,
     system: Annotated[str, typer.Option("--system", help="Partition, as h200:x2.")] = "",

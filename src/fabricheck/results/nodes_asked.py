@@ -50,6 +50,7 @@ class AskedNodes(BaseModel):
     partition: ``system:partition``; None where the session chooses it on each node.
     chosen: what chose the checks, as it was given (``-t smoke``).
     job: the scheduler's number of the job over all nodes; None where each check is a job.
+    path: the file that it was read from; not in the file.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -60,6 +61,7 @@ class AskedNodes(BaseModel):
     started: AwareDatetime
     job: str | None = None
     nodes: dict[str, AskedNode] = Field(min_length=1)
+    path: Path | None = Field(default=None, exclude=True)
 
 
 def now() -> datetime:
@@ -83,7 +85,7 @@ def read(path: Path) -> AskedNodes:
     """
     text = read_text(path)
     try:
-        return AskedNodes.model_validate_json(text)
+        return AskedNodes.model_validate_json(text).model_copy(update={"path": path})
     except ValidationError as invalid:
         first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "the whole"

@@ -17,7 +17,7 @@ from fabricheck.results import table
 from fabricheck.results.folder import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
-from fabricheck.results.table import Check, Series
+from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions
 
 Item = TypeVar("Item")
@@ -69,6 +69,20 @@ class Observed:
             for entry in self.entries
             for one in table.series(table.check_row(None, entry.case, entry), self.node)
         )
+
+    @cached_property
+    def _metrics(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
+        """By document and series the metrics that it is of."""
+        found: dict[tuple[int, int], list[Metric]] = {}
+        for entry in self.entries:
+            for metric in table.metrics(table.check_row(None, entry.case, entry), self.node):
+                for index in metric.series or ():
+                    found.setdefault((id(entry.document), index), []).append(metric)
+        return found
+
+    def metrics_of(self, point: Series) -> Sequence[Metric]:
+        """Return the metrics that one of its series is of, as far as they are known."""
+        return self._metrics.get((id(point.document), point.index), ())
 
     @cached_property
     def _by_experiment(self) -> Mapping[str, Sequence[Series]]:
@@ -242,6 +256,12 @@ def series_of(row: Check) -> Iterator[Series]:
     if row.document is not None:
         where = row.case.where if row.case is not None else ""
         yield from table.series(row, node_of(where, [row.document]))
+
+
+def metrics_of(row: Check) -> Iterator[Metric]:
+    """Yield the rows of the metrics of a check; of older sessions its node model tells series."""
+    where = row.case.where if row.case is not None else ""
+    yield from table.metrics(row, node_of(where, [row.document] if row.document else []))
 
 
 def node_of(where: str, documents: Iterable[ResultDocument]) -> NodeModel | None:

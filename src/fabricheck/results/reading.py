@@ -22,9 +22,9 @@ from fabricheck.results.folder import UNREPORTED, ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import Killed
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
-from fabricheck.results.observed import Observed, observe, series_of, told_apart
+from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
 from fabricheck.results.session import Case, Session, together
-from fabricheck.results.table import Check, Metric, Node, Series, check_row, metrics, nodes
+from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
 from fabricheck.site import sets
 
 #: The name of what began last: a session, a session that was killed, or a job over many nodes.
@@ -237,7 +237,7 @@ class Results:
     @property
     def metrics(self) -> Iterator[Metric]:
         """The rows of all metrics that were judged."""
-        return (row for check in self.checks for row in metrics(check))
+        return (row for check in self.checks for row in metrics_of(check))
 
     @property
     def series(self) -> Iterator[Series]:
@@ -250,9 +250,8 @@ class Results:
         for source in self.sources:
             yield from source.nodes
         present = {row.node for row in self.checks}
-        for one in (self, *self.parts):
-            if one.job is not None:
-                yield from nodes(one.job.asked, present)
+        for job in self.jobs:
+            yield from nodes(job.asked, present)
 
     @property
     def entries(self) -> Iterator[Entry]:
@@ -274,9 +273,17 @@ class Results:
         return {name: node for one in self.lists for name, node in one.nodes.items()}
 
     @property
+    def jobs(self) -> Iterator[Job]:
+        """The jobs over many nodes that it is made of."""
+        if self.job is not None:
+            yield self.job
+        for part in self.parts:
+            yield from part.jobs
+
+    @property
     def lists(self) -> Iterator[AskedNodes]:
         """The lists of nodes that were to be measured: of jobs, and of sessions on many nodes."""
-        yield from (one.job.asked for one in (self, *self.parts) if one.job is not None)
+        yield from (job.asked for job in self.jobs)
         yield from (one.asked for one in self.sources if one.asked is not None)
 
     @property
@@ -442,14 +449,14 @@ def _choose(found: Results, name: str, word: str) -> Results:
 
 def _named(name: str, every: bool) -> Results:
     path = Path(name)
+    if every and name != LATEST and not holds_sessions(path):
+        raise UsageError(f"--all is of results folders, and {name} is none.")
     if archive.is_archive(path):
         return _of_archive(path, every)
     if jobs.is_job(path):
         return of_job(jobs.read(path), every)
     if _is_results(path):
         return _of_folder(ResultsFolder(path), every)
-    if every and name != LATEST:
-        raise UsageError(f"--all is of results folders, and {name} is none.")
     if path.is_dir():
         paths = find_documents(path)
         if not paths:
@@ -470,6 +477,11 @@ def _named(name: str, every: bool) -> Results:
     if name == LATEST:
         return _of_folder(folder, every)
     return _by_name(folder, name)
+
+
+def holds_sessions(path: Path) -> bool:
+    """Whether a path is a folder of any number of sessions: of results, of a job, or an archive."""
+    return archive.is_archive(path) or jobs.is_job(path) or _is_results(path)
 
 
 def _is_results(path: Path) -> bool:
@@ -622,10 +634,12 @@ def of_job(job: Job, every: bool = False) -> Results:
     found: list[Results] = []
     problems: list[Problem] = []
     for share in job.shares:
-        if share.problem is not None:
+        if share.problem is not None and not every:
             problems.append(Problem(str(share.problem), share.node))
         if share.folder is None:
             continue
+        if every:
+            problems += [Problem(str(one), share.node) for one in share.folder.problems]
         sessions = share.folder.sessions[::-1] if every else [share.session]
         found += [of_session(share.folder, one) for one in sessions if one is not None]
         if share.killed is not None:

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, Clock
 from fabricheck.node import NodeModel
+from fabricheck.results import made_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import Device, Place, ResultDocument
 from fabricheck.results.model import Series as Measured
@@ -116,6 +117,12 @@ class Metric:
     least: Annotated[float | None, "the least value that passes; null for no limit"] = None
     most: Annotated[float | None, "the greatest value that passes; null for no limit"] = None
     judged: Annotated[str | None, "ReFrame's result of the metric: pass, fail, xfail"] = None
+    series: Annotated[
+        tuple[int, ...] | None, "its series in the document, from 0: [3 7]; null where unknown"
+    ] = None
+    reduce: Annotated[
+        str | None, "worst, best or median of them; null where unknown, or computed otherwise"
+    ] = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -129,6 +136,7 @@ class Series:
     document: ResultDocument
     measured: Measured
 
+    index: Annotated[int, "which series of its document, from 0"]
     experiment: Annotated[str, "E1 to E15"]
     value: Annotated[float, "the value; of a series the median of its samples"]
     unit: Annotated[str, "of value and all beside it: GB/s (1e9 B/s), us, count or %"]
@@ -331,11 +339,19 @@ def _of_run(document: ResultDocument | None) -> dict[str, Any]:
     }
 
 
-def metrics(row: Check) -> Iterator[Metric]:
-    """Yield the metrics of a check."""
-    case = row.case
+def metrics(row: Check, model: NodeModel | None = None) -> Iterator[Metric]:
+    """Yield the metrics of a check.
+
+    :param model: the healthy node model, for the series of metrics of older sessions.
+    """
+    case, document = row.case, row.document
+    path = row.entry.path if row.entry is not None else None
+    kept = made_of.kept(path, document) if path is not None and document is not None else {}
     for name, judged in case.judged.items() if case is not None else ():
         value, unit = case.values.get(name, (None, "")) if case is not None else (None, "")
+        made = kept.get(name)
+        if not kept and document is not None and value is not None:
+            made = made_of.found(document, model, name, value, unit)
         yield Metric(
             of=row,
             metric=name,
@@ -346,6 +362,8 @@ def metrics(row: Check) -> Iterator[Metric]:
             least=_float(judged.least),
             most=_float(judged.most),
             judged=judged.result,
+            series=made.series if made is not None else None,
+            reduce=made.reduce if made is not None else None,
         )
 
 
@@ -362,17 +380,18 @@ def series(row: Check, model: NodeModel | None) -> Iterator[Series]:
     if document is None:
         return
     devices = {device["index"]: device for device in document["devices"]}
-    for one in document["series"]:
-        yield _series(row, document, one, model, devices)
+    for index in range(len(document["series"])):
+        yield _series(row, document, index, model, devices)
 
 
 def _series(
     row: Check,
     document: ResultDocument,
-    one: Measured,
+    index: int,
     model: NodeModel | None,
     devices: Mapping[int, Device],
 ) -> Series:
+    one = document["series"][index]
     verification, ranks, clock = one["verification"], one.get("ranks"), one["host_clock"]
     own = devices.get(one["device"]) if one["device"] is not None else None
     interval, source, destination = one["ci95"], one["source"], one["destination"]
@@ -380,6 +399,7 @@ def _series(
         of=row,
         document=document,
         measured=one,
+        index=index,
         experiment=one["experiment"],
         value=one["median"],
         unit=one["unit"],
@@ -394,7 +414,7 @@ def _series(
         placement=one.get("placement"),
         datatype=one.get("datatype"),
         in_place=one.get("in_place"),
-        link_class=_link_class(one, model),
+        link_class=link_class(one, model),
         devices=tuple(one["device_set"]),
         device_count=len(one["device_set"]),
         device=one["device"],
@@ -429,7 +449,8 @@ def _series(
     )
 
 
-def _link_class(one: Measured, model: NodeModel | None) -> str | None:
+def link_class(one: Measured, model: NodeModel | None) -> str | None:
+    """Return the link class of a transfer between two devices; None of all else."""
     pair = one["device_set"]
     if model is None or len(pair) != 2 or one["experiment"] not in _OF_PAIRS:
         return None

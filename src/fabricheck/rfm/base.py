@@ -28,7 +28,7 @@ from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
 from fabricheck.references import entries, published, stated
-from fabricheck.results import missed, settings
+from fabricheck.results import made_of, missed, settings
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm import (
@@ -41,7 +41,7 @@ from fabricheck.rfm import (
     slurm,
     steps,
 )
-from fabricheck.rfm.metrics import Metric, MetricError, evaluate, where_measured
+from fabricheck.rfm.metrics import Figure, Metric, MetricError, evaluate, where_measured
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
 RESULT = "result.json"
@@ -96,7 +96,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
     require_reference = True
     num_tasks = 1
     exclusive_access = True
-    keep_files = [RESULT]
+    keep_files = [RESULT, made_of.NAME]
 
     #: The program's time limit in s; set when the partition is known.
     limit_s: int
@@ -351,7 +351,18 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             figure.metric.name: (figure.value, where_measured(document, figure.decisive))
             for figure in figures
         }
+        self._keep_series(document, figures)
         return True
+
+    def _keep_series(self, document: ResultDocument, figures: Sequence[Figure]) -> None:
+        """Write which series the metrics are made of; nothing that was measured fails with it."""
+        series = {figure.metric.name: figure.made_of(document) for figure in figures}
+        try:
+            made_of.write(Path(self.stagedir), document, series)
+        except FabricheckError as error:
+            self.logger.warning(
+                f"{self.name}: which series its metrics are made of is lost: {error}"
+            )
 
     def _believe(self, document: ResultDocument, faults: Sequence[str]) -> None:
         """Raise what the faults of a document amount to, and settings that nobody asked for."""

@@ -21,9 +21,11 @@ from reframe.core.exceptions import PipelineError
 from fabricheck.core import amounts
 from fabricheck.core.lines import doubled
 from fabricheck.core.vocabulary import Unit
+from fabricheck.results import made_of
+from fabricheck.results.made_of import Reduction
 from fabricheck.rfm import launchers, predictions, slurm
 from fabricheck.rfm.base import RESULT, MeasuringCheck
-from fabricheck.rfm.metrics import LARGEST, Metric, Reduction
+from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
 
 #: The plan in the stage folder.
@@ -58,7 +60,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     launch_seconds = 120
     seconds = 1800
-    keep_files = [RESULT, PLAN, FACTS, "*.out"]
+    keep_files = [RESULT, made_of.NAME, PLAN, FACTS, "*.out"]
     sizes: tuple[int, int]
     stated_sizes: str | None = None
 

@@ -11,17 +11,17 @@ import itertools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from fabricheck.core.vocabulary import Unit
 from fabricheck.results.host_copies import host_domains
+from fabricheck.results.made_of import MadeOf, Reduction
 from fabricheck.results.model import ResultDocument, Series
 
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"
 
 Population = Mapping[str, Sequence[Any]]
-Reduction = Literal["worst", "best", "median"]
 
 
 class MetricError(Exception):
@@ -78,6 +78,15 @@ class Figure:
     value: float
     series: tuple[Series, ...]
     decisive: tuple[Series, ...]
+
+    def made_of(self, document: ResultDocument) -> MadeOf:
+        """Return the places of its series in the document, and how they are reduced."""
+        index = {id(one): number for number, one in enumerate(document["series"])}
+        reduced = {one["unit"] for one in self.series} == {self.metric.unit}
+        return MadeOf(
+            series=tuple(index[id(one)] for one in self.series),
+            reduce=self.metric.reduce if reduced else None,
+        )
 
 
 def evaluate(document: ResultDocument, metric: Metric, population: Population) -> Figure:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
@@ -21,12 +21,12 @@ from fabricheck.judge.calibration.runs import (
     number_occasions,
     refuse_impossible,
 )
-from fabricheck.node import NodeModel
-from fabricheck.results import archive, nodes_asked, split_checks
-from fabricheck.results.folder import Entry, ResultsFolder
-from fabricheck.results.model import ResultDocument
+from fabricheck.results import archive, made_of, split_checks, table
+from fabricheck.results.entry import Entry
+from fabricheck.results.nodes_asked import AskedNodes
 from fabricheck.results.observed import node_of
-from fabricheck.results.session import Case, Session
+from fabricheck.results.reading import Results, Source, holds_sessions, read
+from fabricheck.results.session import Case
 from fabricheck.site import partitions
 
 #: A longer pause between two sessions, in minutes, makes the later one another occasion.
@@ -50,9 +50,9 @@ def gather(
 ) -> list[Run]:
     """Return what sessions measured in a partition, by session and node, in the order of time.
 
-    :param paths: results folders, or archives of them, all of whose sessions count, those of jobs
-        over many nodes too;
-        folders of such jobs (``every-node/NAME``); or run reports in a results folder.
+    :param paths: results folders, archives of them, and folders of jobs over many nodes
+        (``every-node/NAME``), all of whose sessions count; or what else names sessions
+        (`results.reading.read`), as run reports do.
     :param partition: ``system:partition``.
     :param pause: in minutes; see `PAUSE_MINUTES`.
     :param without: nodes of which nothing is used, by the scheduler's name.
@@ -64,10 +64,10 @@ def gather(
     """
     simulated = SIMULATED in partitions.known(partition).get("features", [])
     runs: dict[tuple[str, str], Run] = {}
-    for results, session, node in _sessions(paths):
-        if any(case.where == partition for case in session.cases):
-            for run in _runs(results, session, partition, node, simulated):
-                runs.setdefault((session.uuid, run.named), run)
+    for source in _sources(_named(paths)):
+        if any(case.where == partition for case in source.cases):
+            for run in _runs(source, partition, simulated):
+                runs.setdefault((run.session.uuid, run.named), run)
     if not runs:
         raise NotFoundError(f"There is no session of {partition} in {', '.join(map(str, paths))}.")
     ordered = sorted(runs.values(), key=lambda run: (run.session.start, run.named))
@@ -79,48 +79,33 @@ def gather(
     return ordered
 
 
-def _sessions(paths: Sequence[Path]) -> Iterator[tuple[ResultsFolder, Session, str | None]]:
-    """Yield sessions, and the node in whose own folder one lies."""
-    for path, node in _folders(paths):
-        if path.is_file():
-            folder = ResultsFolder(path.resolve().parent.parent)
-            found = [one for one in folder.sessions if one.report.samefile(path)]
-            problems = [one for one in folder.problems if str(one).startswith(str(path.resolve()))]
-            if problems:
-                raise problems[0]
-            if not found:
-                raise NotFoundError(f"{path} is not a run report reports/run-*.json.")
-        else:
-            folder = ResultsFolder(path)
-            # A session that can not be read might be the one that differs.
-            if folder.problems:
-                raise folder.problems[0]
-            found = folder.sessions
-        for session in found:
-            if session.data_version != DATA_VERSION:
-                raise InvalidInputError(
-                    f"{session.report}: is of version {session.data_version} of ReFrame's run "
-                    f"reports, and recorded values are read from version {DATA_VERSION}."
-                )
-            yield folder, session, node
+def _named(paths: Sequence[Path]) -> Iterator[Results]:
+    """Yield what each path names; a report that can not be read might be of one that differs."""
+    for path in paths:
+        found = read([str(path)], every=holds_sessions(path))
+        if not found.sessions and path.is_file() and not archive.is_archive(path):
+            raise NotFoundError(f"{path} is not a run report reports/run-*.json.")
+        # What a joined session lacks is said where it is judged.
+        lacking = {sentence for session in found.sessions for sentence in session.lacking}
+        for problem in found.problems:
+            if problem.sentence not in lacking:
+                raise InvalidInputError(problem.sentence)
+        yield found
 
 
-def _folders(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
-    """Yield results folders and reports; of a job over many nodes the folder of each node."""
-    for path in map(archive.folder, paths):
-        if not (path / nodes_asked.NAME).is_file():
-            yield path, None
-        for job in _jobs(path):
-            for name, asked in nodes_asked.read(job).nodes.items():
-                own = job.parent / (asked.results or name)
-                if own.is_dir():
-                    yield own, name
-
-
-def _jobs(path: Path) -> list[Path]:
-    """Return what says of which nodes a job was: of this folder, or of the jobs in it."""
-    found = [path / nodes_asked.NAME, *sorted(path.glob(f"every-node/*/{nodes_asked.NAME}"))]
-    return [file for file in found if file.is_file()]
+def _sources(every: Iterable[Results]) -> Iterator[Source]:
+    """Yield the sessions that ended; what a killed one left has no recorded values."""
+    for source in (source for found in every for source in found.sources):
+        session = source.session
+        if session is None:
+            continue
+        if session.data_version != DATA_VERSION:
+            raise InvalidInputError(
+                f"{session.report}: is of version {session.data_version} of ReFrame's run "
+                f"reports, and recorded values are read from version {DATA_VERSION}."
+            )
+        # A copy: its documents are not kept.
+        yield replace(source)
 
 
 def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
@@ -132,31 +117,32 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     :raises InvalidInputError: when a list of nodes can not be read.
     """
     known = {run.node for run in runs}
-    folders = [folder for run in runs for folder in run.session.outputs]
-    own = [folder / nodes_asked.NAME for folder in folders]
-    files = dict.fromkeys([job for path in paths for job in _jobs(path)] + own)
-    for file in files:
-        for name, asked in nodes_asked.read(file).nodes.items() if file.is_file() else ():
+    ran = {run.session.uuid for run in runs}
+    lists: dict[Path | None, AskedNodes] = {}
+    for found in _named(paths):
+        own = tuple(one for one in found.sources if one.session and one.session.uuid in ran)
+        lists |= {one.path: one for one in replace(found, sources=own).lists}
+    for file, one in lists.items():
+        for name, asked in one.nodes.items():
             if name not in known:
                 state = ", ".join(word for word in (asked.state, asked.because, asked.said) if word)
                 yield f"{name} is in {file}, and no session has it{f' ({state})' if state else ''}."
 
 
-def _runs(
-    folder: ResultsFolder, session: Session, partition: str, place: str | None, simulated: bool
-) -> list[Run]:
+def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
     """Return a session's part in a partition by node.
 
-    :param place: the node in whose own folder the session lies.
     :param simulated: whether the partition is.
     """
+    session = source.session
+    assert session is not None
     runs: dict[tuple[str | None, str | None], Run] = {}
-    entries = {id(entry.case): entry for entry in folder.entries(session)}
     environments: dict[str, str] = {}
     several: dict[int, dict[str, dict[str, list[Value]]]] = {}
     nowhere: list[Unused] = []
-    for case in session.cases:
-        if case.where != partition or not (case.experiments or case.values):
+    for row in source.checks:
+        case = row.case
+        if case is None or case.where != partition or not (case.experiments or case.values):
             continue
         check = case.name.split()[0]
         other = environments.setdefault(check, case.environ)
@@ -165,27 +151,23 @@ def _runs(
                 f"{session.report}: {check} ran in the environments {other} and {case.environ} of "
                 f"{partition}, and a reference is of one: calibrate sessions of one environment."
             )
-        entry = entries.get(id(case))
-        document = entry.document if entry is not None else None
-        node, overlay = _place(case, document, place)
+        node = case.node if row.document is None else row.node
         run = None
         if node is not None:
-            run = runs.setdefault((node, overlay), Run(session, node, overlay))
-        unused = _why_not(case, entry, partition, simulated)
+            run = runs.setdefault((node, row.overlay), Run(session, node, row.overlay))
+        unused = _why_not(case, row.entry, partition, simulated)
         if unused is not None:
             said = Unused(check, unused[0], f"{session.id}: {unused[1]}")
             (nowhere if run is None else run.unused).append(said)
             continue
-        assert run is not None and document is not None
-        run.documents.append(head_of(document))
-        model = node_of(partition, [document])
-        for metric, value in _values(case, document, model):
+        assert run is not None and row.document is not None
+        run.documents.append(head_of(row.document))
+        for name, value in _values(row):
             of_run = several.setdefault(id(run), {})
-            today = split_checks.of_metric(check, metric)
-            of_run.setdefault(today, {}).setdefault(metric, []).append(value)
+            today = split_checks.of_metric(check, name)
+            of_run.setdefault(today, {}).setdefault(name, []).append(value)
     if not runs:
-        name = place or session.hostname
-        runs[name, None] = Run(session, name)
+        runs[session.hostname, None] = Run(session, session.hostname)
     next(iter(runs.values())).unused[:0] = nowhere
     for run in runs.values():
         run.devices = frozenset(
@@ -200,19 +182,6 @@ def _runs(
             for check, metrics in several.get(id(run), {}).items()
         }
     return list(runs.values())
-
-
-def _place(
-    case: Case, document: ResultDocument | None, folder: str | None
-) -> tuple[str | None, str | None]:
-    """Return the node of a case, by the scheduler's name if there is one, and its overlay."""
-    if document is None:
-        return case.node or folder, None
-    host = document["host"]
-    node = case.node or host.get("scheduler_node") or folder or host["hostname"]
-    simulated = document.get("node")
-    overlay = simulated["overlay"] if simulated else None
-    return node, overlay["name"] if overlay else None
 
 
 def _why_not(
@@ -245,20 +214,23 @@ def _why_not(
     return None
 
 
-def _values(
-    case: Case, document: ResultDocument, model: NodeModel | None
-) -> Iterator[tuple[str, Value]]:
-    widths: dict[tuple[str, float], list[float]] = {}
-    for series in document["series"]:
-        if series["relative_half_width"] is not None:
-            key = (series["unit"], series["median"])
-            widths.setdefault(key, []).append(series["relative_half_width"])
-    for metric, (value, unit) in case.values.items():
-        decisive = widths.get((unit, value))
-        width = statistics.median(decisive) if decisive else None
-        about = physics.subject(document, model, metric, value, unit)
+def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
+    document, case = row.document, row.case
+    assert document is not None and case is not None
+    model = node_of(case.where, [document])
+    for one in table.metrics(row, model):
+        if one.value is None:
+            continue
+        of = made_of.decisive(document, one.series, one.value, one.unit)
+        widths = [each["relative_half_width"] for each in of]
+        known = [width for width in widths if width is not None]
+        width = statistics.median(known) if known else None
+        about = physics.subject(one, document, model)
         check = case.name.split()[0]
-        yield metric, Value(value, unit, width, about.link_class, about.engine, about.bound, check)
+        yield (
+            one.metric,
+            Value(one.value, one.unit, width, about.link_class, about.engine, about.bound, check),
+        )
 
 
 def _middle(values: Sequence[Value]) -> Value:
@@ -267,7 +239,7 @@ def _middle(values: Sequence[Value]) -> Value:
     false = next(
         (one for one in values if physics.impossible(one.value, one.unit, one.bound)), None
     )
-    return dataclasses.replace(
+    return replace(
         false or values[0],
         value=false.value if false else statistics.median(one.value for one in values),
         half_width=statistics.median(widths) if widths else None,

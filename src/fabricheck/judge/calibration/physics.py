@@ -1,17 +1,18 @@
 """Of which transfers a metric is, and what no true value of it passes: the peak of the node model.
 
 ReFrame judges series while a session runs. Here the recorded value itself is judged, whatever it
-was computed from: by the series of its document that its name and its value point to.
+was computed from: by the series that it is made of.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabricheck.node import NodeModel
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results import made_of
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.table import Metric, link_class
 from fabricheck.rfm.physics import node_bound
 from fabricheck.rfm.plausible import Bound
 
@@ -28,50 +29,31 @@ class Subject:
     bound: Bound | None
 
 
-def subject(
-    document: ResultDocument, node: NodeModel | None, metric: str, value: float, unit: str
-) -> Subject:
+def subject(metric: Metric, document: ResultDocument, node: NodeModel | None) -> Subject:
     """Return of which transfers a metric is.
 
-    The series are those whose operation, link class and kind of memory its name has, and of them
-    those whose median is its value, where there are some. Of several the largest bound counts.
+    They are its series, or those that its name tells where these are not known, and of them those
+    whose median is its value, where there are some. Of several the largest bound counts.
 
     :param node: the healthy node model; without one nothing is known of classes and bounds.
     """
-    if unit == "%":
+    if metric.unit == "%":
         return Subject(None, None, WHOLE)
-    name = f"_{metric}_"
-    pairs = {} if node is None else node.link_classes
-    classes = {one.name: frozenset(pairs[one]) for one in pairs}
-    link_class = max((one for one in classes if f"_{one}_" in name), key=len, default=None)
-    chosen = _of_the_operation([one for one in document["series"] if one["unit"] == unit], metric)
-    if link_class is not None:
-        chosen = [one for one in chosen if tuple(sorted(one["device_set"])) in classes[link_class]]
-    for memory in ("pinned", "pageable"):
-        if f"_{memory}_" in name:
-            chosen = [one for one in chosen if f"host-{memory}" in _memories(one)]
-    chosen = [one for one in chosen if one["median"] == value] or chosen
+    of = metric.series
+    if of is None:
+        of = tuple(made_of.named(document, node, metric.metric, metric.unit))
+    every = [document["series"][index] for index in of]
+    chosen = made_of.decisive(document, of, metric.value or 0.0, metric.unit) or every
+    classes = {link_class(one, node) for one in every}
+    if classes <= {None}:
+        # Of rounds of pairs a document has the devices together.
+        classes = {made_of.link_class_in(metric.metric, node)}
     engines = ", ".join(sorted({one["engine"] for one in chosen})) or None
     bounds = [] if node is None else [node_bound(node, one) for one in chosen]
     known = [one for one in bounds if one is not None]
     # Of a series without a bound there may be any value.
     bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
-    return Subject(link_class, engines, bound)
-
-
-def _of_the_operation(series: Sequence[Series], metric: str) -> list[Series]:
-    named = {
-        one["operation"]
-        for one in series
-        if f"{metric}_".startswith(f"{one['operation'].replace('-', '_')}_")
-    }
-    # `engine_both` is not `engine`.
-    operation = max(named, key=len, default=None)
-    return [one for one in series if one["operation"] == operation]
-
-
-def _memories(series: Series) -> tuple[str, str]:
-    return series["source"]["memory"], series["destination"]["memory"]
+    return Subject(classes.pop() if len(classes) == 1 else None, engines, bound)
 
 
 def impossible(value: float, unit: str, bound: Bound | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fabricheck.judge.comparison import keys
@@ -22,12 +22,14 @@ def estimates(side: NodeChecks) -> dict[Key, Estimate]:
     for row in side.checks:
         series = [(keys.of_series(one), estimate_of(one)) for one in table.series(row, None)]
         # A document that measured the same twice: as if the check had been repeated.
-        for key, value in (*series, *_metrics(row, dict(series))):
+        for key, value in (*series, *_metrics(row, series)):
             several.setdefault(key, []).append(value)
     return {key: together(found) for key, found in several.items()}
 
 
-def _metrics(check: Check, series: Mapping[Key, Estimate]) -> Iterator[tuple[Key, Estimate]]:
+def _metrics(
+    check: Check, series: Sequence[tuple[Key, Estimate]]
+) -> Iterator[tuple[Key, Estimate]]:
     if check.clock is None:
         return
     for row in table.metrics(check):
@@ -35,7 +37,8 @@ def _metrics(check: Check, series: Mapping[Key, Estimate]) -> Iterator[tuple[Key
             continue
         key = keys.of_metric(row)
         # Most metrics are the median of a series, whose samples then are theirs.
-        alike = (one for one in series.values() if (one.unit, one.median) == (row.unit, row.value))
+        made_of = [series[index][1] for index in row.series or range(len(series))]
+        alike = (one for one in made_of if (one.unit, one.median) == (row.unit, row.value))
         own = next(alike, None)
         if row.unit == "count":
             yield key, Estimate(row.value, row.unit, (), True, 0.0, check.clock)
@@ -44,7 +47,7 @@ def _metrics(check: Check, series: Mapping[Key, Estimate]) -> Iterator[tuple[Key
             exact = check.clock == "simulated"
             floor = SIMULATED_FLOOR if exact else 0.0
             own = Estimate(row.value, row.unit, (), exact, floor, check.clock)
-        basis = (_basis(one) for one in series if (one.check, one.unit) == (key.check, key.unit))
+        basis = (_basis(one) for one, _ in series if (one.check, one.unit) == (key.check, key.unit))
         yield key, replace(own, basis=frozenset(basis))
 
 

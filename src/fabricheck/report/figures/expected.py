@@ -40,30 +40,17 @@ class Expected:
         return self.most if self.least is None else self.least
 
 
-def of_pair(observed: Observed, point: Series) -> Expected | None:
-    """Return what was expected of a transfer between two devices, by its link class.
+def of(observed: Observed, point: Series) -> Expected | None:
+    """Return what was expected of a series by the metric that it is of.
 
-    The class is that of the healthy node model, as the checks take it. None where nothing was
-    expected: report only, or a check that was not judged.
+    The worst of several is judged, so that each of them is. None where nothing was expected: report
+    only, a check that was not judged, or metrics of an older session whose series are not known.
     """
-    if observed.node is None or point.pair is None:
-        return None
-    count = len(observed.node.devices)
-    if point.pair[0] == point.pair[1] or not all(0 <= device < count for device in point.pair):
-        return None
-    name = observed.node.link_class(*point.pair).name
-    return _stated(observed, point, f"{point.operation.replace('-', '_')}_{name}")
-
-
-def of_host_copy(observed: Observed, point: Series) -> Expected | None:
-    """Return what was expected of a copy between a device and host memory next to it, or far."""
-    if observed.node is None or point.device is None or point.host_memory is None:
-        return None
-    if point.device >= len(observed.node.devices):
-        return None
-    near = point.host_domain in (None, observed.node.devices[point.device].domain)
-    kind = point.host_memory.removeprefix("host-")
-    return _stated(observed, point, f"{point.operation}_{kind}_{'near' if near else 'far'}")
+    for metric in observed.metrics_of(point):
+        each = metric.reduce == "worst" or len(metric.series or ()) == 1
+        if each and metric.reference and (metric.least, metric.most) != (None, None):
+            return Expected(metric.metric, metric.reference, metric.least, metric.most)
+    return None
 
 
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
@@ -107,13 +94,3 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
 def _fitted_of(claim: Claim, node: NodeModel) -> bool:
     facts = (node.facts.get(key) for key in claim.rests_on)
     return any(fact is not None and fact.kind == "fitted" for fact in facts)
-
-
-def _stated(observed: Observed, point: Series, stem: str) -> Expected | None:
-    for case in observed.cases:
-        # The worst of a class is judged, so that each of it is; a check of one pair has no worst.
-        for name in (f"{stem}_worst", stem) if case.name == point.check else ():
-            judged = case.judged.get(name)
-            if judged and judged.reference and (judged.least, judged.most) != (None, None):
-                return Expected(name, judged.reference, judged.least, judged.most)
-    return None

@@ -101,7 +101,7 @@ def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
                 continue
             pair = (min(point.pair), max(point.pair))
             peak = node.path_peak_gbs(path) if (path := node.widest_path(*pair)) else 0.0
-            every.setdefault(pair, []).append(Found(point, expected.of_pair(observed, point), peak))
+            every.setdefault(pair, []).append(Found(point, expected.of(observed, point), peak))
     return {pair: _health(f"{pair[0]}-{pair[1]}", every.get(pair, [])) for pair in pairs}
 
 
@@ -141,7 +141,7 @@ def hosts(observed: Observed) -> dict[int, Health]:
     every: dict[int, list[Found]] = {device.index: [] for device in node.devices}
     for point in observed.select(experiment="E2", role="single", host_memory="host-pinned"):
         if point.operation in _HOST and point.device in every:
-            wanted = expected.of_host_copy(observed, point)
+            wanted = expected.of(observed, point)
             every[point.device].append(Found(point, wanted, node.host_peak_gbs(point.device)))
     return {device: _host(f"host-{device}", found) for device, found in every.items()}
 

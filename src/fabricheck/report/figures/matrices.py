@@ -183,7 +183,7 @@ def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     if not found:
         return
     first = next(iter(found.values()))
-    judged = {pair: expected.of_pair(observed, point) for pair, point in found.items()}
+    judged = {pair: expected.of(observed, point) for pair, point in found.items()}
     missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].value)]
     cells = {pair: point.value for pair, point in found.items()}
     others = _others(observed, matrix)
@@ -317,7 +317,7 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         if not found:
             continue
         first = next(iter(found.values()))
-        judged = {place: expected.of_host_copy(observed, one) for place, one in found.items()}
+        judged = {place: expected.of(observed, one) for place, one in found.items()}
         missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].value)]
         cells = {place: point.value for place, point in found.items()}
         domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))

@@ -48,7 +48,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     for device in sorted(found):
         peak = 2 * node.peer_peak_gbs(0, device)
         percent = 100 * found[device].value / peak
-        wanted = expected.of_pair(observed, found[device])
+        wanted = expected.of(observed, found[device])
         rows.append(
             of_point(
                 DIRECT,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import table
 from fabricheck.results.export.cells import Cells, of_row
-from fabricheck.results.observed import series_of
+from fabricheck.results.observed import metrics_of, series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
 from fabricheck.results.table import Check, Series
 
@@ -73,8 +73,8 @@ def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]
             if cells["kind"] == "check":
                 present.add(cells["node"])
             yield cells
-    for one in (found, *found.parts):
-        for row in table.nodes(one.job.asked, present) if one.job is not None else ():
+    for job in found.jobs:
+        for row in table.nodes(job.asked, present):
             told.counts["node"] += 1
             yield of_row(row)
     if not told.counts:
@@ -93,7 +93,7 @@ def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterato
             if source.session is not None and not (case.values or _has_series(check)):
                 told.bare[case.result] += 1
             yield of_row(check)
-        yield from map(of_row, table.metrics(check))
+        yield from map(of_row, metrics_of(check))
         for series in series_of(check):
             yield of_row(series)
             if samples:

@@ -1,0 +1,200 @@
+"""Which series of its document a metric is made of, and how.
+
+A check knows it when it judges, and writes it beside the document. For sessions from before it is
+found here, by what names of metrics say, and only where it gives the recorded value.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fabricheck.core import amounts
+from fabricheck.core.whole_files import write_whole
+from fabricheck.node import NodeModel
+from fabricheck.results.host_copies import host_domains
+from fabricheck.results.model import ResultDocument, Series
+
+#: The file beside a document.
+NAME = "metrics.json"
+
+Reduction = Literal["worst", "best", "median"]
+REDUCTIONS: tuple[Reduction, ...] = ("worst", "best", "median")
+
+#: What all series of a metric have in common: they differ in places and block sizes alone.
+_ALIKE = (
+    "experiment", "operation", "unit", "bytes", "role", "direction", "engine", "movement",
+    "placement", "datatype", "in_place", "regime", "bytes_counted",
+)  # fmt: skip
+
+
+#: Words of names beside operations, link classes and sizes; what others say is not known here.
+_WORDS = frozenset({*REDUCTIONS, "block", "pinned", "pageable", "near", "far"})
+
+
+class MadeOf(BaseModel):
+    """What one metric is made of.
+
+    series: their indices in the document's ``series``, from 0.
+    reduce: which of their medians the value is, by the series' own ``better``, or the median of
+        these; None where it is computed from them, or counts something.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    series: tuple[int, ...]
+    reduce: Reduction | None
+
+
+class _File(BaseModel):
+    """What is kept; started: when the run of the document began, as the document has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    form: Literal["fabricheck-metrics-1"] = "fabricheck-metrics-1"
+    started: str
+    metrics: dict[str, MadeOf]
+
+
+def write(folder: Path, document: ResultDocument, metrics: Mapping[str, MadeOf]) -> None:
+    """Write what the metrics of a document are made of, beside it.
+
+    :raises NotFoundError: when it can not be written.
+    """
+    file = _File(started=document["started"], metrics=dict(metrics))
+    write_whole(folder / NAME, file.model_dump_json() + "\n")
+
+
+def kept(path: Path, document: ResultDocument) -> Mapping[str, MadeOf]:
+    """Return what was written beside a document, by metric; nothing where it is of another run.
+
+    :param path: that of the document.
+    """
+    try:
+        file = _File.model_validate_json(path.with_name(NAME).read_bytes())
+    except (OSError, ValidationError):
+        return {}
+    indices = range(len(document["series"]))
+    if file.started != document["started"]:
+        return {}
+    return {name: one for name, one in file.metrics.items() if set(one.series) <= set(indices)}
+
+
+def found(
+    document: ResultDocument, node: NodeModel | None, metric: str, value: float, unit: str
+) -> MadeOf | None:
+    """Return what a metric is made of by its name; None where that does not give its value.
+
+    It is as well where several sets of series do, as of two sizes, and where the name has a word
+    that is not known.
+
+    :param node: the healthy node model; without one nothing is known of link classes.
+    """
+    if unit == "count":
+        return MadeOf(series=(), reduce=None)
+    words = metric.split("_")
+    reduce = next((word for word in REDUCTIONS if word in words), None)
+    operation, link_class = _operation_in(document, metric, unit), link_class_in(metric, node)
+    known = {*(operation or "").split("-"), *(link_class or "").split("_"), *_WORDS}
+    known |= {_size(one) for one in document["series"]}
+    if not known.issuperset(words):
+        return None
+    sets: dict[tuple[object, ...], list[int]] = {}
+    for index in named(document, node, metric, unit):
+        series: Mapping[str, object] = document["series"][index]
+        sets.setdefault(tuple(series.get(key) for key in _ALIKE), []).append(index)
+    agreeing = [
+        own
+        for own in sets.values()
+        if value == _value([document["series"][i] for i in own], reduce)
+    ]
+    if len(agreeing) != 1:
+        return None
+    # Of one series it is the same as any other.
+    return MadeOf(series=tuple(agreeing[0]), reduce=reduce or "worst")
+
+
+def named(
+    document: ResultDocument, node: NodeModel | None, metric: str, unit: str
+) -> Iterator[int]:
+    """Yield the series whose operation, link class, size, memory and domain are those of a name.
+
+    The metric is made of some of them.
+    """
+    operation, link_class = _operation_in(document, metric, unit), link_class_in(metric, node)
+    name = f"_{metric}_"
+    sizes = {_size(one) for one in document["series"]}.intersection(metric.split("_"))
+    for index, one in enumerate(document["series"]):
+        if (
+            (one["unit"], one["operation"]) == (unit, operation)
+            and (link_class is None or _is_of(one, node, link_class))
+            and (not sizes or _size(one) in sizes)
+            and _memory_fits(one, name)
+            and _domain_fits(one, node, name)
+        ):
+            yield index
+
+
+def _operation_in(document: ResultDocument, metric: str, unit: str) -> str | None:
+    operations = {one["operation"] for one in document["series"] if one["unit"] == unit}
+    # `engine_both` is not `engine`.
+    own = [one for one in operations if f"{metric}_".startswith(f"{one.replace('-', '_')}_")]
+    return max(own, key=len, default=None)
+
+
+def link_class_in(metric: str, node: NodeModel | None) -> str | None:
+    """Return the link class that the name of a metric has; None where it has none."""
+    classes = [] if node is None else [one.name for one in node.link_classes]
+    return max((one for one in classes if f"_{one}_" in f"_{metric}_"), key=len, default=None)
+
+
+def _is_of(series: Series, node: NodeModel | None, link_class: str) -> bool:
+    pairs = {} if node is None else node.link_classes
+    pair = sorted(series["device_set"])
+    return any(one.name == link_class and tuple(pair) in pairs[one] for one in pairs)
+
+
+def _size(series: Series) -> str:
+    return amounts.size(series["bytes"]).replace(" ", "")
+
+
+def _memory_fits(series: Series, name: str) -> bool:
+    memories = (series["source"]["memory"], series["destination"]["memory"])
+    return all(
+        f"_{memory}_" not in name or f"host-{memory}" in memories
+        for memory in ("pinned", "pageable")
+    )
+
+
+def _domain_fits(series: Series, node: NodeModel | None, name: str) -> bool:
+    devices, domains = series["device_set"], host_domains(series)
+    if node is None or not domains or len(devices) != 1 or devices[0] >= len(node.devices):
+        return "_far_" not in name
+    near = set(domains) == {node.devices[devices[0]].domain}
+    return f"_{'far' if near else 'near'}_" not in name
+
+
+def _value(series: Sequence[Series], reduce: Reduction | None) -> float | None:
+    medians = [one["median"] for one in series]
+    if reduce == "median":
+        return statistics.median(medians)
+    if reduce is None:
+        return medians[0] if len(medians) == 1 else None
+    low = (reduce == "worst") == (series[0]["better"] == "higher")
+    return min(medians) if low else max(medians)
+
+
+def decisive(
+    document: ResultDocument, series: Iterable[int] | None, value: float, unit: str
+) -> list[Series]:
+    """Return the series whose median a metric's value is.
+
+    :param series: the indices of those that it is made of; None where that is unknown: any then.
+    """
+    every = document["series"]
+    among = every if series is None else [every[index] for index in series]
+    return [one for one in among if (one["unit"], one["median"]) == (unit, value)]
