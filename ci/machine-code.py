@@ -59,7 +59,9 @@ def name_of(symbol):
         ["c++filt", symbol], capture_output=True, text=True, check=True
     ).stdout.strip()
     name = re.search(r"(\w+_kernel(<.*?>)?)\(", text)[1]
-    return re.sub(r"\(fabricheck::StreamOperation\)(\d)", lambda m: OPERATIONS[int(m[1])], name)
+    return re.sub(
+        r"\(fabricheck::stream::StreamOperation\)(\d)", lambda m: OPERATIONS[int(m[1])], name
+    )
 
 
 def in_loop(lines):

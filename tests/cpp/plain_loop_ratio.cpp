@@ -17,6 +17,7 @@
 namespace {
 
 using namespace fabricheck;
+using namespace fabricheck::stream;
 
 constexpr int kRounds = 15;
 constexpr double kLeast = 0.9;

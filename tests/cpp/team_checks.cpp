@@ -13,6 +13,7 @@
 #include "ranks/values.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::mpi;
 using nlohmann::json;
 
 namespace {

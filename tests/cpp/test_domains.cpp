@@ -25,6 +25,8 @@
 #include "pingpong/arrays.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::copies;
+using namespace fabricheck::pingpong;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "managed/plan.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::managed;
 
 namespace {
 

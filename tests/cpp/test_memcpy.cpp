@@ -11,6 +11,7 @@
 #include "memcpy/copies.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::copies;
 
 namespace {
 

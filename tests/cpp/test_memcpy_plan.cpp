@@ -8,6 +8,7 @@
 #include "memcpy/plan.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::copies;
 
 namespace {
 

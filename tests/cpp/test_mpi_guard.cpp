@@ -8,6 +8,7 @@
 #include "mpi/guard.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::mpi;
 
 namespace {
 

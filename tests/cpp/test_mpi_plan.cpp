@@ -9,6 +9,7 @@
 #include "mpi/plan.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::mpi;
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "p2p/peers.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::p2p;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "p2p/plan.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::p2p;
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "pingpong/report.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::pingpong;
 
 namespace {
 

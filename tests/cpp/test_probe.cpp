@@ -6,6 +6,7 @@
 #include "mpi/probe.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::mpi;
 
 namespace {
 

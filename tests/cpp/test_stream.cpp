@@ -8,6 +8,7 @@
 #include "stream/device_set.hpp"
 
 using namespace fabricheck;
+using namespace fabricheck::stream;
 
 namespace {
 

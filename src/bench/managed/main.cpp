@@ -15,6 +15,7 @@
 namespace {
 
 using namespace fabricheck;
+using namespace fabricheck::managed;
 
 struct Options {
   std::string devices = "each";

@@ -9,7 +9,7 @@
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
-namespace fabricheck {
+namespace fabricheck::managed {
 namespace {
 
 template <typename Value, std::size_t Count>
@@ -185,4 +185,4 @@ Proved prove_movement(SharedOperation operation, Movement assumed, const std::st
   return proved;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::managed

@@ -9,7 +9,7 @@
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
 
-namespace fabricheck {
+namespace fabricheck::managed {
 
 /// Memory that kernels and the host use by the same address.
 enum class SharedMemory {
@@ -71,4 +71,4 @@ struct Proved {
 Proved prove_movement(SharedOperation operation, Movement assumed, const std::string& arch,
                       const PagePlaces& before, const PagePlaces& after);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::managed

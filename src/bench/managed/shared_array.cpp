@@ -13,7 +13,7 @@
 #include "harness/pattern.hpp"
 #include "harness/simulation.hpp"
 
-namespace fabricheck {
+namespace fabricheck::managed {
 namespace {
 
 constexpr std::uint32_t kSeed = 0x5eed0300;
@@ -133,8 +133,8 @@ BatchTimes SharedArray::run(SharedOperation operation, std::uint64_t bytes) {
     const auto* from = reads ? shared() : device_only;
     auto* to = reads ? device_only : shared();
     declare_traffic(stream_.get(), {{from, bytes, false}, {to, bytes, true}});
-    launch(StreamOperation::copy, stores_for(bytes), stream_, from, from, to, moved,
-           options_.block);
+    stream::launch(stream::StreamOperation::copy, stores_for(bytes), stream_, from, from, to, moved,
+                   options_.block);
   }
   FABRICHECK_HIP(hipGetLastError());
   stream_.mark_stop();
@@ -155,8 +155,9 @@ Verification SharedArray::verify(SharedOperation operation, std::uint64_t bytes,
   return compare(stream_, destination, words, expected);
 }
 
-Stores SharedArray::stores_for(std::uint64_t bytes) const {
-  return automatic_stores(device_is_cpu(stream_.device()), past_caches(2 * bytes, cache_bytes_));
+stream::Stores SharedArray::stores_for(std::uint64_t bytes) const {
+  return stream::automatic_stores(device_is_cpu(stream_.device()),
+                                  past_caches(2 * bytes, cache_bytes_));
 }
 
 Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int domain,
@@ -206,7 +207,8 @@ Series SharedArray::describe(SharedOperation operation, std::uint64_t bytes, int
   } else {
     series.block_size = options_.block;
     series.passes = 1;
-    series.stores = stores_for(bytes) == Stores::streaming ? stores::streaming : stores::plain;
+    series.stores =
+        stores_for(bytes) == stream::Stores::streaming ? stores::streaming : stores::plain;
   }
   series.movement = movement_name(movement);
   series.direction = direction::one_way;
@@ -276,4 +278,4 @@ SharedResult SharedArray::measure(SharedOperation operation, std::uint64_t bytes
   return {std::move(result), proved.remark};
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::managed

@@ -15,7 +15,7 @@
 #include "managed/plan.hpp"
 #include "stream/kernels.hpp"
 
-namespace fabricheck {
+namespace fabricheck::managed {
 
 /// What was measured, and what the pages told of it.
 struct SharedResult {
@@ -57,7 +57,7 @@ class SharedArray {
                       const std::vector<Fault>& faults);
   [[nodiscard]] Series describe(SharedOperation operation, std::uint64_t bytes, int domain,
                                 Movement movement) const;
-  [[nodiscard]] Stores stores_for(std::uint64_t bytes) const;
+  [[nodiscard]] stream::Stores stores_for(std::uint64_t bytes) const;
 
   Options options_;
   CoreBinding core_binding_;    // the host's part is done near the device
@@ -71,4 +71,4 @@ class SharedArray {
   std::optional<std::string> refusal_;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::managed

@@ -10,7 +10,7 @@
 #include "harness/pattern.hpp"
 #include "harness/simulation.hpp"
 
-namespace fabricheck {
+namespace fabricheck::copies {
 namespace {
 
 /// The source of the host, and that of each device, all differ: data of another one are found.
@@ -179,4 +179,4 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   return result;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::copies

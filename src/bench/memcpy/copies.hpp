@@ -15,7 +15,7 @@
 #include "harness/sampling.hpp"
 #include "memcpy/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::copies {
 
 /// Which arrays the operations need, and their size.
 struct CopyArrays {
@@ -87,4 +87,4 @@ class Copies {
   std::uint64_t cache_bytes_ = 0;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::copies

@@ -19,6 +19,7 @@
 namespace {
 
 using namespace fabricheck;
+using namespace fabricheck::copies;
 
 struct Options {
   std::string devices = "each";

@@ -8,7 +8,7 @@
 #include "harness/table.hpp"
 #include "harness/vocabulary.hpp"
 
-namespace fabricheck {
+namespace fabricheck::copies {
 
 using nlohmann::json;
 
@@ -47,4 +47,4 @@ void print_domains(const json& document, std::FILE* out) {
   print_table(rest, out);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::copies

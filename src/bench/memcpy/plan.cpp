@@ -9,7 +9,7 @@
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
-namespace fabricheck {
+namespace fabricheck::copies {
 namespace {
 
 constexpr std::array<std::pair<CopyOperation, const char*>, 5> kOperations{{
@@ -178,4 +178,4 @@ std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
   return jobs;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::copies

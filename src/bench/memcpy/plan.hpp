@@ -8,7 +8,7 @@
 #include "harness/hip.hpp"
 #include "harness/numa.hpp"
 
-namespace fabricheck {
+namespace fabricheck::copies {
 
 enum class CopyOperation {
   h2d,       ///< hipMemcpyAsync from host memory to the device's
@@ -71,4 +71,4 @@ std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
                                  const std::vector<CopyOperation>& operations,
                                  const std::vector<std::uint64_t>& sizes);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::copies

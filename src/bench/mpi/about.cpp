@@ -6,7 +6,7 @@
 
 #include "mpi/guard.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 std::string mpi_about_devices() {
   [[maybe_unused]] const auto part = [](const char* what, bool known) {
@@ -31,4 +31,4 @@ std::string mpi_about_devices() {
 #endif
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

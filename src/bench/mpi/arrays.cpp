@@ -4,7 +4,7 @@
 
 #include "harness/simulation.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 MessageArray::MessageArray(Toucher toucher, std::uint64_t bytes, std::uint64_t moved) {
   if (kSimulated && moved == bytes && moved_bytes(bytes) < bytes) {
@@ -19,4 +19,4 @@ MessageArray::MessageArray(Toucher toucher, std::uint64_t bytes, std::uint64_t m
   poison(toucher, data_, moved);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

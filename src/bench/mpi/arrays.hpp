@@ -7,7 +7,7 @@
 #include "harness/hip.hpp"
 #include "ranks/values.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// Memory that a rank sends from or receives into.
 class MessageArray {
@@ -26,4 +26,4 @@ class MessageArray {
   void* data_ = nullptr;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

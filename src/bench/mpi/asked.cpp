@@ -6,7 +6,7 @@
 #include "harness/status.hpp"
 #include "mpi/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 using Names = std::vector<std::pair<MpiOperation, const char*>>;
@@ -252,4 +252,4 @@ std::string rank_range(int first, int last) {
   return std::to_string(first) + (last > first ? " to " + std::to_string(last) : "");
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 Contents of_pairs(const MpiJob& job, int rank) {
@@ -95,4 +95,4 @@ std::uint64_t extent_of(const std::vector<Region>& regions) {
   return extent;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

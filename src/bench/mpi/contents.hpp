@@ -7,7 +7,7 @@
 #include "mpi/plan.hpp"
 #include "ranks/values.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// One rank's arrays of a job, in elements of its type.
 struct Contents {
@@ -26,4 +26,4 @@ Contents contents_of(const MpiJob& job, int rank);
 /// Elements behind the last one of the regions.
 std::uint64_t extent_of(const std::vector<Region>& regions);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -8,7 +8,7 @@
 #include "harness/devices.hpp"
 #include "harness/simulation.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 enum Tag { kCommand = 1, kReply };
@@ -238,4 +238,4 @@ std::vector<Series> Director::describe_parts(const MpiJob& job) const {
   return parts;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

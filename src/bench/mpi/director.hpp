@@ -14,7 +14,7 @@
 #include "mpi/part.hpp"
 #include "mpi/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// Where the messages of each rank lie, for the document.
 struct RankPlace {
@@ -66,4 +66,4 @@ class Director {
   int rank_ = 0;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 constexpr std::array<int, 3> kCrashes{SIGSEGV, SIGBUS, SIGABRT};
@@ -67,4 +67,4 @@ void guarded(bool armed, const std::function<void()>& work) {
                      "), it does not take them here: see --trial, --without and --buffers host");
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

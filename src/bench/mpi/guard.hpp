@@ -6,7 +6,7 @@
 
 #include "harness/status.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// MPI crashed on buffers of devices.
 class MpiCrash : public Failure {
@@ -21,4 +21,4 @@ void guarded(bool armed, const std::function<void()>& work);
 /// What MPI says of itself and memory of devices, as a sentence; empty when it cannot be asked.
 std::string mpi_about_devices();
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

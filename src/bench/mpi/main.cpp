@@ -20,6 +20,7 @@
 namespace {
 
 using namespace fabricheck;
+using namespace fabricheck::mpi;
 using nlohmann::json;
 
 /// Where this rank's messages lie: on its device, or with null on the host.

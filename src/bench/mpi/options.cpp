@@ -2,7 +2,7 @@
 
 #include "harness/sizes.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 void MpiOptions::define(CommandLine& line) {
   line.add({"--buffers",
@@ -76,4 +76,4 @@ MpiRequest MpiOptions::request(int launched, const std::string& default_sizes) c
   return result;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -6,7 +6,7 @@
 #include "harness/command_line.hpp"
 #include "mpi/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 struct MpiOptions {
   std::string buffers;  ///< device or host; empty: device where the rank has one
@@ -31,4 +31,4 @@ struct MpiOptions {
   [[nodiscard]] MpiRequest request(int ranks, const std::string& default_sizes) const;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -7,7 +7,7 @@
 #include "harness/simulation.hpp"
 #include "mpi/guard.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 enum Tag { kMessage = 1, kReady, kAcknowledgement };
@@ -294,4 +294,4 @@ void Part::exchange(const MpiJob& job, MPI_Comm comm) {
       MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -13,7 +13,7 @@
 #include "mpi/plan.hpp"
 #include "ranks/mpi_call.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// The datatype of MPI.
 MPI_Datatype mpi_type(DataType type);
@@ -76,4 +76,4 @@ class Part {
   std::vector<MPI_Request> requests_;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

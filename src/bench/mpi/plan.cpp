@@ -7,7 +7,7 @@
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 std::uint64_t elements_of(std::uint64_t bytes, DataType type) {
@@ -159,4 +159,4 @@ int window_for(std::uint64_t bytes) {
       std::clamp<std::uint64_t>(under_way / std::max<std::uint64_t>(bytes, 1), 4, 64));
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

@@ -8,7 +8,7 @@
 
 #include "ranks/values.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// A message goes from one rank to another.
 struct RankPair {
@@ -112,4 +112,4 @@ std::vector<MpiJob> plan_mpi(const MpiRequest& request);
 /// most 64.
 int window_for(std::uint64_t bytes);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

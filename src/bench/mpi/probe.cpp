@@ -12,7 +12,7 @@
 #include "mpi/guard.hpp"
 #include "ranks/mpi_call.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 enum Tag { kSize = 1, kMessage, kDone };
@@ -124,4 +124,4 @@ void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
   }
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

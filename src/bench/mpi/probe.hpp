@@ -7,7 +7,7 @@
 
 #include "mpi/arrays.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 
 /// How an MPI that states such a version is told to take buffers of devices, with the present
 /// values of its variables.
@@ -21,4 +21,4 @@ std::string device_buffers_advice(const std::string& library);
 void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
                              const std::string& library);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

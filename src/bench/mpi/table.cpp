@@ -10,7 +10,7 @@
 #include "harness/table.hpp"
 #include "harness/vocabulary.hpp"
 
-namespace fabricheck {
+namespace fabricheck::mpi {
 namespace {
 
 using nlohmann::json;
@@ -150,4 +150,4 @@ void print_ranks(const json& document, std::FILE* out) {
   print_verified(document, out);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::mpi

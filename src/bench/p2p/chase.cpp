@@ -10,7 +10,7 @@
 #include "harness/devices.hpp"
 #include "harness/simulation.hpp"
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 namespace {
 
 constexpr std::uint64_t kLineWords = 16;  // 128 B, the longest line of the devices in use
@@ -153,4 +153,4 @@ Series ChaseArray::measure(Series series, const TimedStream& stream, const Sampl
   return with_samples({std::move(series)}, samples).front();
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

@@ -9,7 +9,7 @@
 #include "harness/hip.hpp"
 #include "harness/sampling.hpp"
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 
 /// An array in which every cache line names the next one of a cycle through all lines, in an order
 /// no prefetcher follows.
@@ -48,4 +48,4 @@ unsigned chase_unit(unsigned turn, unsigned units);
 /// The line that step `step` of a cycle through 2^bits lines visits.
 std::uint64_t chase_line(std::uint64_t step, int bits);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

@@ -19,6 +19,7 @@
 namespace {
 
 using namespace fabricheck;
+using namespace fabricheck::p2p;
 
 struct Options {
   std::string pairs;

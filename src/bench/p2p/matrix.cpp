@@ -8,7 +8,7 @@
 #include "harness/table.hpp"
 #include "harness/vocabulary.hpp"
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 namespace {
 
 using nlohmann::json;
@@ -63,4 +63,4 @@ void print_pairs(const json& document, std::FILE* out) {
   print_table(rest, out);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

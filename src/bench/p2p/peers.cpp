@@ -8,7 +8,7 @@
 #include "harness/pattern.hpp"
 #include "harness/simulation.hpp"
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 namespace {
 
 /// Every device's source differs, so that data of the wrong device is found.
@@ -124,12 +124,12 @@ const Buffer& Peers::source_of(const Measurement& what, const Pair& pair) const 
   return members_.at(what.operation == PeerOperation::copy ? pair.to : pair.from).source;
 }
 
-Stores Peers::stores_for(std::uint64_t bytes) const {
-  return automatic_stores(cpu_, past_caches(2 * bytes, cache_bytes_));
+stream::Stores Peers::stores_for(std::uint64_t bytes) const {
+  return stream::automatic_stores(cpu_, past_caches(2 * bytes, cache_bytes_));
 }
 
 int Peers::passes_of(std::uint64_t bytes, int batch) const {
-  return passes_of_launch(batch, cpu_, past_caches(2 * bytes, cache_bytes_));
+  return stream::passes_of_launch(batch, cpu_, past_caches(2 * bytes, cache_bytes_));
 }
 
 void Peers::queue(const Measurement& what, const Pair& pair, const Lane& lane, std::uint64_t bytes,
@@ -146,8 +146,8 @@ void Peers::queue(const Measurement& what, const Pair& pair, const Lane& lane, s
   const int passes = passes_of(bytes, operations);
   for (int done = 0; done < operations; done += passes) {
     declare_traffic(stream.get(), {{from, bytes, false}, {to, bytes, true}});
-    launch(StreamOperation::copy, stores_for(bytes), stream, from, from, to, moved_bytes(bytes),
-           sizes_.block, passes);
+    stream::launch(stream::StreamOperation::copy, stores_for(bytes), stream, from, from, to,
+                   moved_bytes(bytes), sizes_.block, passes);
   }
 }
 
@@ -228,7 +228,8 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
     } else {
       series.block_size = sizes_.block;
       series.passes = passes_of(bytes, batch);
-      series.stores = stores_for(bytes) == Stores::streaming ? stores::streaming : stores::plain;
+      series.stores =
+          stores_for(bytes) == stream::Stores::streaming ? stores::streaming : stores::plain;
     }
     inject(faults, owner.stream(), destination, words);
     const int seed_device = what.operation == PeerOperation::copy ? pair.to : pair.from;
@@ -252,4 +253,4 @@ Series Peers::measure_chase(const Pair& pair, const Measurement& what, const Sam
   return chase.measure(std::move(series), members_.at(pair.to).stream(), rules, warm_up, faults);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

@@ -19,7 +19,7 @@
 #include "p2p/plan.hpp"
 #include "stream/kernels.hpp"
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 
 /// Which devices reach whose memory from their kernels.
 class PeerAccess {
@@ -76,7 +76,7 @@ class Peers {
   /// How many operations of a batch one launch of a kernel makes.
   [[nodiscard]] int passes_of(std::uint64_t bytes, int batch) const;
   [[nodiscard]] const Buffer& source_of(const Measurement& what, const Pair& pair) const;
-  [[nodiscard]] Stores stores_for(std::uint64_t bytes) const;
+  [[nodiscard]] stream::Stores stores_for(std::uint64_t bytes) const;
   [[nodiscard]] double warm_up_for(const Job& job, const SamplingRules& rules);
   Series measure_chase(const Pair& pair, const Measurement& what, const SamplingRules& rules,
                        double warm_up, const std::vector<Fault>& faults);
@@ -90,4 +90,4 @@ class Peers {
   std::uint64_t cache_bytes_ = 0;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

@@ -10,7 +10,7 @@
 #include "harness/sizes.hpp"
 #include "harness/status.hpp"
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 namespace {
 
 constexpr std::array<std::pair<PeerOperation, const char*>, 7> kNames{{
@@ -218,4 +218,4 @@ std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
   return jobs;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace fabricheck {
+namespace fabricheck::p2p {
 
 /// Data goes from the memory of one device to that of another. Equal: local, to compare with.
 struct Pair {
@@ -84,4 +84,4 @@ std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
                            const std::vector<std::vector<Pair>>& sets,
                            const std::vector<std::uint64_t>& sizes);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::p2p

@@ -7,7 +7,7 @@
 #include "harness/simulation.hpp"
 #include "memcpy/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 namespace {
 
 std::uint64_t whole_words(std::uint64_t bytes) {
@@ -120,7 +120,7 @@ void ExchangeArrays::prove_pages() {
 }
 
 Place ExchangeArrays::place_of(const Buffer& buffer, std::optional<std::uint64_t> huge) const {
-  return {memory_word(memory_), -1, buffer.numa_domain(), huge};
+  return {copies::memory_word(memory_), -1, buffer.numa_domain(), huge};
 }
 
 Place ExchangeArrays::source_place(const ExchangeJob& job) const {
@@ -133,4 +133,4 @@ Place ExchangeArrays::destination_place(const ExchangeJob& job) const {
                          : place_of(destination_, destination_huge_);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -10,7 +10,7 @@
 #include "harness/hip.hpp"
 #include "pingpong/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 
 /// What arrays are needed for: copies of up to `bytes` each.
 struct ExchangeNeeds {
@@ -59,4 +59,4 @@ class ExchangeArrays {
   Buffer on_device_;
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -10,6 +10,7 @@
 
 int main(int argc, char** argv) {
   using namespace fabricheck;
+  using namespace fabricheck::pingpong;
   Team team(argc, argv);
   team.allow_page_faults();
   PingpongOptions options;

@@ -16,7 +16,7 @@
 #include "pingpong/plan.hpp"
 #include "pingpong/report.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 namespace {
 
 using nlohmann::json;
@@ -119,8 +119,9 @@ Work prepare_rank(const Team& team, const json& ranks) {
 
 /// The same jobs on all ranks, whose caches may differ: `caches` are the largest. Throws Failure.
 void plan_jobs(const PingpongOptions& options, std::uint64_t caches, Work& work) {
-  work.jobs = plan_exchanges(parse_host_memory(options.memory), parse_exchanges(options.operations),
-                             exchange_sizes(options.sizes, caches));
+  work.jobs =
+      plan_exchanges(copies::parse_host_memory(options.memory), parse_exchanges(options.operations),
+                     exchange_sizes(options.sizes, caches));
   for (const auto& job : work.jobs) {
     work.needs.bytes = std::max(work.needs.bytes, job.bytes);
     work.needs.to_device = work.needs.to_device || job.to_device();
@@ -187,4 +188,4 @@ void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
   }
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -6,7 +6,7 @@
 #include "harness/run.hpp"
 #include "ranks/team.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 
 struct PingpongOptions {
   std::string memory = "pageable,pinned";
@@ -18,4 +18,4 @@ struct PingpongOptions {
 /// Collective.
 void measure_ranks(const PingpongOptions& options, Team& team, Run& run);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -9,7 +9,7 @@
 #include "harness/sizes.hpp"
 #include "memcpy/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 namespace {
 
 constexpr std::array<std::pair<Exchange, const char*>, 3> kExchanges{{
@@ -49,7 +49,7 @@ std::uint64_t ExchangeJob::bytes_moved() const {
 
 std::string ExchangeJob::text() const {
   return std::string(exchange_name(exchange)) + " of " + format_size(bytes) + " with " +
-         memory_word(memory) + " memory";
+         copies::memory_word(memory) + " memory";
 }
 
 std::vector<ExchangeJob> plan_exchanges(const std::vector<HostMemory>& memory,
@@ -66,4 +66,4 @@ std::vector<ExchangeJob> plan_exchanges(const std::vector<HostMemory>& memory,
   return jobs;
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

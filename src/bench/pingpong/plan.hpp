@@ -7,7 +7,7 @@
 
 #include "harness/hip.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 
 enum class Exchange {
   h2d,   ///< hipMemcpy from the rank's host memory to its device
@@ -44,4 +44,4 @@ std::vector<ExchangeJob> plan_exchanges(const std::vector<HostMemory>& memory,
                                         const std::vector<Exchange>& exchanges,
                                         const std::vector<std::uint64_t>& sizes);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -6,7 +6,7 @@
 
 #include "harness/sizes.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 namespace {
 
 using nlohmann::json;
@@ -160,4 +160,4 @@ void print_ranks(const json& document, std::FILE* out) {
   }
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -9,7 +9,7 @@
 #include "harness/document.hpp"
 #include "pingpong/plan.hpp"
 
-namespace fabricheck {
+namespace fabricheck::pingpong {
 
 /// One rank's part of a job.
 struct RankPart {
@@ -38,4 +38,4 @@ CopyTimes copy_times(const nlohmann::json& series);
 /// Prints a pingpong document: a line for each series, with its rank, place and times.
 void print_ranks(const nlohmann::json& document, std::FILE* out);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::pingpong

@@ -12,7 +12,7 @@
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 
-namespace fabricheck {
+namespace fabricheck::stream {
 namespace {
 
 constexpr std::uint32_t kSeedA = 0x5eed000a;
@@ -220,4 +220,4 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
   return with_samples(std::move(parts), samples);
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::stream

@@ -15,7 +15,7 @@
 #include "harness/sampling.hpp"
 #include "stream/kernels.hpp"
 
-namespace fabricheck {
+namespace fabricheck::stream {
 
 /// Where arrays are to be, as the option says: "device", "host" or "peer:N".
 struct Placement {
@@ -76,4 +76,4 @@ class DeviceSet {
   std::uint64_t cache_bytes_ = 0;  // the largest cache the arrays could hide in
 };
 
-}  // namespace fabricheck
+}  // namespace fabricheck::stream

@@ -6,7 +6,7 @@
 #include "harness/sizes.hpp"
 #include "harness/store.hpp"
 
-namespace fabricheck {
+namespace fabricheck::stream {
 namespace {
 
 template <StreamOperation Operation, bool Streaming>
@@ -121,4 +121,4 @@ void launch(StreamOperation operation, Stores stores, const TimedStream& stream,
   }
 }
 
-}  // namespace fabricheck
+}  // namespace fabricheck::stream

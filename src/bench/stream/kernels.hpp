@@ -8,7 +8,7 @@
 #include "harness/hip.hpp"
 #include "harness/pattern.hpp"
 
-namespace fabricheck {
+namespace fabricheck::stream {
 
 /// copy c = a, scale c = k a, add c = a + b, triad c = a + k b.
 enum class StreamOperation { copy, scale, add, triad };
@@ -47,4 +47,4 @@ int passes_of_launch(int operations, bool cpu, bool past_caches);
 void launch(StreamOperation operation, Stores stores, const TimedStream& stream, const double* a,
             const double* b, double* c, std::uint64_t bytes, int block_size, int passes = 1);
 
-}  // namespace fabricheck
+}  // namespace fabricheck::stream

@@ -16,6 +16,7 @@
 namespace {
 
 using namespace fabricheck;
+using namespace fabricheck::stream;
 
 struct Options {
   std::vector<std::string> devices{"each"};
