@@ -79,7 +79,7 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
     assert found.notes == ["p2p_engine: local:host has no values of it, so its entries stay."]
     before = {path: path.read_text() for path in calibrated.rglob("*.yaml")}
     path = changes.write(found, accept_looser=False)
-    assert path == calibrated / "transfers" / "local-large.yaml"
+    assert path == calibrated / "transfers" / f"{OTHER.replace(':', '-')}.yaml"
     assert "100.25" not in path.read_text()  # the value stands in the record alone
     assert {path: path.read_text() for path in before} == before
     assert entries(calibrated, partition=OTHER)["copy_worst"] == [100.25, -0.02, None, "GB/s"]
@@ -98,9 +98,9 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
 def test_what_is_taken_needs_no_entry_in_a_file_any_longer(calibrated):
     changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     text = (calibrated / "stream.yaml").read_text()
-    own = "  local:large:\n    copy_worst: [0, null, null, GB/s]\n"
+    own = f"  {OTHER}:\n    copy_worst: [0, null, null, GB/s]\n"
     assert own in text
-    (calibrated / "stream.yaml").write_text(text.replace(own, "  local:large:\n"))
+    (calibrated / "stream.yaml").write_text(text.replace(own, f"  {OTHER}:\n"))
     changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     assert entries(calibrated, partition=OTHER)["copy_worst"][0] == 100.25
 

@@ -168,7 +168,7 @@ def test_a_sentence_about_a_file_in_an_archive_names_the_archive(tmp_path):
     path = made(tmp_path / "cut.tar.gz", ("a/results/reports/run-0.json", "{"))
     report = f"{path}/a/results/reports/run-0.json: is not a whole run report"
     for command, code in (
-        (["results", "show"], NOTHING),
+        (["results", "show"], INVALID),
         (["verdict"], INVALID),
         (["calibrate", "--system", PARTITION], INVALID),
     ):

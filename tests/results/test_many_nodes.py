@@ -263,7 +263,7 @@ def test_one_partition_of_one_node_is_compared_with_another(results_folder):
     # What is said to be named can be.
     said = run("compare", f"17@{measured}", "17@node1", code=0).stdout
     assert f"{measured} on node1, measured" in said
-    assert said.count("job 17 over 2 nodes, 2 of them with a session") == 2, "the whole job"
+    assert said.count("job 17 over 2 nodes") == 2, "the whole job"
 
 
 def test_the_nodes_of_jobs_in_several_results_folders_are_rows(tmp_path):

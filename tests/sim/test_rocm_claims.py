@@ -30,7 +30,7 @@ def documents(request, run):
 
 
 def outcomes(*found):
-    entries = tuple(Entry(Path("result.json"), None, one, None) for one in found)
+    entries = tuple(Entry(None, Path("result.json"), one, None) for one in found)
     observed = Observed("local:sim-mi250x", (), entries, load("mi250x"))
     chosen = [claim for claim in CLAIMS if claim.id in ENGINE]
     assert len(chosen) == len(ENGINE)

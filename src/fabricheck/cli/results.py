@@ -337,11 +337,10 @@ def _to_validate(name: str) -> list[Entry]:
     try:
         if not path.is_dir():
             return entries_of(choose(name))
+        found = [read_entry(document) for document in find_documents(path)]
+        return found or entries_of(choose(name))
     except FabricheckError as problem:
         return [Entry(None, path, None, problem)]
-    found = [read_entry(document) for document in find_documents(path)]
-    nothing = NotFoundError(f"There is no result document under {path}.")
-    return found or [Entry(None, path, None, nothing)]
 
 
 def _verdict(entry: Entry) -> tuple[int, str]:

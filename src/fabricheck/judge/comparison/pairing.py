@@ -60,8 +60,8 @@ class Named:
         job, home, first = self.results.job, self.results.home, self.results.sources[0]
         if job is not None:
             ran = [share for share in job.shares if share.session and share.session.cases]
-            count = f"{len(ran)} of them with a session"
-            return f"job {job.name} over {len(job.shares)} nodes, {count}"
+            count = "" if self.chosen else f", {len(ran)} of them with a session"
+            return f"{self.results.title}{count}"
         session = first.session
         if session is not None:
             return (

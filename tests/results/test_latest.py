@@ -10,10 +10,9 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.results import jobs, meant
-from fabricheck.results.folder import ResultsFolder
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes, write
+from fabricheck.results.reading import read
 
 START = factories.SESSION_START
 
@@ -34,11 +33,10 @@ def folder(tmp_path):
 
 
 def test_what_began_last_may_be_a_job(folder):
-    found = meant.latest(ResultsFolder(folder))
-    assert isinstance(found, jobs.Job)
-    assert found == meant.named(ResultsFolder(folder), "42")
+    found = read([str(folder)])
+    assert (found.name, found.job.path) == ("42", folder / "every-node/42")
     factories.session(folder, [factories.case()], 1, START + 7200)
-    assert meant.latest(ResultsFolder(folder)).id == "run-1"
+    assert read([str(folder)]).session.id == "run-1"
 
 
 def test_every_command_takes_the_job_that_began_last(folder, monkeypatch, tmp_path):
@@ -56,25 +54,24 @@ def test_every_command_takes_the_job_that_began_last(folder, monkeypatch, tmp_pa
     assert compared.count("job 42 over 2 nodes") == 2
 
 
-def test_a_report_that_can_not_be_read_hides_behind_no_job(folder):
+def test_a_report_that_cannot_be_read_hides_behind_no_job(folder):
     broken = folder / "reports/run-1.json"
     broken.write_text("{")
     os.utime(folder / "reports/run-0.json", (START, START))
     os.utime(broken, (START + 2000, START + 2000))
-    assert isinstance(meant.latest(ResultsFolder(folder)), jobs.Job)
+    assert read([str(folder)]).job is not None
     os.utime(broken, (START + 4000, START + 4000))
     with pytest.raises(InvalidInputError, match=r"run-1\.json"):
-        meant.latest(ResultsFolder(folder))
+        read([str(folder)])
 
 
-def test_what_has_no_report_is_the_last_for_a_verdict_alone(folder):
+def test_what_has_no_report_is_the_last_too(folder, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(folder))
     name = "20990101T000000-7"
     (folder / "output" / name).mkdir(parents=True)
     (folder / "output" / name / "nodes.json").write_text(
         json.dumps({"partition": None, "started": "2099-01-01T00:00:00Z", "nodes": {"node9": {}}})
     )
-    found = ResultsFolder(folder)
-    assert meant.began_last(found).name == name == meant.named(found, name).name
-    assert isinstance(meant.latest(found), jobs.Job)
-    with pytest.raises(NotFoundError, match="There is no session 'nothing'"):
-        meant.named(found, "nothing")
+    for word in ("latest", name):
+        found = read([word])
+        assert (found.name, found.session, found.silent) == (name, None, ("node9",))
