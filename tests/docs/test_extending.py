@@ -142,6 +142,17 @@ def test_the_site_has_the_checks_of_its_node(with_lists):
     assert listed(with_lists, "north")["north:gpu"] == listed(with_lists, "lumi")["lumi:gpu"]
 
 
+def test_what_the_page_names_is_there():
+    text = BLOCK.sub("", (ROOT / "docs" / "extending.md").read_text())
+    paths = re.findall(r"`((?:src|tests|config|docs|spack-env|reference_values)/[\w./-]+)`", text)
+    assert "src/fabricheck/rfm/benchmarks.py" in paths
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    rfm = "".join(file.read_text() for file in (ROOT / "src/fabricheck/rfm").glob("*.py"))
+    bases = set(re.findall(r"`(\w+Check)`", text))
+    assert {"MeasuringCheck", "BenchmarkCheck"} <= bases
+    assert not [base for base in bases if f"class {base}(" not in rfm]
+
+
 def test_claim_figure_and_parser(tree):
     printed = run(tree, LOOK).splitlines()
     assert printed == [
