@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.references.calibrated import read
+from fabricheck.references.stated import References
 from fabricheck.results import split_checks
 from fabricheck.results.document import load
 from fabricheck.results.folder import ResultsFolder
@@ -225,13 +225,11 @@ def test_metrics_made_anew_are_those_of_the_report(check, population):
 
 
 def test_every_value_is_within_its_reference():
+    found = References(REFERENCES)
     entries = {
-        (check, metric): reference
-        for file in REFERENCES.glob("*.yaml")
-        for check, partitions in yaml.safe_load(file.read_text()).items()
-        if isinstance(partitions, dict)
-        for metric, reference in (partitions.get(PARTITION) or {}).items()
-        if isinstance(reference, list)
+        (check, metric): entry
+        for check in found.file_of
+        for metric, entry in found.entries(check, PARTITION).items()
     }
     missed, required = [], 0
     for (check, metric), value in values().items():
