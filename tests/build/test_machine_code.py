@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 CHECK = Path(__file__).resolve().parents[2] / "ci" / "machine-code.py"
-CHASE = "_ZN10fabricheck12_GLOBAL__N_112chase_kernelEPKmPmij"
+CHASE = "_ZN10fabricheck3p2p12_GLOBAL__N_112chase_kernelEPKmPmij"
 COPY = (
-    "_ZN10fabricheck12_GLOBAL__N_113stream_kernelILNS_15StreamOperationE0ELb1EEE"
-    "vPK15HIP_vector_typeIdLj2EES6_PS4_dm"
+    "_ZN10fabricheck6stream12_GLOBAL__N_113stream_kernelILNS0_15StreamOperationE0ELb1EEE"
+    "vPK15HIP_vector_typeIdLj2EES7_PS5_dm"
 )
 # Of what clang 15 makes for gfx90a: the instructions that matter, and some facts of two kernels.
 ASSEMBLY = f"""
