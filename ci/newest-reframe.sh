@@ -4,7 +4,7 @@
 #          newest release, pre-releases with it
 # Runs the tests of what fabricheck needs of ReFrame, and the set smoke on the simulated node, in
 # build/newest-reframe: the packages of .venv, with that ReFrame before the pinned one.
-# Exit codes: 0 nothing breaks, 1 something does, 2 bad usage, 3 that ReFrame can not be installed.
+# Exit codes: 0 nothing breaks, 1 something does, 2 bad usage, 3 that ReFrame cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -32,7 +32,7 @@ def read(path: str) -> dict:
         changed(lock, {"concrete_specs": {}})
         compilers(lock), list(externals(lock))
     except OSError as error:
-        raise BrokenLock(f"{path} can not be read: {error.strerror}") from None
+        raise BrokenLock(f"{path} cannot be read: {error.strerror}") from None
     except KeyError as error:
         raise BrokenLock(f"{path} is no lock of Spack, or a broken one: no {error} in it") from None
     except (AttributeError, TypeError, ValueError) as error:

@@ -93,7 +93,7 @@ def test_two_modes_and_an_impossible_value_are_named(folder):
             "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
     refused = run(folder, zero, "--report-only", code=4).stderr
-    assert "1 value(s) can not be true" in refused
+    assert "1 value(s) cannot be true" in refused
     assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
     assert ") on node1 has 0 GB/s, which is no measurement." in refused
 
@@ -148,8 +148,8 @@ def test_a_full_disk_changes_nothing(folder):
     with files_of_at_most(len(text) // 2):
         refused = run(folder, sessions, "--write", code=3)
         of_page = run(folder, sessions, "--noise", "--page", page, code=3)
-    assert f"{record} can not be written (File too large)." in refused.stderr
-    assert f"{page} can not be written (File too large)." in of_page.stderr
+    assert f"{record} cannot be written (File too large)." in refused.stderr
+    assert f"{page} cannot be written (File too large)." in of_page.stderr
     assert record.read_text() == text and page.read_text() == marked
     assert sorted(path.name for path in folder.rglob("*.*")) == ["local-host.yaml", "stream.yaml"]
     assert sorted(path.name for path in folder.parent.glob("page*")) == ["page.md"]
@@ -191,16 +191,16 @@ def test_a_record_of_another_partition(folder):
         (PARTITION, (), "There is nothing to calibrate"),
         (PARTITION, ("--page", "x.md"), "--page goes with --noise"),
         (PARTITION, ("--like", "a:b"), "--like and --for go together"),
-        (PARTITION, LIKE, "--system can not be given with --like and --for"),
-        ("", (*LIKE, "--report-only"), "--report-only can not be given with --like and --for"),
-        ("", (*LIKE, "--pause", "15"), "--pause can not be given with --like and --for"),
-        ("", (*LIKE, "--page", "x.md"), "--page can not be given with --like and --for"),
-        ("", (*LIKE, "--noise"), "--noise can not be given with --like and --for"),
-        ("", (*LIKE, "results"), "sessions can not be given with --like and --for"),
-        (PARTITION, ("--noise", "--write"), "--write can not be given with --noise"),
-        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser can not be given with"),
-        (PARTITION, ("--noise", "--report-only"), "--report-only can not be given with --noise"),
-        (PARTITION, ("--noise", "--pause", "0"), "--pause can not be given with --noise without"),
+        (PARTITION, LIKE, "--system cannot be given with --like and --for"),
+        ("", (*LIKE, "--report-only"), "--report-only cannot be given with --like and --for"),
+        ("", (*LIKE, "--pause", "15"), "--pause cannot be given with --like and --for"),
+        ("", (*LIKE, "--page", "x.md"), "--page cannot be given with --like and --for"),
+        ("", (*LIKE, "--noise"), "--noise cannot be given with --like and --for"),
+        ("", (*LIKE, "results"), "sessions cannot be given with --like and --for"),
+        (PARTITION, ("--noise", "--write"), "--write cannot be given with --noise"),
+        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser cannot be given with"),
+        (PARTITION, ("--noise", "--report-only"), "--report-only cannot be given with --noise"),
+        (PARTITION, ("--noise", "--pause", "0"), "--pause cannot be given with --noise without"),
     ],
 )
 def test_bad_usage(folder, system, options, said):

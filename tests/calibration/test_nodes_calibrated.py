@@ -146,7 +146,7 @@ def test_one_impossible_value(folder, one):
     for options in ((), ("--report-only", "--write"), ("--write", "--accept-looser")):
         refused = run(folder, [sessions], *options, code=4, system=H200)
         assert refused.stderr == (
-            "fabricheck: 1 value(s) can not be true, so how they were measured is wrong, and "
+            "fabricheck: 1 value(s) cannot be true, so how they were measured is wrong, and "
             "nothing is made of these sessions until that node (--without) or session (by naming "
             f"the reports of the others) is left out. {CHECK} {METRIC}: session run-8 "
             "(00000008-0000-4000-8000-000000000000) on n3 has 540 GB/s, above the derived physical "
@@ -173,7 +173,7 @@ def test_bytes_counted_twice_in_a_document(folder, one):
     assert "engine_both_switch18_worst: session run-9" in refused
     assert "has 1563.94 GB/s, above the derived physical bound of 900 GB/s" in refused
     # Both in both sessions, each as worst and median.
-    assert "8 value(s) can not be true" in refused
+    assert "8 value(s) cannot be true" in refused
 
 
 def test_three_sessions_only(folder, one):

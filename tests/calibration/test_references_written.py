@@ -188,7 +188,7 @@ def test_nothing_is_loosened_silently(folder):
 
 
 def test_a_slow_majority_needs_to_be_accepted(folder):
-    # Physics can not tell that one fast session of six was the healthy one; the reference can.
+    # Physics cannot tell that one fast session of six was the healthy one; the reference can.
     require(folder, "[100, -0.05, null, GB/s]")
     slow = several(folder.parent, [90.0, 90.1, 90.2, 90.0, 90.1, 100.0])
     (change,) = proposal(folder, slow).changes
@@ -254,7 +254,7 @@ def test_a_check_without_a_reference_file(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# $index\nstream_local: [", "can not be read as YAML"),
+        ("# $index\nstream_local: [", "cannot be read as YAML"),
         ("- 1 # $index\n", "is no map of checks"),
         ("", "is no map of checks"),
         ("# Cut.\n", "is no map of checks"),

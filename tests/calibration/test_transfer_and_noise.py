@@ -122,7 +122,7 @@ def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
 
 
 def test_what_can_not_be_transferred(calibrated, folder):
-    with pytest.raises(UsageError, match="can not be taken for itself"):
+    with pytest.raises(UsageError, match="cannot be taken for itself"):
         transfer.transfer(folder, PARTITION, PARTITION)
     with pytest.raises(NotFoundError, match="no calibration record"):
         transfer.transfer(folder, "local:none", OTHER)

@@ -124,12 +124,12 @@ def test_a_pipe_is_no_document(one_session, tmp_path):
     pipe = tmp_path / "pipe" / "result.json"
     pipe.parent.mkdir()
     os.mkfifo(pipe)
-    said = f"{pipe}: can not be read (it is no regular file)."
+    said = f"{pipe}: cannot be read (it is no regular file)."
     assert run("results", "validate", pipe, code=INVALID).stdout == said + "\n"
     for path in (pipe, pipe.parent):
         assert said in run("results", "show", path, code=INVALID).stderr
     os.mkfifo(one_session / "reports" / "run-7.json")
-    assert "run-7.json: can not be read" in run("results", "list", code=INVALID).stderr
+    assert "run-7.json: cannot be read" in run("results", "list", code=INVALID).stderr
 
 
 def test_a_host_of_no_name(one_session):

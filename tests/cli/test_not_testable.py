@@ -1,4 +1,4 @@
-"""Coverage names what can not be tested in a partition, with the reason; it never counts as run."""
+"""Coverage names what cannot be tested in a partition, with the reason; it never counts as run."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_two_devices(results_folder):
     ]
     assert "1 passed, 2 skipped" in text  # beside the reason
     assert found["E7"] == [
-        "with the copy engines off, as its engines can not be switched off",
+        "with the copy engines off, as its engines cannot be switched off",
     ]
     # Nothing of E14 ran: only the reason is said.
     sentence = "best_devices: nothing is to be chosen where all devices are taken"
@@ -85,7 +85,7 @@ def test_collectives_that_are_left_out(results_folder):
         case |= {"outputdir": str(folder)}
         factories.write(folder / "result.json", recorded)
     rows, text = covered(results_folder, *cases)
-    sentence = "allgather, allreduce, reduce: left out, as its MPI can not do them (mpi_without)"
+    sentence = "allgather, allreduce, reduce: left out, as its MPI cannot do them (mpi_without)"
     assert reasons(rows)["E10"] == [sentence]
     assert sentence not in reasons(rows)["E9"]
     assert f"not testable here (h200:x2): {sentence}" in text

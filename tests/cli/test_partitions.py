@@ -58,7 +58,7 @@ def test_why_a_site_file_can_not_be_read_is_said_once(tmp_path):
     with pytest.raises(InvalidInputError) as error:
         partitions.require_sites(tmp_path)
     assert str(error.value) == (
-        f"Site file {tmp_path}/bad.py can not be read: SyntaxError: '[' was never closed "
+        f"Site file {tmp_path}/bad.py cannot be read: SyntaxError: '[' was never closed "
         "(bad.py, line 1)."
     )
 

@@ -39,10 +39,10 @@ void agreement(Team& team) {
   expect(told.size() == 4 && told[2]["rank"] == 2, "every rank has what each rank gave");
   const auto said = failure_of(team, [&team] {
     if (team.rank() >= 2) {
-      throw Failure(Status::unsupported, "rank " + std::to_string(team.rank()) + " can not");
+      throw Failure(Status::unsupported, "rank " + std::to_string(team.rank()) + " cannot");
     }
   });
-  expect(said == "rank 2: rank 2 can not", "the lowest rank that failed is heard by all: " + said);
+  expect(said == "rank 2: rank 2 cannot", "the lowest rank that failed is heard by all: " + said);
   expect(failure_of(team, [] {}).empty(), "the next step is a new one");
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("a message takes its bytes, and what it costs its receiver") {
 
 TEST_CASE("what is no platform is refused with file and reason") {
   CHECK_THROWS_WITH_AS((void)read_node("nowhere.json"),
-                       doctest::Contains("'nowhere.json', which can not be read"),
+                       doctest::Contains("'nowhere.json', which cannot be read"),
                        std::runtime_error);
   CHECK(names(refusal("{"), "is no JSON"));
   CHECK(names(refusal("{}"), "format is not fabricheck-platform-4"));

@@ -222,7 +222,7 @@ def test_a_second_run_of_a_job_has_a_folder_of_its_own(a_run):
 
 def test_sessions_go_on_when_the_file_of_nodes_can_not_be_written(a_run, monkeypatch):
     run = a_run.driver({"node1": GOOD, "node2": f"sleep 0.2\n{GOOD}"})
-    full = NotFoundError("nodes.json can not be written (No space left on device).")
+    full = NotFoundError("nodes.json cannot be written (No space left on device).")
 
     def refuses(path, asked):
         raise full
@@ -242,7 +242,7 @@ def test_a_node_without_srun_does_not_end_the_run(a_run, monkeypatch):
     monkeypatch.setenv("PATH", str(a_run.bin))
     run.run()
     said = a_run.file().nodes["node1"].said
-    assert said.startswith("node1: the session can not be started (") and "srun" in said
+    assert said.startswith("node1: the session cannot be started (") and "srun" in said
 
 
 @pytest.mark.parametrize(

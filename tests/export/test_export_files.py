@@ -135,7 +135,7 @@ def test_a_full_disk_leaves_the_file_of_before(tmp_path, name):
     with files_of_at_most(20_000):
         result = run(RECORDED, "--output", before, "--openmetrics", tmp_path / "metrics.txt")
     assert result.exit_code == 3, result.output
-    assert f"{before} can not be written (" in result.stderr
+    assert f"{before} cannot be written (" in result.stderr
     assert before.read_text() == "of before" and [*tmp_path.iterdir()] == [before]
 
 

@@ -48,7 +48,7 @@ def rename(old, new, section="predicted"):
         (
             rename("lumi-train-hipstream", "paper-ddr-latency"),
             InvalidInputError,
-            "record 'paper-ddr-latency' can not be compared: it is in ns.",
+            "record 'paper-ddr-latency' cannot be compared: it is in ns.",
         ),
         (
             rename("lumirfm-commscope-dual", "jsc-copy"),
@@ -270,7 +270,7 @@ def test_a_document_of_something_else_is_refused(node, documents, fake, monkeypa
 def test_a_program_that_can_not_start_or_end_is_named(node, fake, monkeypatch):
     folder = fake("exit 0")
     (folder / "p2p").write_text("#!/nowhere/sh\n")
-    with pytest.raises(ProgramFailed, match="p2p can not be run"):
+    with pytest.raises(ProgramFailed, match="p2p cannot be run"):
         compare(node, folder)
     monkeypatch.setattr(runs, "TIME_LIMIT", 0.2)
     with pytest.raises(TimeLimit, match=r"did not end within 0\.2 s"):
@@ -314,7 +314,7 @@ def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("records: [", "can not be read as YAML"),
+        ("records: [", "cannot be read as YAML"),
         ("records: 3", "is no data set of records"),
         ("[]", "is no data set of records"),
         ("records: [{id: x}]", "is no data set of records"),
@@ -346,7 +346,7 @@ def test_a_page_that_can_not_be_written_is_a_sentence(made, tmp_path, programs):
         app, ["fidelity", "mi250x", "--programs", str(programs), "--write", str(page)]
     )
     assert refused.exit_code == 3
-    assert f"{page} can not be written" in refused.stderr
+    assert f"{page} cannot be written" in refused.stderr
 
 
 def test_the_environment_of_a_run_names_the_node_alone(node, fake, tmp_path, monkeypatch):

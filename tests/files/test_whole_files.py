@@ -25,7 +25,7 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path):
     second.write_text("two")
     with files_of_at_most(1000), pytest.raises(NotFoundError) as error:
         write_all({first: "new", second: "x" * 2000})
-    assert str(error.value) == f"{second} can not be written (File too large)."
+    assert str(error.value) == f"{second} cannot be written (File too large)."
     assert (first.read_text(), second.read_text()) == ("one", "two")
     assert sorted(tmp_path.iterdir()) == [first, second]
 
@@ -35,7 +35,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
     first.write_text("one")
     (tmp_path / "second.txt").mkdir()
     with pytest.raises(
-        NotFoundError, match=r"second\.txt can not be written \(it is no regular file\)"
+        NotFoundError, match=r"second\.txt cannot be written \(it is no regular file\)"
     ):
         write_all({first: "new", tmp_path / "second.txt": ""})
     assert first.read_text() == "one"

@@ -246,7 +246,7 @@ def test_a_full_disk_keeps_the_folder(machine, size, what):
     with files_of_at_most(size), pytest.raises(NotFoundError) as error:
         hour.collect(machine.archive)
     assert str(error.value) == (
-        f"{machine.folder / what} can not be written (File too large). What was collected stays "
+        f"{machine.folder / what} cannot be written (File too large). What was collected stays "
         f"in {machine.folder / 'hour'}, with its secrets."
     )
     assert (machine.folder / "hour" / "steps" / "10-verdict" / "1" / "output.txt").exists()
@@ -296,7 +296,7 @@ def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
         (["local"], 2, "local is several partitions or environments: name one of local:host"),
         (["local:host", "--output", "x.zip"], 2, "x.zip is no name of an archive"),
         (["local:host", "--output", "{there}"], 2, "is there already: name another --output"),
-        (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x can not be made"),
+        (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x cannot be made"),
     ],
 )
 def test_bad_usage(tmp_path, arguments, code, said):

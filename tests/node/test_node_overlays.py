@@ -1,4 +1,4 @@
-"""Overlays: they change what they say, name what they can not change, and are in the identity."""
+"""Overlays: they change what they say, name what they cannot change, and are in the identity."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _resources(page, ids):
 def _tables_and_regions(page):
     for table in page.all("table"):
         if "div" not in table["in"]:
-            yield "a table that can not scroll"
+            yield "a table that cannot scroll"
     if len(page.all("caption")) != len(page.all("table")):
         yield "a table without a caption"
     yield from ("a head without scope" for one in page.all("th") if "scope" not in one)

@@ -115,7 +115,7 @@ def test_a_full_disk_leaves_the_page_of_before(two_partitions):
     page.write_text(before.replace("fabricheck", "before"))
     with files_of_at_most(2000):
         result = run()
-    assert result.exit_code == 3 and "can not be written" in result.output
+    assert result.exit_code == 3 and "cannot be written" in result.output
     assert page.read_text() == before.replace("fabricheck", "before")
     assert not list(page.parent.rglob("*.partial"))
 
@@ -167,7 +167,7 @@ def test_a_figure_that_can_not_be_drawn_is_a_sentence_and_the_rest_stays(
 def test_a_place_that_can_not_be_written_is_told(two_partitions, tmp_path):
     (tmp_path / "file").write_text("")
     result = run("--output", tmp_path / "file")
-    assert result.exit_code == 3 and "can not be written" in result.stderr
+    assert result.exit_code == 3 and "cannot be written" in result.stderr
 
 
 def test_documents_newer_than_the_latest_session_are_told(two_partitions):

@@ -120,7 +120,7 @@ def test_pairs_of_devices_load():
 def test_files_that_can_not_be_read(tmp_path):
     with pytest.raises(NotFoundError, match=r"no result document .*absent\.json"):
         document.load(tmp_path / "absent.json")
-    with pytest.raises(InvalidDocument, match="can not be read"):
+    with pytest.raises(InvalidDocument, match="cannot be read"):
         document.load(tmp_path)
     binary = tmp_path / "binary.json"
     binary.write_bytes(b"{\xff\xfe}")

@@ -131,8 +131,8 @@ def test_coverage(said):
         f"E14 best k devices {here}best_devices: nothing is to be chosen where all devices are",
         f"12 series, 1 check (1 passed); {here}zero-copy of managed memory: its pages migrate",
         f"348 series, 7 checks (3 passed, 4 skipped); {here}pingpong_in_order, pingpong_half_right",
-        f"{here}with the copy engines off, as its engines can not be switched off E8",
-        f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as its MPI can not",
+        f"{here}with the copy engines off, as its engines cannot be switched off E8",
+        f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as its MPI cannot",
         f"by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped); {here}rccl_scaling: "
         "between 2 and all of 2 devices there is no set",
     ):

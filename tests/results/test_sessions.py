@@ -273,7 +273,7 @@ def test_an_unreadable_report_is_not_passed_over(one_session, text):
 def test_a_report_that_is_a_folder(results_folder):
     (results_folder / "reports" / "run-0.json").mkdir(parents=True)
     folder = ResultsFolder(results_folder)
-    assert "can not be read" in str(folder.problems[0])
+    assert "cannot be read" in str(folder.problems[0])
 
 
 def test_a_report_that_is_gone(results_folder):

@@ -196,13 +196,13 @@ def test_what_can_neither_be_sent_nor_kept_is_said(tmp_path, monkeypatch):
     with running(500) as server:
         one, said = sender(tmp_path, server.url, monkeypatch)
         one.send(TASK)
-    assert "can not be written (Is a directory), so they are not kept" in said[0]
+    assert "cannot be written (Is a directory), so they are not kept" in said[0]
 
 
 def test_a_defect_in_a_document_fails_nothing(tmp_path, monkeypatch):
     one, said = sender(tmp_path, "http://127.0.0.1:1/x/_bulk", monkeypatch, lambda *_: 1 / 0)
     one.send(TASK)
-    assert "the documents of stream_local can not be made: ZeroDivisionError" in said[0]
+    assert "the documents of stream_local cannot be made: ZeroDivisionError" in said[0]
 
 
 @pytest.mark.parametrize(

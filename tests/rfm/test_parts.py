@@ -329,8 +329,8 @@ def test_the_bound_takes_the_frequency_of_the_system(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = (", "bad.py can not be read: SyntaxError"),
-        ("import no_such", "bad.py can not be read: ModuleNotFoundError: No module named"),
+        ("x = (", "bad.py cannot be read: SyntaxError"),
+        ("import no_such", "bad.py cannot be read: ModuleNotFoundError: No module named"),
         ("site_configuration = 1", "bad.py assigns no site_configuration made of lists"),
         ("site_configuration = {'systems': {}}", "bad.py assigns no site_configuration made of"),
         ("", "bad.py assigns no site_configuration made of lists"),

@@ -360,7 +360,7 @@ def test_a_results_folder_that_can_not_be_is_named(suite):
     suite.results = suite.programs / "stream" / "results"
     outcome = suite("-r")
     assert outcome.status == 1
-    sentence = f"The results folder {suite.results} can not be: Not a directory."
+    sentence = f"The results folder {suite.results} cannot be: Not a directory."
     assert f"failed to load configuration: {sentence}" in outcome
 
 

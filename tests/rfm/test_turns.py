@@ -148,7 +148,7 @@ def test_other_users_can_take_it_whatever_the_umask(other):
 def test_a_lock_that_can_not_be_opened_is_named(other):
     file = turns.FOLDERS[0] / turns.NAME.format(turns.THIS_NODE)
     file.symlink_to("elsewhere")
-    sentence = f"lock of this node, {file}, can not be opened"
+    sentence = f"lock of this node, {file}, cannot be opened"
     with pytest.raises(ReframeError, match=sentence), turns.of_this_node(print):
         pass
 

@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_what_was_recorded(
     # What is not in the manifest, or not for sure, is said.
     assert [line.partition(":")[2].strip() for line in ended.stderr.splitlines()] == [
         "nvbandwidth-1.txt: it ended with exit code 1: the driver is gone.",
-        f"{path.resolve()} can not be written (File too large): {what}.",
+        f"{path.resolve()} cannot be written (File too large): {what}.",
     ]
     found = manifest.load(path.parent)
     assert found.finished is None
@@ -140,6 +140,6 @@ def test_a_full_disk_leaves_the_page_as_it_was(recorded, tmp_path, limit):
     page.write_text(text)
     limit(2048)
     ended = CliRunner().invoke(app, ["tools", "table", str(recorded[0]), "--write", str(page)])
-    assert (ended.exit_code, f"{page} can not be written" in ended.stderr) == (3, True)
+    assert (ended.exit_code, f"{page} cannot be written" in ended.stderr) == (3, True)
     assert page.read_text() == text
     assert [file.name for file in tmp_path.iterdir()] == ["page.md"]

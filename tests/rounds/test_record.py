@@ -172,20 +172,20 @@ def test_a_program_that_can_not_be_executed_is_found_before_anything_starts(
     late.write_text("#!/bin/sh\n")
     late.chmod(0o644)
     ended = run(tmp_path / "out", "--programs", programs, "--p2p-test", late)
-    assert (ended.exit_code, f"{late} can not be executed" in ended.stderr) == (3, True)
+    assert (ended.exit_code, f"{late} cannot be executed" in ended.stderr) == (3, True)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_can_not_be_made(programs, tmp_path):
     (tmp_path / "file").touch()
     ended = run(tmp_path / "file", "--programs", programs)
-    assert (ended.exit_code, "can not be made or read" in ended.stderr) == (3, True)
+    assert (ended.exit_code, "cannot be made or read" in ended.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("#!/none/such\n", "p2p-test can not be written or started (No such file or directory)."),
+        ("#!/none/such\n", "p2p-test cannot be written or started (No such file or directory)."),
         (
             '#!/bin/sh\necho "$0: no library" >&2; exit 127\n',
             "it ended with exit code 127: p2p-test: no library.",

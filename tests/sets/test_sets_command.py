@@ -145,7 +145,7 @@ def test_a_page_has_all_sessions_between_its_markers(tmp_path):
     )
     assert f"{checks}<!--" in page.read_text()
     assert page.read_text().startswith("Before.\n") and page.read_text().endswith("\nAfter.\n")
-    assert "--page and --json can not be given together" in run("--page", "x", "--json", code=2)
+    assert "--page and --json cannot be given together" in run("--page", "x", "--json", code=2)
 
 
 def test_what_can_not_be_read_is_said(tmp_path):

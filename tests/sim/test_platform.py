@@ -317,7 +317,7 @@ def test_what_can_not_be_simulated_is_refused_in_a_sentence(tmp_path):
         content["domains"]["memory_peak_gbs"] = peak
 
     assert refused(load("mi250")) == (
-        "mi250.yaml: simulation: without this key it can not be simulated."
+        "mi250.yaml: simulation: without this key it cannot be simulated."
     )
     assert "domains.memory_peak_gbs: its value is unknown" in refused(
         load(str(written(tmp_path, unknown)))

@@ -61,7 +61,7 @@ def test_modules_are_loaded_one_after_the_other(tree):
         ("ok", "The module LUMI/24.03 can be loaded."),
         (
             "missing",
-            "The module gone/1 can not be loaded (The following module is unknown: gone/1): see "
+            "The module gone/1 cannot be loaded (The following module is unknown: gone/1): see "
             "'module avail gone', and correct the version in the site file.",
         ),
         ("ok", "The module rocm can be loaded."),
@@ -182,7 +182,7 @@ MISSING = {
     "old": "Spack is of version 0.20, and the lock of lumi (format 5) needs 0.21 or newer.",
     "broken": "'spack --version' does not tell a version, but: no python.",
     "lock": "The Spack environment lumi has no lock: there is no",
-    "format": "The lock of the Spack environment lumi can not be used: ",
+    "format": "The lock of the Spack environment lumi cannot be used: ",
     "view": "The Spack environment lumi is not installed, ",
     "external": "The lock takes cray-mpich@8.1.28 from /opt/cray/mpich/8.1.28/ofi/gnu/12.3, and",
     "program": "The lock takes gmake@1 from /usr, and there is no program /usr/bin/gmake or "

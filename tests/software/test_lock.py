@@ -1,4 +1,4 @@
-"""What is read of Spack's locks, and how one that can not be read is refused."""
+"""What is read of Spack's locks, and how one that cannot be read is refused."""
 
 from __future__ import annotations
 

@@ -151,12 +151,12 @@ def test_best_gpus_of_this_machine(tools):
 
 
 def test_best_gpus_failures(tmp_path):
-    assert "8 devices, 9 can not" in failed(run("best-gpus", "-k", "9", "mi250x"), 2)
+    assert "8 devices, 9 cannot" in failed(run("best-gpus", "-k", "9", "mi250x"), 2)
     both = run("best-gpus", "-k", "2", "mi250x", "--from", BANDWIDTH)
     assert "not both" in failed(both, 2)
     assert "belongs a command" in failed(run("best-gpus", "-k", "2", "mi250x", "--"), 2)
     nothing = run("best-gpus", "-k", "2", "mi250x", "--", str(tmp_path / "nothing"))
-    assert "nothing' can not be run" in failed(nothing, 3)
+    assert "nothing' cannot be run" in failed(nothing, 3)
     path = tmp_path / "topo"
     path.write_text(texts.showtopo(load("mi250x")))
     told = run("best-gpus", "-k", "2", "--from", str(path))
@@ -212,7 +212,7 @@ def test_a_tool_that_hangs_or_can_not_start(tools, tmp_path, monkeypatch):
     path.chmod(0o755)
     assert "did not end within 0.05 s" in failed(run("topology", "detect"), 4)
     path.write_text("#!/nowhere/python\n")
-    assert "can not be run" in failed(run("topology", "detect"), 4)
+    assert "cannot be run" in failed(run("topology", "detect"), 4)
 
 
 def test_write_a_draft(tmp_path):
@@ -224,7 +224,7 @@ def test_write_a_draft(tmp_path):
     assert (tmp_path / "mine.yaml").read_text() == result.stdout
     assert "mine.yaml exists already" in failed(run(*arguments), 2)
     nowhere = run(*arguments[:-1], str(tmp_path / "nowhere"))
-    assert "can not be written" in failed(nowhere, 3)
+    assert "cannot be written" in failed(nowhere, 3)
 
 
 def test_reframe_devices_are_what_reframe_accepts():

@@ -268,7 +268,7 @@ def test_files_that_can_not_be_read(tmp_path):
     with pytest.raises(NotFoundError, match="gone: there is no such file"):
         parse_files([tmp_path / "gone"])
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidInputError, match="binary: it can not be read as text"):
+    with pytest.raises(InvalidInputError, match="binary: it cannot be read as text"):
         parse_files([tmp_path / "binary"])
 
 

@@ -92,7 +92,7 @@ def test_record_by_the_command(tmp_path, machine):
 def test_best_gpus():
     assert run("best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
     said = run("best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
-    assert "h200 (4 of 8 devices) has 4 devices, 5 can not be chosen from them." in said
+    assert "h200 (4 of 8 devices) has 4 devices, 5 cannot be chosen from them." in said
 
 
 @pytest.mark.parametrize(

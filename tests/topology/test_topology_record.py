@@ -314,7 +314,7 @@ def test_a_platform_of_an_older_model(tmp_path):
     assert "it is not the platform of the node model mi250x as that is now" in result.stderr
     path.unlink()
     path.mkdir()
-    assert "it can not be read (Is a directory)" in run("mi250x", *arguments).stderr
+    assert "it cannot be read (Is a directory)" in run("mi250x", *arguments).stderr
 
 
 def test_tools_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
@@ -336,7 +336,7 @@ def test_calls_that_failed_are_noted(tmp_path, outputs, monkeypatch):
 
 
 def test_a_document_that_can_not_be_written(tmp_path):
-    with pytest.raises(NotFoundError, match=r"result\.json can not be written"):
+    with pytest.raises(NotFoundError, match=r"result\.json cannot be written"):
         record(Question("mi250x", "rocm", files=[tmp_path]), tmp_path / "no" / "result.json")
 
 

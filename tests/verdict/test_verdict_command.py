@@ -106,7 +106,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(results):
     made.write(results, [case("node1")])
     with files_of_at_most(100):
         said = run(code=NOTHING).stderr
-    assert "can not be written" in said and not list((results / "verdicts" / "run-0").iterdir())
+    assert "cannot be written" in said and not list((results / "verdicts" / "run-0").iterdir())
 
 
 def test_nodes_of_which_the_same_holds_are_told_once(results):

@@ -68,7 +68,7 @@ def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
     path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
     before = {one.name: one.read_text() for one in path.parent.iterdir()}
-    with files_of_at_most(1000), pytest.raises(NotFoundError, match="can not be written"):
+    with files_of_at_most(1000), pytest.raises(NotFoundError, match="cannot be written"):
         documents.write(path.parent, verdicts, documents.whole("run-1", verdicts))
     assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
 

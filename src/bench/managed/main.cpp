@@ -34,7 +34,7 @@ struct Part {
   std::vector<SharedOperation> operations;
 };
 
-/// Asks every device first: nothing is measured when one of them can not, or does not do what is
+/// Asks every device first: nothing is measured when one of them cannot, or does not do what is
 /// expected. Operations that mean nothing are left out with a note.
 std::vector<Part> plan(const Options& options, const std::vector<int>& devices, Run& run) {
   const auto memories = parse_memories(options.memory);
@@ -80,7 +80,7 @@ std::vector<Part> plan(const Options& options, const std::vector<int>& devices, 
 }
 
 /// The NUMA domain of the host that a device is measured with: its own, or any, with a note, where
-/// this process can not use that.
+/// this process cannot use that.
 int host_domain(int device, Run& run) {
   const int near = device_numa_domain(device);
   for (const auto& domain : host_domains()) {

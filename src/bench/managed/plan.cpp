@@ -112,7 +112,7 @@ bool starts_on_device(SharedOperation operation) {
 Movement movement_of(SharedMemory memory, int device, const std::string& arch,
                      const ManagedMemory& known) {
   if (memory == SharedMemory::pinned) {
-    return Movement::zero_copy;  // page-locked: it can not move
+    return Movement::zero_copy;  // page-locked: it cannot move
   }
   if (!known.managed) {
     throw Failure(Status::unsupported,

@@ -37,7 +37,7 @@ class SharedArray {
   /// Allocates the three arrays. Throws Failure(unsupported) when memory is missing.
   SharedArray(int device, const Options& options);
 
-  /// Why pages can not be prefetched, in the runtime's words; nothing when they can, or stay.
+  /// Why pages cannot be prefetched, in the runtime's words; nothing when they can, or stay.
   [[nodiscard]] const std::optional<std::string>& prefetch_refusal() const { return refusal_; }
 
   /// Measures one operation on the first `bytes` of the arrays. Before each sample the pages are

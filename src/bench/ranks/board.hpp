@@ -17,7 +17,7 @@ struct Notice {
   std::atomic<int> entered{0};    ///< steps that it began
   std::atomic<int> left{0};       ///< steps that it ended
   std::atomic<bool> gone{false};  ///< it leaves as it should
-  std::atomic<int> failed{0};     ///< its status, once it can not go on
+  std::atomic<int> failed{0};     ///< its status, once it cannot go on
   char sentence[1024] = {};       ///< why; written before `failed`
   char step[128] = {};            ///< the last one entered; written before `entered`
 };
@@ -33,7 +33,7 @@ bool is_dead(long process);
 /// nothing before the first step.
 std::string waited_for_on(const std::vector<const Notice*>& board);
 
-/// Puts down that a step begins, and that a rank can not go on.
+/// Puts down that a step begins, and that a rank cannot go on.
 void enter(Notice& notice, const std::string& step);
 void fail(Notice& notice, const Outcome& outcome);
 

@@ -142,7 +142,7 @@ def _refuse(command: str, given: Mapping[str, object]) -> None:
     """Refuse options that a use of the command would ignore."""
     ignored = [name for name, value in given.items() if value]
     if ignored:
-        raise UsageError(f"{', '.join(ignored)} can not be given with {command}.")
+        raise UsageError(f"{', '.join(ignored)} cannot be given with {command}.")
 
 
 def _check_partition(option: str, name: str) -> None:

@@ -44,7 +44,7 @@ def compare(
 ) -> None:
     """Say what is worse, better, missing or not comparable in B against A (docs/compare.md).
 
-    Ends with 10 when something is worse beyond noise, 4 when a document can not be read or is
+    Ends with 10 when something is worse beyond noise, 4 when a document cannot be read or is
     incomplete, 11 when values of A are missing; 0 otherwise, and for measured against simulated.
     """
     if as_json and as_markdown:
@@ -81,7 +81,7 @@ def compare(
 def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     """Return the exit code of all partitions together: worse, unread, missing, nothing, good.
 
-    :param unread: whether a whole session of either side can not be read.
+    :param unread: whether a whole session of either side cannot be read.
     """
     judging = [one for one in found if not one.informs]
     if any(one.worse for one in judging):

@@ -42,7 +42,7 @@ def export(
 ) -> None:
     """Write results as one table: a row is one value, a column one variable (docs/export.md).
 
-    Ends with 4 when the table was written and lacks something that can not be read.
+    Ends with 4 when the table was written and lacks something that cannot be read.
     """
     if output is not None:
         writing.require_format(output)

@@ -188,7 +188,7 @@ def write(
         except FileExistsError:
             raise UsageError(f"{path} exists already.") from None
         except OSError as error:
-            raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+            raise NotFoundError(f"{path} cannot be written ({error.strerror}).") from None
         typer.echo(f"wrote {path}", err=True)
     typer.echo(f"validator: {verdict}", err=True)
 
@@ -249,7 +249,7 @@ def best_gpus(
     try:
         code = subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:
-        fail(NotFoundError(f"'{command[0]}' can not be run ({error.strerror})."))
+        fail(NotFoundError(f"'{command[0]}' cannot be run ({error.strerror})."))
     # A command that a signal ended has a negative code; the shell's convention is 128 + signal.
     raise typer.Exit(128 - code if code < 0 else code)
 

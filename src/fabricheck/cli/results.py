@@ -345,7 +345,7 @@ def _to_validate(name: str) -> list[Entry]:
 
 def _verdict(entry: Entry) -> tuple[int, str]:
     if entry.document is None:
-        problem = entry.problem or FabricheckError(f"{entry.path}: can not be read.")
+        problem = entry.problem or FabricheckError(f"{entry.path}: cannot be read.")
         return problem.exit_code, str(problem)
     document = entry.document
     outcome = document["outcome"]

@@ -53,7 +53,7 @@ def sets(
     allocation. What a set took is of sessions that ran the whole of it on one node (docs/sets.md).
     """
     if page is not None and as_json:
-        raise UsageError("--page and --json can not be given together.")
+        raise UsageError("--page and --json cannot be given together.")
     if write:
         _write_lists()
         return

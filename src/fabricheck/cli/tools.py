@@ -31,7 +31,7 @@ def run_command(
     """Run each launch of a plan, and write a result document of what the tool printed.
 
     The outputs are kept beside the document. Exit codes are those of the measuring programs:
-    3 not supported, 4 a launch failed or can not be believed, 5 wrong data, 6 time limit.
+    3 not supported, 4 a launch failed or cannot be believed, 5 wrong data, 6 time limit.
     """
     found = record(read_plan(plan), output, limit_s, _say)
     outcome = found["outcome"]
@@ -68,7 +68,7 @@ def rounds_command(
     A launch that fails is recorded as a failure, and the rest goes on. The worst of the failures
     decides the exit code: 5 wrong data, 6 time limit, 3 not supported, 8 a setting of the node,
     7 too noisy, 4 else.
-    3 too when the record can not be written, and 128 + n when signal n ended the rounds.
+    3 too when the record cannot be written, and 128 + n when signal n ended the rounds.
     """
     given = {
         "nvbandwidth": nvbandwidth,

@@ -29,7 +29,7 @@ class NotFoundError(FabricheckError):
 
 
 class InvalidInputError(FabricheckError):
-    """An input can not be read or contradicts itself."""
+    """An input cannot be read or contradicts itself."""
 
     exit_code = EXIT_INVALID_INPUT
 
@@ -68,7 +68,7 @@ class WrongDataError(_OfOutput):
 
 
 class InvalidDocument(InvalidInputError):
-    """A result document can not be read, breaks the schema, or contradicts itself."""
+    """A result document cannot be read, breaks the schema, or contradicts itself."""
 
     def __init__(self, path: Path | str, reason: str, place: str | None = None) -> None:
         """Say which document is invalid and why.

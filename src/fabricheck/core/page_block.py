@@ -13,7 +13,7 @@ from fabricheck.core.whole_files import write_whole
 def rewrite(page: Path, name: str, content: str) -> None:
     """Replace what stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page.
 
-    :raises NotFoundError: when there is no such page, or it can not be written.
+    :raises NotFoundError: when there is no such page, or it cannot be written.
     :raises InvalidInputError: when it does not have each marker once.
     """
     first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"

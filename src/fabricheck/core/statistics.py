@@ -40,7 +40,7 @@ def interval_rank(n: int, one_in: int = 20) -> int | None:
     :raises ValueError: when n is negative.
     """
     if n < 0:
-        raise ValueError(f"a number of samples can not be {n}")
+        raise ValueError(f"a number of samples cannot be {n}")
     best = 0
     below = 0
     for k in range(1, n // 2 + 1):

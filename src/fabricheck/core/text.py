@@ -9,7 +9,7 @@ from typing import Any
 
 from fabricheck.core.errors import InvalidDocument, NotFoundError
 
-#: Characters that control a terminal or reorder text, and that HTML and SVG can not hold: all
+#: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all
 #: control characters but tab and line feed, marks of direction, and what is no character.
 _CONTROL = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
@@ -26,18 +26,18 @@ def read_text(path: Path) -> str:
     """Return the text of a regular file: a pipe would wait for a writer for ever.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidDocument: when it is no regular file, can not be read, or is not UTF-8.
+    :raises InvalidDocument: when it is no regular file, cannot be read, or is not UTF-8.
     """
     try:
         if path.exists() and not path.is_file():
-            raise InvalidDocument(path, "can not be read (it is no regular file)")
+            raise InvalidDocument(path, "cannot be read (it is no regular file)")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {path}.") from None
     except UnicodeDecodeError as error:
         raise InvalidDocument(path, f"byte {error.start} is not UTF-8 text") from None
     except OSError as error:
-        raise InvalidDocument(path, f"can not be read ({error.strerror})") from None
+        raise InvalidDocument(path, f"cannot be read ({error.strerror})") from None
 
 
 def refuse_lone_surrogates(value: Any) -> None:

@@ -22,7 +22,7 @@ def write_all(texts: Mapping[Path, str]) -> None:
     A link stays one: what it leads to is replaced.
 
     :param texts: by file what it is to hold, in UTF-8.
-    :raises NotFoundError: when one can not be written; then none is changed.
+    :raises NotFoundError: when one cannot be written; then none is changed.
     """
     partials: dict[Path, tuple[Path, Path]] = {}
     try:
@@ -34,7 +34,7 @@ def write_all(texts: Mapping[Path, str]) -> None:
         for path, (partial, target) in partials.items():  # noqa: B007
             partial.replace(target)
     except OSError as error:
-        raise NotFoundError(f"{path} can not be written ({error.strerror}).") from None
+        raise NotFoundError(f"{path} cannot be written ({error.strerror}).") from None
     finally:
         for partial, _ in partials.values():
             partial.unlink(missing_ok=True)
@@ -46,7 +46,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
     For what is too long to be held as one text.
 
-    :raises NotFoundError: when it can not be written; then nothing is changed.
+    :raises NotFoundError: when it cannot be written; then nothing is changed.
     """
     partial: Path | None = None
     try:
@@ -56,7 +56,7 @@ def replaced(path: Path) -> Iterator[Path]:
             shutil.copymode(target, partial)
         partial.replace(target)
     except OSError as error:
-        raise NotFoundError(f"{path} can not be written ({error.strerror or error}).") from None
+        raise NotFoundError(f"{path} cannot be written ({error.strerror or error}).") from None
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)

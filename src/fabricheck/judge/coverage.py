@@ -43,7 +43,7 @@ class Tool:
 class Experiment:
     """One row of experiments.yaml; ``made_of`` is whose series it uses, where not its own.
 
-    ``not_without`` is, by feature of a partition, what can not be tested without it and why;
+    ``not_without`` is, by feature of a partition, what cannot be tested without it and why;
     ``skipped`` is why a check of it is skipped.
     """
 

@@ -1,4 +1,4 @@
-"""What of an experiment can not be tested in a partition, and why: never a pass, never silence."""
+"""What of an experiment cannot be tested in a partition, and why: never a pass, never silence."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reasons(
     features: frozenset[str] | None,
     entries: Sequence[tuple[Case, Entry | None]],
 ) -> Iterator[str]:
-    """Yield why an experiment, or a part of it, can not be tested in one partition.
+    """Yield why an experiment, or a part of it, cannot be tested in one partition.
 
     :param not_without: why nothing, or not all, can be tested without a feature; the first counts.
     :param skipped: why its checks are skipped, where one was.
@@ -59,7 +59,7 @@ def reasons(
     if experiment in WITH_COLLECTIVES:
         left_out = sorted({name for _, entry in entries for name in _left_out(entry)})
         if left_out:
-            yield f"{', '.join(left_out)}: left out, as its MPI can not do them (mpi_without)"
+            yield f"{', '.join(left_out)}: left out, as its MPI cannot do them (mpi_without)"
 
 
 def _left_out(entry: Entry | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from fabricheck.core.errors import InvalidInputError
 
 
 class InvalidNode(InvalidInputError):
-    """A node model or an overlay can not be read, or describes a node that can not be."""
+    """A node model or an overlay cannot be read, or describes a node that cannot be."""
 
     def __init__(self, path: Path | str, key: str | None, reason: str) -> None:
         """Say which file, where in it, and why.

@@ -244,7 +244,7 @@ def _check_switch(file: NodeFile, count: int, path: Path) -> None:
 
 
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:
-    """Refuse what can not be: data that leaves a memory faster than that memory delivers it."""
+    """Refuse what cannot be: data that leaves a memory faster than that memory delivers it."""
     memory = float(file.devices.memory_peak_gbs.value)
     for (a, b), link in links.items():
         if link.total_gbs > memory:

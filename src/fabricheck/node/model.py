@@ -115,7 +115,7 @@ class NodeModel:
     def part(self, count: int) -> NodeModel:
         """Return the node as a machine shows it that has its first devices only.
 
-        :raises UsageError: when the node can not be cut so; see :func:`fabricheck.node.parts.part`.
+        :raises UsageError: when the node cannot be cut so; see :func:`fabricheck.node.parts.part`.
         """
         return parts.part(self, count)
 

@@ -50,9 +50,9 @@ def platform(node: NodeModel) -> dict[str, Any]:
     """
     parameters = node.simulation
     if parameters is None:
-        raise InvalidNode(node.file, "simulation", "without this key it can not be simulated")
+        raise InvalidNode(node.file, "simulation", "without this key it cannot be simulated")
     if node.switch is not None:
-        raise InvalidNode(node.file, "switch", "a node with a switch can not be simulated yet")
+        raise InvalidNode(node.file, "switch", "a node with a switch cannot be simulated yet")
     return _Platform(node, parameters).content()
 
 
@@ -162,7 +162,7 @@ class _Platform:
         index = int(place.removeprefix("domain"))
         domain = next(domain for domain in self.node.domains if domain.index == index)
         if domain.memory_peak_gbs is None:
-            reason = "its value is unknown, so the node can not be simulated"
+            reason = "its value is unknown, so the node cannot be simulated"
             raise InvalidNode(self.node.file, "domains.memory_peak_gbs", reason)
         return self._link(f"memory of {place}", domain.memory_peak_gbs)
 

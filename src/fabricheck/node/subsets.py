@@ -46,7 +46,7 @@ def best_subsets(direct: FloatMatrix, k: int, name: str) -> tuple[tuple[int, ...
     """
     n = len(direct)
     if not 1 <= k <= n:
-        raise UsageError(f"{name} has {n} devices, {k} can not be chosen from them.")
+        raise UsageError(f"{name} has {n} devices, {k} cannot be chosen from them.")
     matrix = filled_matrix(direct)
     means = {chosen: mean_between(matrix, chosen) for chosen in combinations(range(n), k)}
     best = max(means.values())

@@ -43,14 +43,14 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], str]:
 
     :returns: the mapping and the SHA-256 digest of the file.
     :raises NotFoundError: when there is no such file.
-    :raises InvalidNode: when it can not be read, is no YAML, or no mapping.
+    :raises InvalidNode: when it cannot be read, is no YAML, or no mapping.
     """
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such file.") from None
     except OSError as error:
-        reason = f"it can not be read ({error.strerror})"
+        reason = f"it cannot be read ({error.strerror})"
         raise InvalidNode(path, None, reason) from None
     try:
         content = yaml.load(raw, Loader=_Loader)

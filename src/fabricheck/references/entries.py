@@ -24,7 +24,7 @@ def report_only(unit: str) -> Entry:
 
 
 def requires(entry: Sequence[Any]) -> bool:
-    """Whether an entry can be missed: [0, null, null, unit] can not."""
+    """Whether an entry can be missed: [0, null, null, unit] cannot."""
     return any(bound is not None for bound in entry[1:3])
 
 

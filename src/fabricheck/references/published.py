@@ -153,7 +153,7 @@ class Published:
     def value(self, name: str) -> tuple[float, str]:
         """Return a record's value and its unit, which is GB/s, us or percent.
 
-        :raises InvalidInputError: when the record's unit can not be made one of these.
+        :raises InvalidInputError: when the record's unit cannot be made one of these.
         """
         record = self.record(name)
         if record.unit not in OF_METRICS:
@@ -193,7 +193,7 @@ def read_yaml(path: Path) -> Any:
         raise NotFoundError(f"{path}: there is no such file.") from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InvalidInputError(
-            f"{path}: can not be read as YAML ({' '.join(str(error).split())})."
+            f"{path}: cannot be read as YAML ({' '.join(str(error).split())})."
         ) from None
 
 

@@ -127,7 +127,7 @@ class References:
         """Return the entries of a check in a partition by metric.
 
         :param named: the set of references that the partition names.
-        :raises InvalidInputError: when what a calibration gives can not be read.
+        :raises InvalidInputError: when what a calibration gives cannot be read.
         """
         stated = self.stated(check, self.key(check, partition, named))
         given = self.calibrated(check, partition, named)

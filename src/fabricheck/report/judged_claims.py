@@ -39,7 +39,7 @@ class Claims:
 
     @cached_property
     def not_testable(self) -> dict[str, list[Verdict]]:
-        """Those that this partition can not tell, by the reason."""
+        """Those that this partition cannot tell, by the reason."""
         found: dict[str, list[Verdict]] = {}
         for one in self.verdicts:
             if one.outcome == NOT_TESTABLE:

@@ -12,7 +12,7 @@ from fabricheck.references.published import Record, folder, of_folder
 def beside(node: NodeModel | None, *patterns: str) -> Iterator[Record]:
     """Yield the records that fit a pattern and are of a machine with such nodes.
 
-    Nothing where the node model is none, names no machines, or the data set can not be read: what
+    Nothing where the node model is none, names no machines, or the data set cannot be read: what
     the page shows of it is an addition.
 
     :param patterns: ids of records, with ``*`` and ``?`` as of files.

@@ -38,16 +38,16 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
     Which these are its links say: other files that somebody keeps there stay.
 
     :param files: by path in the folder, as ``figures/NAME.svg``, the text.
-    :raises NotFoundError: when it can not be written; an earlier report is then still there, whole.
+    :raises NotFoundError: when it cannot be written; an earlier report is then still there, whole.
     """
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotFoundError(f"{folder} can not be written ({error.strerror}).") from None
+        raise NotFoundError(f"{folder} cannot be written ({error.strerror}).") from None
     before = _linked(folder / PAGE)
     write_all({folder / name: text for name, text in files.items()})
     for name in before - files.keys():
-        # What can not be removed is no part of the page.
+        # What cannot be removed is no part of the page.
         with contextlib.suppress(OSError):
             (folder / name).unlink()
     return folder / PAGE

@@ -36,7 +36,7 @@ def load(path: Path | str) -> ResultDocument:
     ``complete`` and ``outcome``.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidDocument: when the file can not be read, is not JSON, has another version, breaks
+    :raises InvalidDocument: when the file cannot be read, is not JSON, has another version, breaks
         the schema, or contradicts itself.
     """
     path = Path(path)

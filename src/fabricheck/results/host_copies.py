@@ -99,7 +99,7 @@ def _of_what_is_counted(series: Series, operation: _Operation) -> Findings:
     if series["direction"] != direction:
         yield "direction", f"is {series['direction']}, and {name} goes {direction}"
     if operation.swaps == (series["role"] == "single"):
-        yield "role", f"is {series['role']}, which {name} can not have"
+        yield "role", f"is {series['role']}, which {name} cannot have"
     moved = messages(series) * len(series["device_set"]) * series["bytes"]
     if series["role"] == "sum" and series["bytes_moved"] != moved:
         yield "bytes_moved", f"is {series['bytes_moved']}, and the shares move {moved}"

@@ -22,7 +22,7 @@ class Share:
 
     folder: its results folder; None where it has none. session: its latest one, None where there is
     none; killed: what a session without a report left there, the last one. problem: why its reports
-    can not be read.
+    cannot be read.
     """
 
     node: str
@@ -69,7 +69,7 @@ def is_job(path: Path) -> bool:
 def read(path: Path) -> Job:
     """Return the job in a folder.
 
-    :raises FabricheckError: when its ``nodes.json`` can not be read.
+    :raises FabricheckError: when its ``nodes.json`` cannot be read.
     """
     return Job(path, nodes_asked.read(path / nodes_asked.NAME))
 
@@ -80,7 +80,7 @@ def under(results: Path) -> Iterator[Path]:
 
 
 def all_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputError]]]:
-    """Return the jobs in a results folder, the last one first, and those that can not be read.
+    """Return the jobs in a results folder, the last one first, and those that cannot be read.
 
     These by when their ``nodes.json`` was written, in s since 1970, and what is wrong with it.
     """

@@ -44,7 +44,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joi
     :param folders: results folders; they stay as they are.
     :param target: a folder that is not there yet, or is empty.
     :param whole: the set that all of them are together; no session of a single check says it.
-    :raises NotFoundError: when none of the folders has a session, or the target can not be written.
+    :raises NotFoundError: when none of the folders has a session, or the target cannot be written.
     :raises InvalidInputError: when the target has something in it, or the sessions were run with
         different software, so that no record is that of all.
     """
@@ -74,7 +74,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> Joi
                 break
         (target / "reports").mkdir(parents=True)
     except (OSError, shutil.Error) as error:
-        raise NotFoundError(f"{target} can not be written: {error}") from None
+        raise NotFoundError(f"{target} cannot be written: {error}") from None
     path = target / "reports" / "run-0.json"
     joined = _one(reports, target.resolve())
     joined["session_info"]["joined"].update(set=whole, lacking=lacking)

@@ -63,7 +63,7 @@ class _File(BaseModel):
 def write(folder: Path, document: ResultDocument, metrics: Mapping[str, MadeOf]) -> None:
     """Write what the metrics of a document are made of, beside it.
 
-    :raises NotFoundError: when it can not be written.
+    :raises NotFoundError: when it cannot be written.
     """
     file = _File(started=document["started"], metrics=dict(metrics))
     write_whole(folder / NAME, file.model_dump_json() + "\n")

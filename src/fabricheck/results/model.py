@@ -217,7 +217,7 @@ class Rank(TypedDict):
 
 
 class Skipped(TypedDict):
-    """An operation that was asked for and can not be measured here."""
+    """An operation that was asked for and cannot be measured here."""
 
     operation: str
     reason: str

@@ -72,7 +72,7 @@ def now() -> datetime:
 def write(path: Path, asked: AskedNodes) -> None:
     """Write the file, whole or not at all.
 
-    :raises NotFoundError: when it can not be written.
+    :raises NotFoundError: when it cannot be written.
     """
     write_whole(path, asked.model_dump_json(indent=1) + "\n")
 
@@ -81,7 +81,7 @@ def read(path: Path) -> AskedNodes:
     """Read the file.
 
     :raises NotFoundError: when it is not there.
-    :raises InvalidInputError: when it can not be read or has another form.
+    :raises InvalidInputError: when it cannot be read or has another form.
     """
     text = read_text(path)
     try:

@@ -33,7 +33,7 @@ class Observed:
     where: ``system:partition``; empty for documents outside of any session.
     on: the scheduler's name of the node; None where nobody tells one.
     cases: its cases, those without a document too. entries: their documents, or what is wrong.
-    node: the healthy node model of the partition; None where it has none, or it can not be read.
+    node: the healthy node model of the partition; None where it has none, or it cannot be read.
     apart: what tells it from others of the same ``where``, in words; empty where it is alone.
     session: that it is of; None of one without a report, and outside of any.
     """
@@ -223,7 +223,7 @@ def _parts(
 
 
 def _alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return entries by what their documents are of; those that can not be read with the first."""
+    """Return entries by what their documents are of; those that cannot be read with the first."""
     groups: dict[tuple[str | None, ...], list[Entry]] = {}
     for entry in entries:
         if entry.document is not None:

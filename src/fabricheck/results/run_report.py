@@ -166,7 +166,7 @@ class RunReport(_Section):
 def read(path: Path) -> RunReport:
     """Read the report in a file.
 
-    :raises InvalidInputError: when it can not be read or has another form.
+    :raises InvalidInputError: when it cannot be read or has another form.
     """
     try:
         return RunReport.model_validate_json(read_text(path))

@@ -201,7 +201,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     :param results: the results folder; when it was moved since, documents are looked for under
         its present place.
     :param node: the node that the results folder is of, where it is of one.
-    :raises InvalidInputError: when the report can not be read or has another form.
+    :raises InvalidInputError: when the report cannot be read or has another form.
     """
     report = run_report.read(path)
     info = report.session_info

@@ -388,7 +388,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         return asked.Asked(self.program, self._command_line(), architectures, since, node)
 
     def physical_bound(self, series: Series) -> plausible.Bound | None:
-        """Return what a series can not pass: from the node model, else from the partition."""
+        """Return what a series cannot pass: from the node model, else from the partition."""
         node = self.node
         if node:
             return physics.node_bound(node, series)

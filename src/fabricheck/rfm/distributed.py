@@ -90,7 +90,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
 
     :param chosen: the options that chose the checks.
     :param state: that of ``--distribute``.
-    :raises ReframeError: when the file can not be written.
+    :raises ReframeError: when the file cannot be written.
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
     """
     ((name, asked),) = node_map.asked.items()

@@ -20,7 +20,7 @@ def results(default: Path) -> Path:
     """Return the folder that FABRICHECK_RESULTS names, or the default; it exists afterwards.
 
     :raises ConfigError: for a relative path, one that a shell would have to quote, a folder that
-        can not be made or written, and a disk that is all but full.
+        cannot be made or written, and a disk that is all but full.
     """
     text = os.environ.get(ENV_RESULTS, "")
     folder = Path(text) if text else default
@@ -37,7 +37,7 @@ def results(default: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"The results folder {folder} can not be: {error.strerror}.") from None
+        raise ConfigError(f"The results folder {folder} cannot be: {error.strerror}.") from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"The results folder {folder} is not writable.")
     free = shutil.disk_usage(folder).free

@@ -54,7 +54,7 @@ def install(results: Path, name: str) -> None:
 
     :param results: the results folder; what a server does not take is kept in its ``logs``.
     :param name: of the session, for the file that it is kept in.
-    :raises ConfigError: for an address, or fields, that can not be meant.
+    :raises ConfigError: for an address, or fields, that cannot be meant.
     """
     global _authorization, _sender
     _authorization = os.environ.pop(AUTHORIZATION, None) or _authorization
@@ -117,7 +117,7 @@ class Sender:
         try:
             body = documents(task, self._labels)
         except Exception as error:
-            self._say(f"the documents of {task.check.name} can not be made: {error!r}", "")
+            self._say(f"the documents of {task.check.name} cannot be made: {error!r}", "")
             return
         if self._waited >= PATIENCE_S:
             self._keep(body, "")
@@ -162,7 +162,7 @@ class Sender:
                 out.write(body)
             where = f"what was not taken is kept in {self._kept}"
         except OSError as error:
-            where = f"{self._kept} can not be written ({error.strerror}), so they are not kept"
+            where = f"{self._kept} cannot be written ({error.strerror}), so they are not kept"
         self._say(reason, where)
 
     def _say(self, reason: str, where: str) -> None:

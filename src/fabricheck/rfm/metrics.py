@@ -25,7 +25,7 @@ Population = Mapping[str, Sequence[Any]]
 
 
 class MetricError(Exception):
-    """A metric can not be made of a document; the text is one sentence that says why."""
+    """A metric cannot be made of a document; the text is one sentence that says why."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
 class Bound:
     """A limit that no true measurement passes.
 
-    A bandwidth in GB/s can not be above it, a latency in us not below it.
+    A bandwidth in GB/s cannot be above it, a latency in us not below it.
 
     value: in the unit of the metric.
     origin: published or derived.
@@ -106,7 +106,7 @@ def document_faults(document: ResultDocument, program: str, runtime: str) -> Ite
     if (document["clock"] == "simulated") != (runtime == "sim"):
         yield (
             f"The times of {program} on node {node} are {document['clock']}, which the runtime "
-            f"{runtime} can not give."
+            f"{runtime} cannot give."
         )
     if document["faults_injected"]:
         yield (
@@ -144,7 +144,7 @@ def figure_faults(
     figures: Iterable[Figure],
     bound_of: Callable[[Series], Bound | None],
 ) -> Iterator[str]:
-    """Yield one sentence for each series of the metrics that can not be true.
+    """Yield one sentence for each series of the metrics that cannot be true.
 
     :param bound_of: the bound for a series; ``None`` where nothing is stated, which is a fault too.
     """

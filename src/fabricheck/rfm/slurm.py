@@ -60,7 +60,7 @@ def of_the_allocation(partitions: Iterable[Any]) -> list[str]:
 def record(job: str) -> Mapping[str, str]:
     """Return what the controller says of a job, by its own words (``JobState``, ``ExitCode``).
 
-    :raises LookupError: when it can not be asked or no longer knows the job, with its first line.
+    :raises LookupError: when it cannot be asked or no longer knows the job, with its first line.
     """
     return _words(_shown("job", job))
 

@@ -45,7 +45,7 @@ def of_this_node(say: Callable[[str], object]) -> Iterator[None]:
     """Hold the lock of the node that this process runs on, after waiting for other sessions.
 
     :param say: called with a sentence when there is someone to wait for.
-    :raises ReframeError: when the file can not be made or opened.
+    :raises ReframeError: when the file cannot be made or opened.
     """
     with _held(THIS_NODE, fcntl.LOCK_EX, say):
         yield
@@ -112,5 +112,5 @@ def _open(file: Path) -> int:
         return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError as error:
         raise ReframeError(
-            f"The lock of this node, {file}, can not be opened: {error.strerror}."
+            f"The lock of this node, {file}, cannot be opened: {error.strerror}."
         ) from None

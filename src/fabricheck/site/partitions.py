@@ -66,7 +66,7 @@ def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
 
     :param folders: of site files; by default those of `sites.folders`.
     :raises NotFoundError: without a folder, as outside of the repository.
-    :raises InvalidInputError: when a site file can not be read, with its name and why.
+    :raises InvalidInputError: when a site file cannot be read, with its name and why.
     """
     from reframe.core.exceptions import ConfigError
 

@@ -83,7 +83,7 @@ def modes() -> list[dict[str, Any]]:
 def chosen(command: str) -> Choice:
     """Return what chose the checks of a session.
 
-    :param command: how ReFrame was called, as its run report has it; of one that can not be taken
+    :param command: how ReFrame was called, as its run report has it; of one that cannot be taken
         apart no set is known.
     """
     try:

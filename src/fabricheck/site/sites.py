@@ -38,7 +38,7 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
 
     Systems that take any host name come last: ReFrame selects the first that matches.
 
-    :raises ConfigError: for a file that can not be read, assigns no ``site_configuration``, or
+    :raises ConfigError: for a file that cannot be read, assigns no ``site_configuration``, or
         lacks what the checks rely on, with its name; for two definitions of the same system,
         partition or environment; and for a folder without site files.
     """
@@ -64,7 +64,7 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
 def variants(file: Path) -> list[dict[str, str]]:
     """Return the variables for each of which a site file is another site: its ``VARIANTS``.
 
-    :raises ConfigError: for a file that can not be read.
+    :raises ConfigError: for a file that cannot be read.
     """
     found: list[dict[str, str]] = _run(file).get("VARIANTS", [{}])
     return found
@@ -78,7 +78,7 @@ def _run(file: Path) -> dict[str, Any]:
     except Exception as error:
         # Without its cause, which ReFrame would say again.
         raise ConfigError(
-            f"Site file {file} can not be read: {type(error).__name__}: {error}."
+            f"Site file {file} cannot be read: {type(error).__name__}: {error}."
         ) from None
 
 

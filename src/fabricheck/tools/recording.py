@@ -64,7 +64,7 @@ def record(
 
     :param limit_s: for all of it, in s.
     :param say: is told of each launch.
-    :raises NotFoundError: when the document can not be written.
+    :raises NotFoundError: when the document cannot be written.
     """
     recording = _Recording(plan, output, limit_s, say)
     with signals():

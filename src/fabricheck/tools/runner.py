@@ -139,7 +139,7 @@ def start(
     :param limit_s: in s; then the whole group is ended.
     :param folder: where it runs; None for where this process does.
     :param environment: its variables; None for those of this process.
-    :raises OSError: when a file can not be written, or the program not be started.
+    :raises OSError: when a file cannot be written, or the program not be started.
     """
     began = time.monotonic()
     process = None
@@ -172,7 +172,7 @@ def run(
 ) -> Output:
     """Run a command whose output is wanted as text.
 
-    :raises OSError: when it can not be started.
+    :raises OSError: when it cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
         out, err = Path(folder, "out"), Path(folder, "err")

@@ -127,7 +127,7 @@ NodeDescription read_node(const std::string& path) {
   std::ifstream file(path);
   if (!file) {
     throw std::runtime_error("FABRICHECK_NODE names '" + path +
-                             "', which can not be read; write it by: " + kCommand);
+                             "', which cannot be read; write it by: " + kCommand);
   }
   try {
     const auto content = json::parse(file, nullptr, false);

@@ -92,7 +92,7 @@ class Change:
         if self.other_unit:
             return (
                 f"{self.check} {self.metric}: {said(self.entry)} is in another unit than "
-                f"{said(self.present)}, so which of them lets pass more can not be told."
+                f"{said(self.present)}, so which of them lets pass more cannot be told."
             )
         low, high = limits(self.present)
         value = self.entry[0]
@@ -236,7 +236,7 @@ def looser(proposal: Proposal) -> list[str]:
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> Path:
     """Write the record; return its file.
 
-    :raises NotFoundError: when it can not be written.
+    :raises NotFoundError: when it cannot be written.
     :raises UsageError: when something is loosened, or far from what was published, and that is not
         accepted.
     """

@@ -21,7 +21,7 @@ def of(folder: Path, partition: str) -> Expected:
 
     :param folder: of the reference files.
     :raises NotFoundError: when there is no such folder.
-    :raises InvalidInputError: when a file, or what is said of an origin, can not be read.
+    :raises InvalidInputError: when a file, or what is said of an origin, cannot be read.
     """
     extras = partitions.extras(partition)
     found = References(folder)

@@ -80,7 +80,7 @@ def gather(
 
 
 def _named(paths: Sequence[Path]) -> Iterator[Results]:
-    """Yield what each path names; a report that can not be read might be of one that differs."""
+    """Yield what each path names; a report that cannot be read might be of one that differs."""
     for path in paths:
         found = read([str(path)], every=holds_sessions(path))
         if not found.sessions and path.is_file() and not archive.is_archive(path):
@@ -114,7 +114,7 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     References rest on the others, and those that are silent may be the ones that differ.
 
     :param paths: as of `gather`, which returned the runs.
-    :raises InvalidInputError: when a list of nodes can not be read.
+    :raises InvalidInputError: when a list of nodes cannot be read.
     """
     known = {run.node for run in runs}
     ran = {run.session.uuid for run in runs}
@@ -235,7 +235,7 @@ def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
 
 def _middle(values: Sequence[Value]) -> Value:
     widths = [one.half_width for one in values if one.half_width is not None]
-    # One that can not be true stays: no median of repetitions hides it.
+    # One that cannot be true stays: no median of repetitions hides it.
     false = next(
         (one for one in values if physics.impossible(one.value, one.unit, one.bound)), None
     )

@@ -57,7 +57,7 @@ def subject(metric: Metric, document: ResultDocument, node: NodeModel | None) ->
 
 
 def impossible(value: float, unit: str, bound: Bound | None) -> str | None:
-    """Return why a value can not be true, as the rest of a sentence, or None where it can.
+    """Return why a value cannot be true, as the rest of a sentence, or None where it can.
 
     :param unit: GB/s, %, us, or count, of which any number is possible.
     """

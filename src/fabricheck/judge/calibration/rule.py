@@ -1,6 +1,6 @@
 """The rule that makes a reference of what several sessions measured; docs/calibration.md has it.
 
-A reference that can not be trusted is never made: the metric becomes report only, with a reason.
+A reference that cannot be trusted is never made: the metric becomes report only, with a reason.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
     if sentences:
         more = len(sentences) - MOST_SENTENCES
         raise InvalidInputError(
-            f"{len(sentences)} value(s) can not be true, so how they were measured is wrong, and "
+            f"{len(sentences)} value(s) cannot be true, so how they were measured is wrong, and "
             "nothing is made of these sessions until that node (--without) or session (by naming "
             f"the reports of the others) is left out. {' '.join(sentences[:MOST_SENTENCES])}"
             + (f" And {more} more." if more > 0 else "")

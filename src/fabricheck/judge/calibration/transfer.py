@@ -27,7 +27,7 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
         simulated, or another partition's.
     """
     if like == partition:
-        raise UsageError(f"{like} can not be taken for itself.")
+        raise UsageError(f"{like} cannot be taken for itself.")
     record = read_of(folder, like)
     if record.clock == "simulated":
         raise InvalidInputError(

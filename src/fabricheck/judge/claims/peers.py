@@ -232,7 +232,7 @@ CLAIMS = (
     ),
     Claim(
         id="engine-limited-at-every-size",
-        statement="A copy by engine can not use a quad link at any size.",
+        statement="A copy by engine cannot use a quad link at any size.",
         document="paper",
         where="V.A.2 and figure 7",
         rule="over quad links no size of three or more, the largest of 16 MiB at least, is above "

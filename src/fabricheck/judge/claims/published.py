@@ -13,12 +13,12 @@ def number(record: str) -> Number:
     In GB/s (1e9 bytes per second), us, or percent where its unit can be made one of these; else in
     the record's own unit.
 
-    :raises NotTestable: when the data set can not be read, or has no such record.
+    :raises NotTestable: when the data set cannot be read, or has no such record.
     """
     try:
         found = of_folder(folder()).record(record)
     except FabricheckError as error:
-        raise NotTestable(f"what was published can not be read: {error}") from None
+        raise NotTestable(f"what was published cannot be read: {error}") from None
     # A value that its document takes from another one is told apart.
     secondary = " (secondary)" if found.secondary else ""
     what = f"{found.metric.replace('_', ' ')}, {found.system}{secondary}"

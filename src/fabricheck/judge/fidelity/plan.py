@@ -130,7 +130,7 @@ class _Expander:
         record = self.all.record(name)
         if not record.comparable:
             raise InvalidInputError(
-                f"{self.all.path}: record '{name}' can not be compared: it is in {record.unit}."
+                f"{self.all.path}: record '{name}' cannot be compared: it is in {record.unit}."
             )
         others = {
             (also.system, experiment) for also in self.file.also for experiment in also.experiments
@@ -204,7 +204,7 @@ class _Expander:
         return places[0]
 
     def _check_units(self, record: Record, read: Read) -> None:
-        """A unit that the conversion can not yield would compare two different things."""
+        """A unit that the conversion cannot yield would compare two different things."""
         latency = read.operations[0].startswith("latency") or read.convert == "time"
         given = "us" if latency else "percent" if read.percent_of else "GB/s"
         if given != record.unit:

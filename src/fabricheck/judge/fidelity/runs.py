@@ -110,7 +110,7 @@ def _run(
     try:
         done = runner.run(line, TIME_LIMIT, variables)
     except OSError as error:
-        raise ProgramFailed(f"{line[0]} can not be run ({error.strerror}).") from None
+        raise ProgramFailed(f"{line[0]} cannot be run ({error.strerror}).") from None
     done.require_good(what, TIME_LIMIT, done.err)
     try:
         found: dict[str, Any] = dict(document.load(output))
@@ -135,7 +135,7 @@ def value_of(documents: Documents, read: Read, place: Place, node: NodeModel) ->
 
     :param place: empty: the mean of all ranks, or a sum of several.
     :returns: GB/s, us or percent.
-    :raises InvalidInputError: when there is not one such series, or it can not be converted.
+    :raises InvalidInputError: when there is not one such series, or it cannot be converted.
     """
     if not place and read.rank:
         ranks = _ranks(documents, read)

@@ -108,7 +108,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
     """Write all documents, or none; what an earlier verdict there says of other nodes is removed.
 
     :returns: the document of all nodes.
-    :raises NotFoundError: when they can not be written.
+    :raises NotFoundError: when they cannot be written.
     """
     by_subject = {(one.node, one.simulated): one for one in verdicts}
     texts = {
@@ -117,7 +117,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
+        raise NotFoundError(f"{folder} cannot be made ({error.strerror}).") from None
     before = _files_of(folder)
     write_all(texts)
     for name in before - {path.name for path in texts}:
@@ -150,7 +150,7 @@ def read(path: Path) -> NodeVerdict | Verdict:
     """Read a document of a node, or that of all.
 
     :raises NotFoundError: when it is not there.
-    :raises InvalidInputError: when it can not be read or breaks the schema.
+    :raises InvalidInputError: when it cannot be read or breaks the schema.
     """
     text = read_text(path)
     try:

@@ -112,7 +112,7 @@ _OF_A_CHECK = (
     Rule(
         "usage",
         "INCOMPLETE",
-        "A program refused its command line (`usage`), or can not do here what it was asked for "
+        "A program refused its command line (`usage`), or cannot do here what it was asked for "
         "(`unsupported`) although the devices are there.",
     ),
     Rule(
@@ -127,7 +127,7 @@ _OF_A_CHECK = (
     Rule(
         "tool",
         "INCOMPLETE",
-        "Another tool did not run to its end, or printed what can not be read: its library may be "
+        "Another tool did not run to its end, or printed what cannot be read: its library may be "
         "at fault as well as the node.",
     ),
     Rule(
@@ -179,7 +179,7 @@ _OF_A_NODE = (
     Rule(
         "report",
         "INCOMPLETE",
-        "The run report of the node's session can not be read, or one of several folders has none.",
+        "The run report of the node's session cannot be read, or one of several folders has none.",
     ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
 )

@@ -14,7 +14,7 @@ from fabricheck.results.observed import metrics_of, series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
 from fabricheck.results.table import Check, Series
 
-#: Sentences about what can not be read that are said one by one.
+#: Sentences about what cannot be read that are said one by one.
 MOST = 20
 
 
@@ -23,7 +23,7 @@ class Told:
     """What became known while the table was made.
 
     counts: rows by kind. sessions: how many. bare: by result the checks that have no value.
-    problems: sentences about what is there and can not be read, so that rows are missing. notes:
+    problems: sentences about what is there and cannot be read, so that rows are missing. notes:
     what else there is to know.
     """
 
@@ -38,7 +38,7 @@ class Told:
         """Everything, in sentences; how much there is comes last."""
         yield from self.problems[:MOST]
         if len(self.problems) > MOST:
-            yield f"And {len(self.problems) - MOST} more of what can not be read."
+            yield f"And {len(self.problems) - MOST} more of what cannot be read."
         yield from self.notes
         if self.bare:
             said = ", ".join(f"{count} {result}" for result, count in sorted(self.bare.items()))

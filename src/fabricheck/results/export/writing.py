@@ -28,7 +28,7 @@ METADATA = "fabricheck.columns"
 
 
 def require_format(path: Path) -> None:
-    """Refuse a file that can not be written, before anything is read.
+    """Refuse a file that cannot be written, before anything is read.
 
     :raises UsageError: when its suffix names no format.
     :raises ModuleNotFoundError: when polars is missing, which writes Parquet.
@@ -42,7 +42,7 @@ def require_format(path: Path) -> None:
 def to_file(path: Path, rows: Iterable[Cells]) -> None:
     """Write a file, in the format that its suffix names; see `require_format`.
 
-    :raises NotFoundError: when it can not be written; then nothing has changed.
+    :raises NotFoundError: when it cannot be written; then nothing has changed.
     """
     with replaced(path) as partial:
         if path.suffix == ".parquet":
@@ -76,7 +76,7 @@ def _cell(value: Any) -> Any:
 def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
     """Write a file of as many row groups as there are batches.
 
-    :raises OSError: when it can not be written.
+    :raises OSError: when it cannot be written.
     """
     import polars as pl
 

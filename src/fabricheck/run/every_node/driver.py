@@ -58,7 +58,7 @@ class Driver:
         :param results: the results folder.
         :param say: called with each sentence of progress.
         :raises UsageError: when nothing says when a node that hangs is given up.
-        :raises NotFoundError: when the folder or its file can not be written.
+        :raises NotFoundError: when the folder or its file cannot be written.
         """
         self._asked, self._allocation, self._say = asked, allocation, say
         self._ends = _monotonic(allocation.ends)
@@ -126,7 +126,7 @@ class Driver:
             try:
                 self._running[node] = NodeSession(node, self.folder / node, self._asked.arguments)
             except OSError as error:
-                self._note({node: f"{node}: the session can not be started ({error})."})
+                self._note({node: f"{node}: the session cannot be started ({error})."})
             starting += 1
 
     def _is_over(self) -> bool:
@@ -248,7 +248,7 @@ def _new_folder(parent: Path, job: str) -> Path:
             else:
                 return folder
     except OSError as error:
-        raise NotFoundError(f"{parent} can not be written ({error.strerror}).") from None
+        raise NotFoundError(f"{parent} cannot be written ({error.strerror}).") from None
 
 
 def _monotonic(ends: datetime | None) -> float | None:

@@ -62,7 +62,7 @@ class NodeSession:
 
         :param folder: its results folder, which is made.
         :param arguments: the command.
-        :raises OSError: when it can not be started, or its log not be written.
+        :raises OSError: when it cannot be started, or its log not be written.
         """
         folder.mkdir(parents=True)
         environment = {**os.environ, ENV_RESULTS: str(folder)}

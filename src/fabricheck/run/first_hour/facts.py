@@ -183,7 +183,7 @@ def tools() -> Iterable[Sequence[str]]:
 def write_json(path: Path, value: Any) -> None:
     """Write a value as JSON.
 
-    :raises OSError: when the file can not be written.
+    :raises OSError: when the file cannot be written.
     """
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -193,7 +193,7 @@ def move_log(output: Path, log: Path) -> None:
 
     :param output: what the program wrote, of any size.
     :param log: where they go to; it is not made where there are none.
-    :raises OSError: when a file can not be read or written.
+    :raises OSError: when a file cannot be read or written.
     """
     kept: list[bytes] = []
     seen = 0
@@ -213,7 +213,7 @@ def move_log(output: Path, log: Path) -> None:
 
 
 def _said(*command: str) -> str:
-    """Return what a command writes; nothing where it can not be run, or does not end."""
+    """Return what a command writes; nothing where it cannot be run, or does not end."""
     try:
         done = run(command, _LIMIT_S)
     except OSError:

@@ -31,8 +31,8 @@ def files(folder: Path) -> Iterator[Path]:
 def write(folder: Path, archive: Path) -> None:
     """Write the files of a folder to an archive, which is there whole or not at all.
 
-    :raises NotFoundError: when it can not be written.
-    :raises OSError: when a file can not be read.
+    :raises NotFoundError: when it cannot be written.
+    :raises OSError: when a file cannot be read.
     """
     parts = {part for path in files(folder) for part in path.relative_to(folder).parts}
     masks = Masks(kept=parts)

@@ -68,7 +68,7 @@ class FirstHour:
         :param folder: a new one, absolute.
         :param limit_s: for each command at most, in s; by default as of each step.
         :param say: called with a line when a command has ended.
-        :raises NotFoundError: when the folder can not be made.
+        :raises NotFoundError: when the folder cannot be made.
         """
         self.place, self.folder, self.limit_s, self.say = place, folder, limit_s, say
         self.ran: list[Ran] = []
@@ -83,12 +83,12 @@ class FirstHour:
                 node.write_text(platform_json(load(str(place.model))), encoding="utf-8")
                 self._variables.append(f"{ENV_NODE}={node}")
         except OSError as error:
-            raise NotFoundError(f"{folder} can not be made ({error.strerror}).") from None
+            raise NotFoundError(f"{folder} cannot be made ({error.strerror}).") from None
 
     def collect(self, archive: Path) -> None:
         """Run all, then write the archive; a signal ends the running, and what is there is packed.
 
-        :raises NotFoundError: when the archive can not be written.
+        :raises NotFoundError: when the archive cannot be written.
         """
         try:
             with signals():
@@ -108,7 +108,7 @@ class FirstHour:
         except NotFoundError as error:
             raise NotFoundError(f"{error} {self._kept}") from None
         except OSError as error:
-            why = f"{self.folder} can not be written ({error.strerror})."
+            why = f"{self.folder} cannot be written ({error.strerror})."
             raise NotFoundError(f"{why} {self._kept}") from None
 
     @property

@@ -10,7 +10,7 @@ from fabricheck.run.site_check.target import Target
 
 
 def check(target: Target, place: Place) -> Iterator[Finding]:
-    """Yield what is there of one partition, what is missing, and what can not be seen here."""
+    """Yield what is there of one partition, what is missing, and what cannot be seen here."""
     yield from launching.check(target, place)
     for environment in target.environments:
         yield from modules.check(target, environment, place)

@@ -51,7 +51,7 @@ def check(target: Target, environment: Section, place: Place) -> Iterator[Findin
             yield ok(f"The module {name} can be loaded.")
         else:
             yield missing(
-                f"The module {name} can not be loaded{_reason(loads, name)}: see 'module avail "
+                f"The module {name} cannot be loaded{_reason(loads, name)}: see 'module avail "
                 f"{name.split('/')[0]}', and correct the version in the site file."
             )
 

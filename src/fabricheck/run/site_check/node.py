@@ -89,7 +89,7 @@ def _model(target: Target) -> NodeModel | str | None:
     try:
         return load(name).part(target.devices)
     except FabricheckError as error:
-        return f"The node model of {target.name} can not be used: {error}"
+        return f"The node model of {target.name} cannot be used: {error}"
 
 
 def _cores(model: NodeModel, place: Place) -> Finding:

@@ -52,7 +52,7 @@ def _read(name: str) -> tuple[Path, lock.Lock] | str:
             try:
                 return path, lock.read(path)
             except FabricheckError as error:
-                return f"The lock of the Spack environment {name} can not be used: {error}"
+                return f"The lock of the Spack environment {name} cannot be used: {error}"
     return f"The Spack environment {name} has no lock: there is no {committed}."
 
 
@@ -113,6 +113,6 @@ def _gtl(place: Place, found: lock.Lock, runtime: str) -> Iterator[Finding]:
     else:
         looked = " and ".join(map(str, folders))
         yield missing(
-            f"Cray MPICH has no {library} in {looked}: without it messages can not lie in memory "
+            f"Cray MPICH has no {library} in {looked}: without it messages cannot lie in memory "
             "of devices."
         )

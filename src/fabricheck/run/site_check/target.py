@@ -51,7 +51,7 @@ def choose(name: str, *folders: Path) -> list[Target]:
 
     :raises UsageError: when there is no such system or partition, with those that there are.
     :raises NotFoundError: when there is no such folder.
-    :raises InvalidInputError: when a site file can not be read.
+    :raises InvalidInputError: when a site file cannot be read.
     """
     gathered = require_sites(*folders)
     wanted, _, part = name.partition(":")

@@ -81,10 +81,10 @@ def home(spack_environment: str) -> Path:
 def write(folder: Path, used: Iterable[Used]) -> list[str]:
     """Record the software of each environment once, and return what is said of them.
 
-    A lock that is missing or can not be read is a sentence, not an error.
+    A lock that is missing or cannot be read is a sentence, not an error.
 
     :param folder: the outputs of the session's checks.
-    :raises NotFoundError: when the record can not be written.
+    :raises NotFoundError: when the record cannot be written.
     """
     chosen = {(one.system, one.environ): one for one in used}
     told = {key: tell(one) for key, one in sorted(chosen.items())}
@@ -137,7 +137,7 @@ def _of_environment(used: Used, name: str, what: str) -> tuple[str, dict[str, st
         text = read_text(path)
     except FabricheckError as error:
         return f"{says}, whose lock is not kept: {error}", {}
-    # One that can not be read here is kept all the same: another Spack may know it.
+    # One that cannot be read here is kept all the same: another Spack may know it.
     stem = f"{used.system}.{used.environ}"
     files = {f"{stem}.spack.lock": text}
     try:

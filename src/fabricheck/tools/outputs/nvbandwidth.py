@@ -35,7 +35,7 @@ class NvBandwidthResult:
     devices: as it names them, in its order.
     matrices: of each testcase; of two directions the total. Rows are what its description says: one
         row for the host or for all others, else one for each device.
-    waived: testcases that this machine can not run, such as those between devices on one device.
+    waived: testcases that this machine cannot run, such as those between devices on one device.
     """
 
     version: str

@@ -1,6 +1,6 @@
 """Reading what OSU Micro-Benchmarks 7.x print: one row for each message size.
 
-A whole output can not be told from a cut one by itself, for nothing follows the last row. So the
+A whole output cannot be told from a cut one by itself, for nothing follows the last row. So the
 reader says which sizes were asked for, and gets exactly these.
 """
 
@@ -137,7 +137,7 @@ def parse(
 
 
 def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> None:
-    """Refuse a result that can not be of device buffers.
+    """Refuse a result that cannot be of device buffers.
 
     An OSU that was built without support for an accelerator takes ``D D`` and measures host memory,
     with exit code 0; only the first words of the banner tell.

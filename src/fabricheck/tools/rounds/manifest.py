@@ -116,7 +116,7 @@ def load(folder: Path) -> Manifest:
     """Read the manifest of a folder.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidDocument: when it can not be read, is not one, or has a launch of no known name.
+    :raises InvalidDocument: when it cannot be read, is not one, or has a launch of no known name.
     """
     path = folder / FILE
     if not path.exists():
@@ -139,7 +139,7 @@ def load(folder: Path) -> Manifest:
 def save(folder: Path, manifest: Manifest) -> None:
     """Write the manifest of a folder, all at once: whoever reads meanwhile gets the one before.
 
-    :raises NotFoundError: when it can not be written; then the one before stays.
+    :raises NotFoundError: when it cannot be written; then the one before stays.
     """
     text = json.dumps(manifest.model_dump(mode="json"), indent=1) + "\n"
     write_whole(folder / FILE, text)

@@ -38,7 +38,7 @@ class _Failed(FabricheckError):
 
 
 class NotKept(FabricheckError):
-    """The manifest can not be written; the failures before it are in no file then, or not all."""
+    """The manifest cannot be written; the failures before it are in no file then, or not all."""
 
     def __init__(self, error: FabricheckError, what: str, failures: Sequence[Failure]) -> None:
         super().__init__(f"{str(error).rstrip('.')}: {what}.")
@@ -63,16 +63,16 @@ def record(
     :param limit_s: for all rounds together, in s.
     :param say: is told of each launch.
     :raises UsageError: when the folder holds something, or our programs simulate.
-    :raises NotFoundError: when an executable is not there, or can not be executed.
-    :raises NotKept: when the manifest can not be written; the one before stays.
-    :raises FabricheckError: when even the devices can not be told.
+    :raises NotFoundError: when an executable is not there, or cannot be executed.
+    :raises NotKept: when the manifest cannot be written; the one before stays.
+    :raises FabricheckError: when even the devices cannot be told.
     """
     _require(programs, tools, rounds)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         found = list(folder.iterdir())
     except OSError as error:
-        raise NotFoundError(f"{folder} can not be made or read ({error.strerror}).") from None
+        raise NotFoundError(f"{folder} cannot be made or read ({error.strerror}).") from None
     if found:
         raise UsageError(f"{folder} is not empty, and recorded rounds are never written over.")
     run, end = None, None
@@ -111,7 +111,7 @@ def _require(programs: Path, tools: Mapping[str, Path], rounds: int) -> None:
         if not path.is_file():
             raise NotFoundError(f"There is no program {path}.")
         if not os.access(path, os.X_OK):
-            raise NotFoundError(f"The program {path} can not be executed.")
+            raise NotFoundError(f"The program {path} cannot be executed.")
 
 
 class _Rounds:
@@ -236,7 +236,7 @@ class _Rounds:
             return start(line, printed, errors, limit_s, self.folder)
         except OSError as error:
             what = Path(error.filename or command.executable).name
-            reason = f"{what} can not be written or started ({error.strerror})"
+            reason = f"{what} cannot be written or started ({error.strerror})"
             raise InvalidInputError(f"{output}: {reason}.") from None
         finally:
             for file in (printed, errors):

@@ -67,6 +67,6 @@ def _output(command: tuple[str, ...], environ: Mapping[str, str]) -> str:
     try:
         done = run(command, _TIME_LIMIT_S, environ)
     except OSError as error:
-        raise InvalidInputError(f"'{name}' can not be run ({error.strerror}).") from None
+        raise InvalidInputError(f"'{name}' cannot be run ({error.strerror}).") from None
     done.require_good(f"'{name}'", _TIME_LIMIT_S, done.err, done.out)
     return done.out

@@ -90,7 +90,7 @@ def balancing_setting(host: Host) -> str | None:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file of the system, empty where it can not be read."""
+    """Return the text of a file of the system, empty where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

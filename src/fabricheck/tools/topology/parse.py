@@ -47,7 +47,7 @@ def parse_files(paths: Sequence[Path]) -> Reported:
         except FileNotFoundError:
             raise NotFoundError(f"{path}: there is no such file.") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInputError(f"{path}: it can not be read as text ({error}).") from None
+            raise InvalidInputError(f"{path}: it cannot be read as text ({error}).") from None
         reports.append(parse_text(text, str(path), part=True))
     return usable(merge(reports))
 

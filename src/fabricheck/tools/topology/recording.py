@@ -92,7 +92,7 @@ def record(question: Question, output: Path) -> ResultDocument:
     Differences are what the run was to find: it is good with them too, as a slow device is no fault
     of the program that measured it. Who reads the document judges.
 
-    :raises NotFoundError: when the document can not be written.
+    :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
     content = _empty(question)

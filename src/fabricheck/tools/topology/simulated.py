@@ -101,7 +101,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such file.") from None
     except OSError as error:
-        raise InvalidInputError(f"{path}: it can not be read ({error.strerror}).") from None
+        raise InvalidInputError(f"{path}: it cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError):
         raise InvalidInputError(f"{path}: it is not the platform of a simulated node.") from None
     assert isinstance(content, dict)

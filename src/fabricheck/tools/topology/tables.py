@@ -26,7 +26,7 @@ class Table:
         """Convert every cell.
 
         :param cell: converts one; its ``ValueError`` is the reason given.
-        :raises GarbledOutput: for the first cell that can not be converted.
+        :raises GarbledOutput: for the first cell that cannot be converted.
         """
         rows: list[tuple[T, ...]] = []
         for a, texts in enumerate(self.cells):
