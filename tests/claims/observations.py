@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import factories
+from fabricheck.judge.claims import CLAIMS, Verdict, evaluate
 from fabricheck.node import load
 from fabricheck.results.folder import Entry
 from fabricheck.results.observed import Observed
 
 #: A series, as `factories` builds it.
 Series = dict[str, Any]
+
+BY_ID = {claim.id: claim for claim in CLAIMS}
 
 
 class Cases(NamedTuple):
@@ -48,3 +51,19 @@ def around(value: float, spread: float = 0.001) -> Sequence[float]:
     """Return nine samples whose median is ``value``, with a 95 % interval of about ``spread``."""
     steps = (-4, -3, -2, -1, 0, 1, 2, 3, 4)
     return [value * (1 + spread * step / 3) for step in steps]
+
+
+def judged(name: str, observed: Observed) -> Verdict:
+    """Return what a partition says of a claim."""
+    (verdict,) = evaluate([BY_ID[name]], observed)
+    return verdict
+
+
+def outcome(name: str, observed: Observed) -> str:
+    """Return only whether a claim is reproduced there."""
+    return judged(name, observed).outcome
+
+
+def because(name: str, observed: Observed) -> str:
+    """Return only the sentence that says why."""
+    return judged(name, observed).finding.because

@@ -10,7 +10,7 @@ from cases_local import each, stream
 from cases_managed import over_sizes as managed_over_sizes
 from cases_managed import zero_copy
 from cases_placement import launch, right
-from observations import around, of, partition, simulated
+from observations import BY_ID, around, judged, of, partition, simulated
 from test_claims import CASES
 
 import factories
@@ -18,13 +18,6 @@ from fabricheck.judge.claims import CLAIMS, evaluate, judging
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.judge.claims.published import number
 from fabricheck.results.folder import Entry
-
-BY_ID = {claim.id: claim for claim in CLAIMS}
-
-
-def judged(name, observed):
-    (verdict,) = evaluate([BY_ID[name]], observed)
-    return verdict
 
 
 def series_of(built, value, spread):

@@ -6,10 +6,10 @@ import importlib
 from pathlib import Path
 
 import pytest
-from observations import Cases
+from observations import Cases, judged
 
 from fabricheck.core.documents import documents
-from fabricheck.judge.claims import CLAIMS, evaluate
+from fabricheck.judge.claims import CLAIMS
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.judge.claims.published import number
 
@@ -19,14 +19,13 @@ EVERY: list[tuple[str, Cases]] = [
     entry for name in MODULES for entry in importlib.import_module(name).CASES.items()
 ]
 CASES = dict(EVERY)
-BY_ID = {claim.id: claim for claim in CLAIMS}
 OUTCOMES = {"reproduced": REPRODUCED, "refuted": REFUTED, "missing": NOT_TESTABLE}
 
 
 @pytest.mark.parametrize("which", OUTCOMES)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_claim(name, which):
-    (verdict,) = evaluate([BY_ID[name]], getattr(CASES[name], which)())
+    verdict = judged(name, getattr(CASES[name], which)())
     assert verdict.outcome == OUTCOMES[which], verdict.finding.because
     assert verdict.finding.because
     if which != "missing":

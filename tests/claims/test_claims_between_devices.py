@@ -11,7 +11,7 @@ import cases_messages as sent
 import cases_peers as peers
 import pytest
 from device_pairs import MI250X, OFF, by, changed, collective, every, message, pair, peak, rccl
-from observations import document, of, partition, simulated
+from observations import BY_ID, because, document, judged, of, outcome, partition, simulated
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.claims import CLAIMS, evaluate, links
@@ -21,22 +21,8 @@ from fabricheck.references.published import OWN_FOLDER, of_folder
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe
 
-BY_ID = {claim.id: claim for claim in CLAIMS}
 MODULES = (peers, sent, groups, cases_links)
 OURS = [name for module in MODULES for name in module.CASES]
-
-
-def judged(name, observed):
-    (verdict,) = evaluate([BY_ID[name]], observed)
-    return verdict
-
-
-def outcome(name, observed):
-    return judged(name, observed).outcome
-
-
-def because(name, observed):
-    return judged(name, observed).finding.because
 
 
 def inside(a, b):

@@ -10,23 +10,10 @@ from cases_host import GIB, KIB, MIB, copy, pageable
 from cases_local import stream
 from cases_managed import zero_copy
 from device_pairs import by, collective, every, message, pair, peak
-from observations import of, partition
+from observations import judged, of, outcome, partition
 
 import factories
-from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-
-BY_ID = {claim.id: claim for claim in CLAIMS}
-
-
-def judged(name, observed):
-    (verdict,) = evaluate([BY_ID[name]], observed)
-    return verdict
-
-
-def outcome(name, observed):
-    return judged(name, observed).outcome
-
 
 #: What small arrays alone would reproduce or refute, whatever the node is like.
 SMALL = {
@@ -177,7 +164,7 @@ def test_series_that_are_left_out_for_wrong_data_are_told():
     right, wrong = stream(1400.0), stream(900.0, 1, verification=factories.mismatched())
     one = judged("local-stream-87", of(right, wrong))
     assert one.outcome == REPRODUCED
-    assert one.finding.because.endswith("wrong data or a fault made on purpose: 1 series (E1).")
+    assert one.finding.because.endswith("wrong data or an injected fault: 1 series (E1).")
     none = judged("local-stream-87", of(wrong))
     assert none.outcome == NOT_TESTABLE and ". Left out for" in none.finding.because
     assert "Left out" not in judged("local-stream-87", of(right)).finding.because

@@ -210,7 +210,7 @@ def test_a_claim_whose_rule_has_a_defect_is_a_sentence_and_the_rest_stays(
         raise ZeroDivisionError("of <nothing>")
 
     first, *rest = CLAIMS
-    broken = (replace(first, judge=judge), *rest)
+    broken = (replace(first, requires=None, judge=judge), *rest)
     monkeypatch.setattr("fabricheck.report.judged_claims.CLAIMS", broken)
     result = run()
     _, found = shown(result)

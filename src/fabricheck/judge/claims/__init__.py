@@ -1,5 +1,9 @@
 """The findings of the documents as rules over results: reproduced, refuted, or not testable."""
 
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.claims import (
     accesses,
     collectives,
@@ -14,11 +18,18 @@ from fabricheck.judge.claims import (
     numa,
     peers,
     placement,
-    right_data,
-    subsets,
 )
-from fabricheck.judge.claims.evaluate import evaluate
-from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, Verdict
+from fabricheck.judge.claims.model import (
+    NOT_TESTABLE,
+    Claim,
+    Finding,
+    NotTestable,
+    Number,
+    Verdict,
+)
+from fabricheck.judge.claims.published import number
+from fabricheck.node import NodeModel
+from fabricheck.results.observed import Observed
 
 #: Every claim, in the order of the experiments.
 CLAIMS: tuple[Claim, ...] = (
@@ -34,9 +45,43 @@ CLAIMS: tuple[Claim, ...] = (
     *messages.CLAIMS,
     *message_tiers.CLAIMS,
     *collectives.CLAIMS,
-    *right_data.CLAIMS,
     *links.CLAIMS,
-    *subsets.CLAIMS,
 )
 
 __all__ = ["CLAIMS", "Claim", "Finding", "NotTestable", "Number", "Verdict", "evaluate"]
+
+
+def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
+    """Yield a verdict for each claim."""
+    for claim in claims:
+        published: tuple[Number, ...] = ()
+        try:
+            published = tuple(number(record) for record in claim.records)
+            if claim.requires is not None:
+                claim.requires(observed)
+            finding = claim.judge(observed)
+        except (NotTestable, FabricheckError) as lacking:
+            # Such as results of a device that the node model does not have.
+            finding = Finding(NOT_TESTABLE, str(lacking))
+        left_out = _left_out(claim, observed)
+        if left_out:
+            finding = replace(finding, because=f"{finding.because.rstrip('.')}. {left_out}")
+        fitted = tuple(_fitted(claim, observed.node)) if observed.simulated else ()
+        yield Verdict(claim, observed.where, observed.kind, finding, fitted, published)
+
+
+def _left_out(claim: Claim, observed: Observed) -> str:
+    """Return what else a sentence has to say where wrong data are left out; E12 judges them."""
+    names = [one for one in claim.experiments if one != "E12" and observed.left_out.get(one)]
+    if not names:
+        return ""
+    count = sum(observed.left_out[one] for one in names)
+    return f"Left out for wrong data or an injected fault: {count} series ({', '.join(names)})."
+
+
+def _fitted(claim: Claim, node: NodeModel | None) -> Iterator[str]:
+    """Yield the keys that a claim rests on and that were fitted to published values."""
+    for key in claim.rests_on:
+        fact = node.facts.get(key) if node else None
+        if fact is not None and fact.kind == "fitted":
+            yield key

@@ -10,14 +10,15 @@ from fabricheck.judge.claims.between import (
     QUAD,
     SINGLE,
     accesses,
-    count,
-    middle_number,
+    of_class,
     of_classes,
-    span,
+    peak_of,
 )
-from fabricheck.judge.claims.judging import high, low, middle
+from fabricheck.judge.claims.judging import count, high, low, middle, middle_number, span
 from fabricheck.judge.claims.model import Claim, Finding, computed, verdict
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import Points, ratio
+from fabricheck.node import LinkClass
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -30,40 +31,37 @@ _CLASSES = (SINGLE, DUAL, QUAD)
 _LINKS_ONLY = "kernels are limited by the links and by what they have in flight, by no engine"
 
 
-def _tiers(observed: Observed) -> tuple[list[Series], list[Series], list[Series]]:
-    node = needs.tiers(observed)
-    found = accesses(observed, "copy")
-    single, dual, quad = of_classes(node, found, _CLASSES, "copies by kernel", "E8")
-    return single, dual, quad
+def _copies(observed: Observed) -> Points:
+    return accesses(observed, "copy")
+
+
+def _tiers(observed: Observed) -> list[tuple[LinkClass, list[Series]]]:
+    """Return the copies by kernel over direct links, by link class from single to quad."""
+    node = needs.node(observed)
+    found = of_classes(node, _copies(observed), _CLASSES, "copies by kernel", "E8")
+    return list(zip(_CLASSES, found, strict=True))
 
 
 def _three_tiers(observed: Observed) -> Finding:
     tiers = _tiers(observed)
     holds = all(
         min(low(one) for one in wider) >= NEXT_TIER * max(high(one) for one in narrower)
-        for narrower, wider in pairwise(tiers)
+        for (_, narrower), (_, wider) in pairwise(tiers)
     )
-    spans = [
-        f"{kind.name} {span(tier)} ({count(tier)})"
-        for kind, tier in zip(_CLASSES, tiers, strict=True)
-    ]
+    spans = [f"{kind.name} {span(tier)} ({count(tier)})" for kind, tier in tiers]
     return verdict(
         holds,
         f"Copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
-        *(
-            middle_number(f"{kind.name} links, median", tier)
-            for kind, tier in zip(_CLASSES, tiers, strict=True)
-        ),
+        *(middle_number(f"{kind.name} links, median", tier) for kind, tier in tiers),
     )
 
 
-def _part_of_peak(observed: Observed) -> Finding:
-    tiers = _tiers(observed)
-    node = needs.tiers(observed)
+def _parts_of_peak(observed: Observed) -> Finding:
+    node = needs.node(observed)
     least, most = value("paper-stream-p2p-pct-low"), value("paper-stream-p2p-pct-high")
     holds, texts, numbers = True, [], []
-    for kind, tier in zip(_CLASSES, tiers, strict=True):
-        both_ways = 2 * node.peer_peak_gbs(*(tier[0].pair or (0, 0)))
+    for kind, tier in _tiers(observed):
+        both_ways = 2 * peak_of(node, tier)
         part = 100 * middle(tier) / both_ways
         holds &= least - POINTS <= part <= most + POINTS
         texts.append(f"{part:.1f} % of {both_ways:g} GB/s over {kind.name} links ({count(tier)})")
@@ -75,19 +73,6 @@ def _part_of_peak(observed: Observed) -> Finding:
     )
 
 
-def _quad_above_dual(observed: Observed) -> Finding:
-    _, dual, quad = _tiers(observed)
-    ratio = middle(quad) / middle(dual)
-    return verdict(
-        ratio >= NEXT_TIER,
-        f"By kernel a quad link gives {middle(quad):.1f} GB/s and a dual one {middle(dual):.1f}, "
-        f"{ratio:.2f} times as much, medians of {count(quad)} and {len(dual)}.",
-        middle_number("quad links, median", quad),
-        middle_number("dual links, median", dual),
-        computed("quad over dual", ratio, "ratio", *quad, *dual),
-    )
-
-
 CLAIMS = (
     Claim(
         id="kernel-three-tiers",
@@ -96,6 +81,7 @@ CLAIMS = (
         where="V.B and figure 8",
         rule="every pair with a wider direct link is at least half as fast again as every one of "
         "the next tier, half of what twice the links could give",
+        requires=needs.tiers,
         judge=_three_tiers,
         experiments=("E8",),
         built_in=_LINKS_ONLY,
@@ -108,7 +94,8 @@ CLAIMS = (
         where="V.B and figure 9",
         rule="the median of each class of direct pairs is in that range, 2 points either way: LUMI "
         "accepts its nodes within 5 % of such rates",
-        judge=_part_of_peak,
+        requires=needs.tiers,
+        judge=_parts_of_peak,
         experiments=("E8",),
         records=("paper-stream-p2p-pct-low", "paper-stream-p2p-pct-high"),
         rests_on=("simulation.kernel_window",),
@@ -121,7 +108,12 @@ CLAIMS = (
         where="V.B",
         rule="the median over quad links is at least half as much again as over dual ones, half of "
         "what twice the links could give",
-        judge=_quad_above_dual,
+        requires=needs.tiers,
+        judge=ratio(
+            of_class("a copy by kernel", _copies, QUAD, "copies by kernel", "E8"),
+            of_class("one", _copies, DUAL, "copies by kernel", "E8"),
+            lambda found, _: found >= NEXT_TIER,
+        ),
         experiments=("E8",),
         built_in=_LINKS_ONLY,
     ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import permutations
 
 from fabricheck.core.vocabulary import ENV_PEER_ENGINES
 from fabricheck.judge.claims import needs
-from fabricheck.judge.claims.judging import high, low, middle
-from fabricheck.judge.claims.model import NotTestable, Number, computed, number
+from fabricheck.judge.claims.model import NotTestable
+from fabricheck.judge.claims.rules import Group
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
@@ -53,8 +53,7 @@ def _is_unknown(point: Series) -> bool:
 
 def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:
     """Return of each ordered pair the point of the largest size."""
-    pairs = [(point, point.pair) for point in points if point.pair is not None]
-    found = largest((point for point, _ in pairs), lambda point: point.pair)
+    found = largest(points, lambda point: point.pair)
     return {pair: point for pair, point in found.items() if pair is not None}
 
 
@@ -104,6 +103,38 @@ def every_pair(node: NodeModel, points: Points, what: str, experiment: str) -> P
     return {pair: points[pair] for pair in wanted}
 
 
+def of_class(
+    name: str, read: Callable[[Observed], Points], kind: LinkClass, what: str, experiment: str
+) -> Group:
+    """Return the group of what is read of pairs of one link class.
+
+    :param name: of one of them, without the link.
+    """
+
+    def choose(observed: Observed) -> Points:
+        (found,) = of_classes(needs.node(observed), read(observed), (kind,), what, experiment)
+        return {point.pair: point for point in found if point.pair is not None}
+
+    return Group(f"{name} over a {kind.name} link", choose, "ordered pair")
+
+
+def peak_of(node: NodeModel, points: Sequence[Series]) -> float:
+    """Return the links' peak of pairs of one link class, in GB/s per direction."""
+    source, destination = points[0].devices
+    return node.peer_peak_gbs(source, destination)
+
+
+def detour_pairs(node: NodeModel) -> tuple[list[Pair], str]:
+    """Return the ordered pairs whose widest path is not the shortest, and their names.
+
+    :raises NotTestable: when there are none.
+    """
+    if not node.detour_pairs:
+        raise NotTestable(f"on {node.name} no widest path is longer than the shortest one")
+    pairs = [way for a, b in node.detour_pairs for way in ((a, b), (b, a))]
+    return pairs, " and ".join(f"{a}-{b}" for a, b in node.detour_pairs)
+
+
 def by_class(node: NodeModel, points: Points) -> dict[LinkClass, list[Series]]:
     """Return the points of each link class, which is that of the pair's widest path."""
     found: dict[LinkClass, list[Series]] = {}
@@ -130,37 +161,3 @@ def of_classes(
                 f"the session has {what} of no pair with a {wanted.name} link ({experiment})"
             )
     return [found[wanted] for wanted in classes]
-
-
-def middle_number(what: str, points: Sequence[Series]) -> Number:
-    """Return the median of some series; of a single one with its interval."""
-    if len(points) == 1:
-        return number(what, points[0])
-    return computed(what, middle(points), points[0].unit, *points)
-
-
-def within(point: Series, least: float, most: float) -> bool:
-    """Whether a median may lie in a range: its interval touches it."""
-    return low(point) <= most and high(point) >= least
-
-
-def named(points: Iterable[Series], most: int = 3) -> str:
-    """Return some series by their devices with their medians, as "0-3 41.0, 0-4 40.9 and 5 more".
-
-    All are in one unit, which is at the end.
-    """
-    listed = list(points)
-    texts = [f"{'-'.join(map(str, one.devices))} {one.value:.1f}" for one in listed[:most]]
-    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return f"{', '.join(texts)}{rest} {listed[0].unit}" if listed else "none"
-
-
-def span(points: Sequence[Series]) -> str:
-    """Return the least and the greatest median, with their unit."""
-    medians = [point.value for point in points]
-    return f"{min(medians):.1f} to {max(medians):.1f} {points[0].unit}"
-
-
-def count(points: Sequence[Series]) -> str:
-    """Return how many ordered pairs some series are of, as "1 ordered pair"."""
-    return f"{len(points)} ordered pair{'' if len(points) == 1 else 's'}"

@@ -1,15 +1,23 @@
-"""Claims on collectives of MPI (E10) and of RCCL or NCCL (E11)."""
+"""Claims on collectives of MPI (E10, E12) and of RCCL or NCCL (E11), and on right data of MPI."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.between import latencies
-from fabricheck.judge.claims.judging import above, high, low
-from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.judge.claims.judging import above, high, low, median_of
+from fabricheck.judge.claims.model import (
+    Claim,
+    Finding,
+    NotTestable,
+    Number,
+    computed,
+    number,
+    verdict,
+)
 from fabricheck.judge.claims.published import value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
@@ -62,7 +70,6 @@ def _size() -> int:
 
 
 def _rccl_faster(observed: Observed) -> Finding:
-    needs.devices(observed)
     rccl, mpi = _rccl(observed), _mpi(observed)
     both = [key for key in rccl if key in mpi]
     lacking = [name for name in EVERY if name not in {operation for operation, _ in both}]
@@ -71,33 +78,32 @@ def _rccl_faster(observed: Observed) -> Finding:
             f"the session has no times of both MPI (E10) and RCCL (E11) of {', '.join(lacking)} "
             f"with the same number of devices"
         )
+    of_name = {name: [key for key in both if key[0] == name] for name in EVERY}
     ratios = {
-        name: statistics.median(mpi[key].value / rccl[key].value for key in both if key[0] == name)
-        for name in EVERY
+        name: statistics.median(mpi[key].value / rccl[key].value for key in keys)
+        for name, keys in of_name.items()
     }
     counts = sorted({count for _, count in both})
-    faster = [name for name in EVERY if ratios[name] > 1]
     listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items())
     programs = " and ".join(sorted({mpi[key].program for key in both}))
-    like = rccl[both[0]]
     return verdict(
-        faster == [name for name in EVERY if name != "bcast"],
-        f"MPI's time ({programs}) over that of {like.program} is {listed}, the median over "
-        f"{', '.join(map(str, counts))} devices; published is that RCCL is faster in all but "
+        all((ratio > 1) == (name != "bcast") for name, ratio in ratios.items()),
+        f"MPI's time ({programs}) over that of {rccl[both[0]].program} is {listed}, the median "
+        f"over {', '.join(map(str, counts))} devices; published is that RCCL is faster in all but "
         "bcast.",
         *(
-            computed(f"{name}, MPI over RCCL", ratios[name], "ratio", *_of(name, both, rccl, mpi))
-            for name in EVERY
+            computed(
+                f"{name}, MPI over RCCL",
+                ratios[name],
+                "ratio",
+                *(times[key] for key in keys for times in (rccl, mpi)),
+            )
+            for name, keys in of_name.items()
         ),
     )
 
 
-def _of(name: str, keys: Iterable[Key], *times: Mapping[Key, Series]) -> list[Series]:
-    return [some[key] for key in keys if key[0] == name for some in times]
-
-
 def _falls_at_eight(observed: Observed) -> Finding:
-    needs.tiers(observed)
     rccl = _rccl(observed)
     names = (*ONE_PASS, "allreduce")
     lacking = [name for name in names for n in (7, 8) if (name, n) not in rccl]
@@ -116,7 +122,6 @@ def _falls_at_eight(observed: Observed) -> Finding:
 
 
 def _grows_beyond_two(observed: Observed) -> Finding:
-    needs.tiers(observed)
     rccl = _rccl(observed)
     more = [key for key in rccl if key[0] in TWO_PASSES and key[1] > 2 and (key[0], 2) in rccl]
     lacking = [name for name in TWO_PASSES if name not in {operation for operation, _ in more}]
@@ -139,9 +144,8 @@ def _grows_beyond_two(observed: Observed) -> Finding:
 
 
 def _not_below_bound(observed: Observed) -> Finding:
-    needs.devices(observed)
     known = latencies(observed)
-    least = min(known.values(), key=lambda one: one.value)
+    least = min(known.values(), key=median_of)
     points: list[Series] = []
     for read in (_mpi, _rccl):
         try:
@@ -179,12 +183,11 @@ def _not_below_bound(observed: Observed) -> Finding:
 
 
 def _close_to_bound(observed: Observed) -> Finding:
-    needs.tiers(observed)
-    least = min(latencies(observed).values(), key=lambda one: one.value)
+    least = min(latencies(observed).values(), key=median_of)
     rccl = _rccl(observed)
     two = [rccl[name, 2] for name in TWO_PASSES if (name, 2) in rccl]
     needs.some(two, "RCCL's collectives of two passes with two devices", "E11")
-    bound, lowest = 2 * least.value, min(two, key=lambda one: one.value)
+    bound, lowest = 2 * least.value, min(two, key=median_of)
     return verdict(
         abs(lowest.value / bound - 1) <= CLOSE,
         f"With two devices RCCL's {lowest.operation} takes {lowest.value:.1f} us, the least of "
@@ -198,6 +201,39 @@ def _passes(operation: str) -> int:
     return 1 if operation in ONE_PASS else 2
 
 
+def _right_data(observed: Observed) -> Finding:
+    # All series: those whose data was wrong are no points of `Observed`.
+    found = [
+        one
+        for one in observed.series
+        if one.experiment == "E12"
+        and one.source_memory == "device"
+        and not one.document["faults_injected"]
+    ]
+    needs.some(found, "messages of MPI whose data were compared on devices", "E12")
+    wrong = [one for one in found if one.errors]
+    operations = sorted({one.operation for one in found})
+    skipped = {
+        entry["operation"]
+        for one in found
+        for entry in one.document.get("skipped") or ()
+        if entry["operation"] not in operations
+    }
+    most = max(one.taking_part or 0 for one in found)
+    told = sorted({f"{one.operation} of {about(one.bytes)}" for one in wrong})
+    beside = f"; not tested: {', '.join(sorted(skipped))}" if skipped else ""
+    checked = sum(one.bytes_checked for one in found)
+    clock = found[0].clock
+    return verdict(
+        not wrong,
+        f"Of {len(found)} series of {', '.join(operations)} on {most} devices {len(wrong)} had "
+        f"wrong data{': ' + ', '.join(told[:3]) if told else ''}{beside}.",
+        Number("series", float(len(found)), "series", clock, None, True),
+        Number("with wrong data", float(len(wrong)), "series", clock, None, True),
+        Number("compared", float(checked), "B", clock, None, True),
+    )
+
+
 _SIZE = "of 1 MiB, as each benchmark calls its size"
 
 CLAIMS = (
@@ -209,6 +245,7 @@ CLAIMS = (
         where="VI and figure 11",
         rule=f"of each collective the median over the numbers of devices of MPI's time over RCCL's "
         f"is above 1, of broadcast it is not; {_SIZE}; which is faster, so no tolerance",
+        requires=needs.devices,
         judge=_rccl_faster,
         experiments=("E10", "E11"),
         records=("paper-coll-rccl-vs-mpi", "paper-coll-size"),
@@ -221,6 +258,7 @@ CLAIMS = (
         where="VI and figure 12",
         rule=f"each of the three takes less, intervals apart where there are any; {_SIZE}; the "
         "document does not state the size of this figure",
+        requires=needs.tiers,
         judge=_falls_at_eight,
         experiments=("E11",),
         records=("paper-coll-size",),
@@ -232,6 +270,7 @@ CLAIMS = (
         where="VI and figure 12",
         rule=f"allreduce, reduce_scatter and allgather take longer with every greater number of "
         f"devices than with two; {_SIZE}; the document does not state the size of this figure",
+        requires=needs.tiers,
         judge=_grows_beyond_two,
         experiments=("E11",),
         records=("paper-coll-size",),
@@ -245,6 +284,7 @@ CLAIMS = (
         rule=f"no time, by MPI or RCCL, is below the bound that this node's own least latency "
         f"gives, and there are times of both kinds; {_SIZE}; a bound, so no tolerance beside the "
         "intervals",
+        requires=needs.devices,
         judge=_not_below_bound,
         experiments=("E7", "E10", "E11"),
         records=("paper-coll-bound-1", "paper-coll-bound-2", "paper-coll-size"),
@@ -258,8 +298,21 @@ CLAIMS = (
         where="VI and figure 12",
         rule=f"the least of their times is within a fifth of twice the node's own least latency; "
         f"the document has no number for close; {_SIZE}; it does not state that of this figure",
+        requires=needs.tiers,
         judge=_close_to_bound,
         experiments=("E7", "E11"),
         records=("paper-rccl-2thr", "paper-coll-size"),
+    ),
+    Claim(
+        id="mpi-right-data",
+        statement="An MPI that takes buffers of devices moves right data between them.",
+        document="lab-notes",
+        where="GPU-aware MPI",
+        rule="no message and no collective of E12 has a wrong byte; what was left out, as an MPI "
+        "that crashes in it has it, is named and not judged",
+        requires=needs.devices,
+        judge=_right_data,
+        experiments=("E12",),
+        built_in="its MPI moves data within one process, which says nothing of another MPI",
     ),
 )

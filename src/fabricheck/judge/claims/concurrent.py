@@ -8,6 +8,7 @@ from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import ratio_near
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import Judge
 from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
@@ -39,52 +40,41 @@ def totals(observed: Observed, node: NodeModel, name: str) -> dict[int, Series]:
     return {point.bytes: point for point in needs.large(found, what, "E5")}
 
 
-def _scales(observed: Observed, steps: dict[str, tuple[str, str]]) -> Finding:
-    """Judge ratios of sets: by record the set and the one that it is compared with."""
-    node = needs.own_domains(observed)
-    by_size = {name: totals(observed, node, name) for name in dict.fromkeys(chain(*steps.values()))}
-    sizes = set.intersection(*(set(found) for found in by_size.values()))
-    if not sizes:
-        raise NotTestable("the session has no size in common of these sets of devices (E5)")
-    points = {name: found[max(sizes)] for name, found in by_size.items()}
-    said, holds, ratios = [], True, []
-    for record, (large, small) in steps.items():
-        one, other = points[large], points[small]
-        ratio = one.value / other.value
-        holds &= ratio_near(one, other, value(record), TOLERANCE)
-        many, few = len(one.devices), len(other.devices)
-        said.append(f"{many} devices give {ratio:.2f} times as much as {few}")
-        ratios.append(computed(f"{many} devices over {few}", ratio, "ratio", one))
-    return verdict(
-        holds,
-        f"{'; '.join(said)}; published are {', '.join(f'{value(one):g}' for one in steps)}.",
-        *ratios,
-        *(
-            number(f"devices {', '.join(map(str, point.devices))} at once", point)
-            for point in points.values()
-        ),
-    )
+def _scales(steps: dict[str, tuple[str, str]]) -> Judge:
+    """Rule: ratios of sets of devices are published ones: by record a set and another one."""
+
+    def judge(observed: Observed) -> Finding:
+        node = needs.node(observed)
+        by_size = {
+            name: totals(observed, node, name) for name in dict.fromkeys(chain(*steps.values()))
+        }
+        sizes = set.intersection(*(set(found) for found in by_size.values()))
+        if not sizes:
+            raise NotTestable("the session has no size in common of these sets of devices (E5)")
+        points = {name: found[max(sizes)] for name, found in by_size.items()}
+        said, holds, ratios = [], True, []
+        for record, (large, small) in steps.items():
+            one, other = points[large], points[small]
+            ratio = one.value / other.value
+            holds &= ratio_near(one, other, value(record), TOLERANCE)
+            many, few = len(one.devices), len(other.devices)
+            said.append(f"{many} devices give {ratio:.2f} times as much as {few}")
+            ratios.append(computed(f"{many} devices over {few}", ratio, "ratio", one))
+        return verdict(
+            holds,
+            f"{'; '.join(said)}; published are {', '.join(f'{value(one):g}' for one in steps)}.",
+            *ratios,
+            *(
+                number(f"devices {', '.join(map(str, point.devices))} at once", point)
+                for point in points.values()
+            ),
+        )
+
+    return judge
 
 
-def _same_package(observed: Observed) -> Finding:
-    return _scales(observed, {"paper-cpugpu-stream-same-2": ("two_one_package", "one")})
-
-
-def _spread(observed: Observed) -> Finding:
-    return _scales(observed, {"paper-cpugpu-stream-spread-2": ("two_spread", "one")})
-
-
-def _proportional(observed: Observed) -> Finding:
-    steps = {
-        "paper-cpugpu-stream-spread-2": ("two_spread", "one"),
-        "paper-cpugpu-stream-4": ("four_spread", "one"),
-    }
-    return _scales(observed, steps)
-
-
-def _eight_as_four(observed: Observed) -> Finding:
-    return _scales(observed, {"paper-cpugpu-stream-8v4": ("all", "four_spread")})
-
+TWO_OVER_ONE = {"paper-cpugpu-stream-spread-2": ("two_spread", "one")}
+FOUR_OVER_ONE = {"paper-cpugpu-stream-4": ("four_spread", "one")}
 
 CLAIMS = (
     Claim(
@@ -93,7 +83,8 @@ CLAIMS = (
         document="paper",
         where="IV.C, figure 4",
         rule=f"the ratio is 1, {WORDS}: {REASON}",
-        judge=_same_package,
+        requires=needs.own_domains,
+        judge=_scales({"paper-cpugpu-stream-same-2": ("two_one_package", "one")}),
         experiments=("E5",),
         records=("paper-cpugpu-stream-same-2",),
     ),
@@ -103,7 +94,8 @@ CLAIMS = (
         document="paper",
         where="IV.C, figure 4",
         rule=f"the ratio is 2, {WORDS}: {REASON}",
-        judge=_spread,
+        requires=needs.own_domains,
+        judge=_scales(TWO_OVER_ONE),
         experiments=("E5",),
         records=("paper-cpugpu-stream-spread-2",),
     ),
@@ -113,7 +105,8 @@ CLAIMS = (
         document="paper",
         where="IV.C, figure 5",
         rule=f"the ratios to one device are 2 and 4, {WORDS}: {REASON}",
-        judge=_proportional,
+        requires=needs.own_domains,
+        judge=_scales(TWO_OVER_ONE | FOUR_OVER_ONE),
         experiments=("E5",),
         records=("paper-cpugpu-stream-spread-2", "paper-cpugpu-stream-4"),
     ),
@@ -123,7 +116,8 @@ CLAIMS = (
         document="paper",
         where="IV.C, figure 5",
         rule=f"the ratio is 1, {WORDS}: {REASON}",
-        judge=_eight_as_four,
+        requires=needs.own_domains,
+        judge=_scales({"paper-cpugpu-stream-8v4": ("all", "four_spread")}),
         experiments=("E5",),
         records=("paper-cpugpu-stream-8v4",),
     ),

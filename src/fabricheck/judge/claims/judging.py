@@ -1,14 +1,13 @@
-"""Comparisons that rules share: by medians, and by their 95 % intervals where there are any."""
+"""Comparisons that rules share, by medians and 95 % intervals, and how sentences name series."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Hashable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Sequence
 
+from fabricheck.core.amounts import about
+from fabricheck.judge.claims.model import Number, computed, number
 from fabricheck.results.table import Series
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 def low(point: Series) -> float:
@@ -31,6 +30,14 @@ def above_by(one: Series, other: Series, part: float) -> bool:
     return low(one) * (1 - part) > high(other)
 
 
+def within(point: Series, least: float, most: float, part: float = 0.0) -> bool:
+    """Say whether a median may lie in a range: its interval touches it.
+
+    :param part: by which the range is wider, as a part of its ends.
+    """
+    return low(point) <= most * (1 + part) and high(point) >= least * (1 - part)
+
+
 def ratio_near(one: Series, other: Series, wanted: float, tolerance: float) -> bool:
     """Say whether the ratio of two medians can be within ``tolerance`` of ``wanted``.
 
@@ -39,6 +46,11 @@ def ratio_near(one: Series, other: Series, wanted: float, tolerance: float) -> b
     """
     least, most = low(one) / high(other), high(one) / low(other)
     return least <= wanted * (1 + tolerance) and most >= wanted * (1 - tolerance)
+
+
+def median_of(point: Series) -> float:
+    """Return a series' median: what `min` and `max` choose by."""
+    return point.value
 
 
 def middle(points: Iterable[Series]) -> float:
@@ -51,12 +63,37 @@ def mean(points: Iterable[Series]) -> float:
     return statistics.fmean(point.value for point in points)
 
 
-def least_ratio(
-    ones: Mapping[Key, Series], others: Mapping[Key, Series]
-) -> tuple[Key, Series, Series] | None:
-    """Return the common key with the least ratio of medians, and both points; None without one."""
-    common = [key for key in ones if key in others]
-    if not common:
-        return None
-    worst = min(common, key=lambda key: ones[key].value / others[key].value)
-    return worst, ones[worst], others[worst]
+def middle_number(what: str, points: Sequence[Series]) -> Number:
+    """Return the median of some series; of a single one with its interval."""
+    if len(points) == 1:
+        return number(what, points[0])
+    return computed(what, middle(points), points[0].unit, *points)
+
+
+def named(points: Iterable[Series], most: int = 3) -> str:
+    """Return some series by their devices with their medians, as "0-3 41.0, 0-4 40.9 and 5 more".
+
+    All are in one unit, which is at the end.
+    """
+    listed = list(points)
+    texts = [f"{'-'.join(map(str, one.devices))} {one.value:.1f}" for one in listed[:most]]
+    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return f"{', '.join(texts)}{rest} {listed[0].unit}" if listed else "none"
+
+
+def span(points: Collection[Series]) -> str:
+    """Return the least and the greatest median, with their unit."""
+    medians = [point.value for point in points]
+    return f"{min(medians):.1f} to {max(medians):.1f} {next(iter(points)).unit}"
+
+
+def measured_by(points: Collection[Series]) -> str:
+    """Return what measured some series, and of which size, as "mpi, 16 MiB"."""
+    sizes = sorted(point.bytes for point in points)
+    texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
+    return f"{next(iter(points)).program}, {' to '.join(texts)}"
+
+
+def count(points: Collection[Series]) -> str:
+    """Return how many ordered pairs some series are of, as "1 ordered pair"."""
+    return f"{len(points)} ordered pair{'' if len(points) == 1 else 's'}"

@@ -2,58 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.between import (
     QUAD,
     SINGLE,
+    by_class,
+    detour_pairs,
     every_pair,
     latencies,
+    of_classes,
+)
+from fabricheck.judge.claims.judging import (
+    above,
+    high,
+    low,
+    median_of,
     middle_number,
     named,
-    of_classes,
     span,
     within,
 )
-from fabricheck.judge.claims.judging import above, high, low
-from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.judge.claims.model import Claim, Finding, computed, number, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.node import NodeModel
+from fabricheck.judge.claims.rules import Points
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
 
 #: Packages that are alike have 10.5 to 10.8 us in the paper: 3 %.
 ALIKE = 0.03
 
 
+def _pairs(observed: Observed) -> Points:
+    """Return the latencies of all ordered pairs."""
+    return every_pair(needs.node(observed), latencies(observed), "latencies of copies", "E7")
+
+
 def _lowest_over_one_link(observed: Observed) -> Finding:
-    _, points, single, _ = _all(observed)
+    points = _pairs(observed)
+    (single,) = of_classes(needs.node(observed), points, (SINGLE,), "latencies of copies", "E7")
     most = value("paper-p2p-lat-single")
     slow = [one for one in single if low(one) >= most]
-    others = [one for one in points if one not in single]
+    others = [one for one in points.values() if one not in single]
     quick = [one for one in others if high(one) < most]
-    least = min(others, key=_median)
+    least = min(others, key=median_of)
     return verdict(
         not slow and not quick,
         f"Over one direct link latencies are {span(single)}, of all other pairs {least.value:.1f} "
         f"us at least; published is that the former alone are below {most:g} us.",
         middle_number("one direct link, median", single),
-        number("one direct link, greatest", max(single, key=_median)),
+        number("one direct link, greatest", max(single, key=median_of)),
         number("other pairs, least", least),
     )
 
 
 def _within_a_package(observed: Observed) -> Finding:
-    _, points, _, _ = _all(observed)
-    node = needs.tiers(observed)
-    inside = [one for one in points if one.pair and node.link_class(*one.pair) == QUAD]
+    points = _pairs(observed)
+    inside = by_class(needs.node(observed), points)[QUAD]
     least, most = value("paper-p2p-lat-samegpu-low"), value("paper-p2p-lat-samegpu-high")
-    out = [one for one in inside if not within(one, least * (1 - ALIKE), most * (1 + ALIKE))]
-    lowest = min(points, key=_median)
-    lower = any(above(one, lowest) for one in inside)
+    lowest = min(points.values(), key=median_of)
     return verdict(
-        not out and lower,
+        all(within(one, least, most, ALIKE) for one in inside)
+        and any(above(one, lowest) for one in inside),
         f"Within a package latencies are {span(inside)}, published are {least:g} to {most:g}; the "
         f"lowest of all is {named([lowest])}.",
         middle_number("within a package, median", inside),
@@ -62,16 +70,14 @@ def _within_a_package(observed: Observed) -> Finding:
 
 
 def _outliers(observed: Observed) -> Finding:
-    node, points, _, detours = _all(observed)
-    if not detours:
-        raise NotTestable(f"on {node.name} no widest path is longer than the shortest one")
-    rest = [one for one in points if one not in detours]
+    points = _pairs(observed)
+    pairs, names = detour_pairs(needs.node(observed))
+    detours = [points[pair] for pair in pairs]
     least, most = value("paper-p2p-lat-outlier-low"), value("paper-p2p-lat-outlier-high")
-    out = [one for one in detours if not within(one, least * (1 - ALIKE), most * (1 + ALIKE))]
-    first, last = min(detours, key=_median), max(rest, key=_median)
-    names = " and ".join(f"{a}-{b}" for a, b in node.detour_pairs)
+    first = min(detours, key=median_of)
+    last = max((points[pair] for pair in points if pair not in pairs), key=median_of)
     return verdict(
-        not out and above(first, last),
+        all(within(one, least, most, ALIKE) for one in detours) and above(first, last),
         f"{names}, the pairs whose widest path is not the shortest, have {span(detours)}, "
         f"published are {least:g} to {most:g}; the others reach {named([last])}.",
         middle_number(f"{names}, median", detours),
@@ -80,36 +86,17 @@ def _outliers(observed: Observed) -> Finding:
 
 
 def _range(observed: Observed) -> Finding:
-    _, points, _, _ = _all(observed)
-    first, last = min(points, key=_median), max(points, key=_median)
+    points = _pairs(observed).values()
+    first, last = min(points, key=median_of), max(points, key=median_of)
     least, most = value("paper-p2p-lat-min"), value("paper-p2p-lat-max")
-    holds = all(
-        within(one, wanted * (1 - ALIKE), wanted * (1 + ALIKE))
-        for one, wanted in ((first, least), (last, most))
-    )
     return verdict(
-        holds,
+        within(first, least, least, ALIKE) and within(last, most, most, ALIKE),
         f"Latencies are {first.value:.2f} to {last.value:.2f} us; published are {least:g} to "
         f"{most:g}.",
         number(f"least, {named([first])}", first),
         number(f"greatest, {named([last])}", last),
         computed("greatest over least", last.value / first.value, "ratio", first, last),
     )
-
-
-def _all(
-    observed: Observed,
-) -> tuple[NodeModel, Sequence[Series], Sequence[Series], Sequence[Series]]:
-    """Return the node, and the latencies of all pairs, of single links and of detours."""
-    node = needs.tiers(observed)
-    points = every_pair(node, latencies(observed), "latencies of copies", "E7")
-    (single,) = of_classes(node, points, (SINGLE,), "latencies of copies", "E7")
-    detours = [points[way] for a, b in node.detour_pairs for way in ((a, b), (b, a))]
-    return node, tuple(points.values()), single, detours
-
-
-def _median(point: Series) -> float:
-    return point.value
 
 
 CLAIMS = (
@@ -121,6 +108,7 @@ CLAIMS = (
         where="V.A.1 and figure 6b",
         rule="every pair with one direct link is below 10 us and no other one is; as stated, "
         "without a tolerance",
+        requires=needs.tiers,
         judge=_lowest_over_one_link,
         experiments=("E7",),
         records=("paper-p2p-lat-single",),
@@ -133,6 +121,7 @@ CLAIMS = (
         where="V.A.1 and figure 6b",
         rule="every pair of a package is in that range, 3 % either way as the paper's own packages "
         "differ, and another pair's latency is below one of them",
+        requires=needs.tiers,
         judge=_within_a_package,
         experiments=("E7",),
         records=("paper-p2p-lat-samegpu-low", "paper-p2p-lat-samegpu-high"),
@@ -146,6 +135,7 @@ CLAIMS = (
         where="V.A.1 and figure 6b",
         rule="the pairs that the node model says so of are in that range, 3 % either way as the "
         "paper's like pairs differ, and above all others",
+        requires=needs.tiers,
         judge=_outliers,
         experiments=("E7",),
         records=("paper-p2p-lat-outlier-low", "paper-p2p-lat-outlier-high"),
@@ -159,12 +149,10 @@ CLAIMS = (
         where="V.A.1 and figure 6b",
         rule="the least and the greatest of all ordered pairs are these, 3 % either way as the "
         "paper's like pairs differ",
+        requires=needs.tiers,
         judge=_range,
         experiments=("E7",),
         records=("paper-p2p-lat-min", "paper-p2p-lat-max"),
-        rests_on=(
-            "simulation.copy_start_us",
-            "simulation.copy_hop_us",
-        ),
+        rests_on=("simulation.copy_start_us", "simulation.copy_hop_us"),
     ),
 )

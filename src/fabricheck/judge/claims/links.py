@@ -1,23 +1,36 @@
-"""Claims on which devices are linked (E13): of a node model that the node was compared with."""
+"""Claims on which devices are linked (E13) and on the best to use together (E14).
+
+Those by links are of a node model that the node was compared with.
+"""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 from fabricheck.judge.claims import needs
-from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, verdict
+from fabricheck.judge.claims.between import accesses, every_pair
+from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, computed, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.node import NodeModel
+from fabricheck.judge.claims.rules import Points
+from fabricheck.node import NodeModel, best_subsets
+from fabricheck.node.subsets import mean_between
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair
+from fabricheck.results.table import Pair, Series
 
 #: The records of the page's table of rocm-smi: one of each linked pair.
 TABLE = {
     (int(pair[0]), int(pair[1])): f"hf-nodesbw-{pair}"
     for pair in ("01", "02", "06", "13", "15", "23", "24", "37", "45", "46", "57", "67")
 }
-#: Devices of that machine.
-DEVICES = 8
+
+#: The sets that the page names, and whether it names all that are as good.
+NAMED = (
+    (((0, 1), (2, 3), (4, 5), (6, 7)), True),
+    (((0, 1, 6),), False),
+    (((0, 1, 6, 7), (2, 3, 4, 5)), False),
+)
+#: By which part sets may differ that are alike by their links: why, the rule says.
+ALIKE = 0.02
 
 _OWN = "its links are those of the node model"
 
@@ -48,7 +61,7 @@ def _compared(notes: list[str]) -> list[str]:
 
 def differences_from_table(node: NodeModel) -> list[Pair]:
     """Return the pairs whose links are not those of the page's table."""
-    pairs = combinations(range(max(len(node.devices), DEVICES)), 2)
+    pairs = combinations(range(max(len(node.devices), needs.EIGHT)), 2)
     return [pair for pair in pairs if _modelled(node, pair) != _published(pair)]
 
 
@@ -62,7 +75,7 @@ def _published(pair: Pair) -> float:
 
 
 def _two_hops(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     as_modelled(observed)
     longest = max(max(row) for row in node.hop_matrix)
     most = value("paper-p2p-maxhops")
@@ -76,7 +89,7 @@ def _two_hops(observed: Observed) -> Finding:
 
 
 def _table(observed: Observed) -> Finding:
-    node = needs.packages_of_two(observed)
+    node = needs.node(observed)
     as_modelled(observed)
     found = differences_from_table(node)
     listed = [
@@ -90,6 +103,63 @@ def _table(observed: Observed) -> Finding:
     )
 
 
+def _inside(points: Points, devices: tuple[int, ...]) -> list[Series]:
+    return [points[pair] for pair in permutations(devices, 2)]
+
+
+def _text(devices: tuple[int, ...]) -> str:
+    return ",".join(map(str, devices))
+
+
+def _predicted(observed: Observed) -> Finding:
+    node = needs.node(observed)
+    as_modelled(observed)
+    holds, texts, numbers = True, [], []
+    for named, complete in NAMED:
+        size = len(named[0])
+        best = node.best_subsets(size)
+        holds &= set(named) == set(best) if complete else set(named) <= set(best)
+        texts.append(f"of {size}: {' '.join(_text(one) for one in best)}")
+        numbers.append(
+            Number(f"best sets of {size}", float(len(best)), "sets", "derived", None, True)
+        )
+    return verdict(
+        holds, f"By its links {node.name} has as best sets {'; '.join(texts)}.", *numbers
+    )
+
+
+def _measured(observed: Observed) -> Finding:
+    node = needs.node(observed)
+    found = every_pair(node, accesses(observed, "write"), "writes by kernel", "E8")
+    count = len(node.devices)
+    rates = [[0.0 if a == b else found[a, b].value for b in range(count)] for a in range(count)]
+    holds, texts, numbers = True, [], []
+    for named, _ in NAMED:
+        best = best_subsets(rates, len(named[0]), node.name)[0]
+        most = mean_between(rates, best)
+        for chosen in named:
+            mean = mean_between(rates, chosen)
+            holds &= mean >= most * (1 - ALIKE)
+            texts.append(f"{_text(chosen)} {mean:.1f}")
+            numbers.append(
+                computed(f"{_text(chosen)}, mean", mean, "GB/s", *_inside(found, chosen))
+            )
+        texts[-1] += f" (best: {_text(best)} {most:.1f})"
+        numbers.append(
+            computed(f"{_text(best)}, the best measured, mean", most, "GB/s", *_inside(found, best))
+        )
+    return verdict(
+        holds,
+        f"Means of writes by kernel between two devices of a set, in GB/s: {', '.join(texts)}.",
+        *numbers,
+    )
+
+
+_STATEMENT = (
+    "The best devices to use together are the two of a package; of three 0,1,6; of four 0,1,6,7 or "
+    "2,3,4,5"
+)
+
 CLAIMS = (
     Claim(
         id="shortest-path-two-hops",
@@ -98,6 +168,7 @@ CLAIMS = (
         where="V.A.1 and figure 6a",
         rule="so it is in the node model, and the node's tools tell the links of the model (E13); "
         "a count, so no tolerance",
+        requires=needs.tiers,
         judge=_two_hops,
         experiments=("E13",),
         records=("paper-p2p-maxhops",),
@@ -110,9 +181,36 @@ CLAIMS = (
         where="Dual-die topology",
         rule="the node model has the peak of the table for every pair, and the node's tools tell "
         "the links of the model (E13); nodes of the same GPU may have other links",
+        requires=needs.packages_of_two,
         judge=_table,
         experiments=("E13",),
         records=tuple(TABLE.values()),
         built_in=_OWN,
+    ),
+    Claim(
+        id="best-sets-predicted",
+        statement=f"{_STATEMENT}: as the links predict.",
+        document="hugging-face",
+        where="Dual-die topology",
+        rule="the sets are among those of the greatest mean peak between two devices, and of two "
+        "devices there are no others; counts, so no tolerance; nodes with other links have "
+        "other sets",
+        requires=needs.eight_devices,
+        judge=_predicted,
+        experiments=("E13", "E14"),
+        built_in="its links are those of the node model",
+    ),
+    Claim(
+        id="best-sets-measured",
+        statement=f"{_STATEMENT}: as bandwidths confirm.",
+        document="hugging-face",
+        where="Dual-die topology",
+        rule="the mean of writes by kernel between two devices of each of these sets is that of "
+        "the best set of its size, less 2 % at most, by which like pairs of the paper differ; "
+        "nodes with other links have other sets",
+        requires=needs.eight_devices,
+        judge=_measured,
+        experiments=("E8", "E14"),
+        built_in="its bandwidths are those of the links that predict the sets",
     ),
 )

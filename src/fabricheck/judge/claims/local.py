@@ -2,107 +2,49 @@
 
 from __future__ import annotations
 
-import statistics
-
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import needs
-from fabricheck.judge.claims.judging import high, low, middle
+from fabricheck.judge.claims.judging import high, low, median_of
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.node import NodeModel
+from fabricheck.judge.claims.rules import (
+    MEMORY,
+    Group,
+    Points,
+    each_above,
+    part_between,
+    part_of_peak,
+)
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, curve, largest
-
-#: The paper's 1400 GB/s are 87.5 % of the 1600 that it states and 85.4 % of a node model's 1638.4;
-#: a point more is what rounding allows.
-COPY_POINTS = 3.0
-
-#: JSC states 1.34 and 1.349 TB/s, half a point apart; copy on the same GPU is 85.4 % for the paper
-#: and 86.7 % for JSC, so that other software and another sample are good for two points more.
-TRIAD_POINTS = 2.5
-
-#: JSC states 1.35 TB/s, 87 %, in the text, and 1.399 TB/s, 90 %, in a caption: whole percents.
-A100_POINTS = 1.0
-
-#: JSC's differences between block sizes are of up to 7 points of 88: less than a third is good.
-BLOCK_LOSS = 0.02
-
-#: JSC's range of all blocks and kernels is of one device; another sample differs by two points.
-RANGE_POINTS = 2.0
 
 #: JSC's arrays are of 0.5 to 8 GiB.
 LARGE = 2**29
 
-#: What counts as reached, on a plot with a linear axis, and a step of sizes either way.
-SATURATED, SATURATION_STEP = 0.95, 2.0
+#: What counts as reached and a step of sizes either way, a loss and points of percent: why, the
+#: rules say.
+SATURATED, STEP, BLOCK_LOSS, RANGE_POINTS = 0.95, 2.0, 0.02, 2.0
 
 
-def _alone(observed: Observed, operation: str) -> dict[int | None, Series]:
+def _stream(operation: str) -> Group:
     """Return by device the series of a kernel with the largest arrays."""
-    found = observed.select(experiment="E1", operation=operation, role="single")
-    found = [point for point in found if point.regime == "memory"]
-    what = f"STREAM {operation} on the memory of a device"
-    return dict(largest(needs.some(found, what, "E1"), lambda point: point.device))
+
+    def choose(observed: Observed) -> Points:
+        found = observed.select(
+            experiment="E1", operation=operation, role="single", regime="memory"
+        )
+        needs.some(found, f"STREAM {operation} on the memory of a device", "E1")
+        return largest(found, lambda point: point.device)
+
+    return Group(f"STREAM {operation}", choose)
 
 
-def _part_of_peak(
-    observed: Observed, node: NodeModel, operation: str, least: float, most: float, said: str
-) -> Finding:
-    points = _alone(observed, operation)
-    parts = {
-        device: 100 * point.value / node.device(device).memory_peak_gbs
-        for device, point in points.items()
-        if device is not None
-    }
-    median = statistics.median(parts.values())
-    return verdict(
-        least <= median <= most,
-        f"STREAM {operation} reaches {median:.1f} % of the memory's peak, the median of "
-        f"{len(parts)} device(s); published are {said}.",
-        computed("of the memory's peak, median", median, "percent", *points.values()),
-        *(number(f"{operation} on device {device}", point) for device, point in points.items()),
-    )
-
-
-def _copy_part(observed: Observed) -> Finding:
-    node = needs.packages_of_two(observed)
-    wanted = value("paper-stream-local-pct")
-    least, most = wanted - COPY_POINTS, wanted + COPY_POINTS
-    return _part_of_peak(observed, node, "copy", least, most, f"{wanted:.0f} %")
-
-
-def _triad_part(observed: Observed) -> Finding:
-    node = needs.packages_of_two(observed)
-    wanted = value("jsc-triad-util")
-    least, most = wanted - TRIAD_POINTS, wanted + TRIAD_POINTS
-    return _part_of_peak(observed, node, "triad", least, most, f"{wanted:.0f} %")
-
-
-def _a100_part(observed: Observed) -> Finding:
-    node = needs.architecture(observed, "sm_80", "A100")
+def _a100_triad(observed: Observed) -> Finding:
     # Both of JSC's numbers are of the GPU with 1555 GB/s.
     low_end = value("jsc-a100-stream-util")
     high_end = low_end * value("jsc-a100-triad-final") / value("jsc-a100-triad")
-    least, most = low_end - A100_POINTS, high_end + A100_POINTS
     said = f"{low_end:.0f} to {high_end:.0f} %"
-    return _part_of_peak(observed, node, "triad", least, most, said)
-
-
-def _copy_above_triad(observed: Observed) -> Finding:
-    needs.packages_of_two(observed)
-    copies, triads = _alone(observed, "copy"), _alone(observed, "triad")
-    both = [device for device in copies if device in triads]
-    if not both:
-        raise NotTestable("no device has both STREAM copy and triad (E1)")
-    slower = [device for device in both if low(copies[device]) <= high(triads[device])]
-    copy, triad = (middle(one[device] for device in both) for one in (copies, triads))
-    return verdict(
-        not slower,
-        f"Copy gives {copy:.0f} GB/s and triad {triad:.0f}, medians of {len(both)} device(s); copy "
-        f"is above triad beyond the noise on {len(both) - len(slower)} of them.",
-        computed("copy, median of the devices", copy, "GB/s", *(copies[one] for one in both)),
-        computed("triad, median of the devices", triad, "GB/s", *(triads[one] for one in both)),
-    )
+    return part_between(observed, _stream("triad"), MEMORY, low_end - 1, high_end + 1, said)
 
 
 def _scan(observed: Observed) -> dict[int | None, list[Series]]:
@@ -117,12 +59,11 @@ def _scan(observed: Observed) -> dict[int | None, list[Series]]:
 
 
 def _saturation(observed: Observed) -> Finding:
-    needs.packages_of_two(observed)
     wanted = value("jsc-sat-size")
     curves = _scan(observed)
     points = curves.get(256) or next(iter(curves.values()), [])
     sizes = [point.bytes for point in points]
-    if not sizes or min(sizes) >= wanted / SATURATION_STEP or max(sizes) < 4 * wanted:
+    if not sizes or min(sizes) >= wanted / STEP or max(sizes) < 4 * wanted:
         raise NotTestable("the session has no triad over array sizes from 32 MiB to 256 MiB (E1)")
     plateau = points[-1]
     reached = plateau
@@ -131,7 +72,7 @@ def _saturation(observed: Observed) -> Finding:
             break
         reached = point
     return verdict(
-        wanted / SATURATION_STEP <= reached.bytes <= wanted * SATURATION_STEP,
+        wanted / STEP <= reached.bytes <= wanted * STEP,
         f"From {about(reached.bytes)} on triad has {100 * SATURATED:.0f} % of the "
         f"{plateau.value:.0f} GB/s of its largest array; published are {about(int(wanted))}.",
         computed("smallest array of the plateau", reached.bytes, "B", plateau),
@@ -141,7 +82,6 @@ def _saturation(observed: Observed) -> Finding:
 
 
 def _good_block(observed: Observed) -> Finding:
-    needs.devices(observed)
     block = int(value("jsc-blocksize"))
     curves = _scan(observed)
     if len(curves) < 2 or block not in curves:
@@ -158,7 +98,7 @@ def _good_block(observed: Observed) -> Finding:
             "the session has no triad with all its block sizes and one size beyond the caches (E1)"
         )
     ends = {name: points[max(common)] for name, points in by_size.items()}
-    best = max(ends.values(), key=lambda point: point.value)
+    best = max(ends.values(), key=median_of)
     own = ends[block]
     loss = 100 * (1 - own.value / best.value)
     return verdict(
@@ -173,7 +113,7 @@ def _good_block(observed: Observed) -> Finding:
 
 
 def _all_blocks(observed: Observed) -> Finding:
-    node = needs.packages_of_two(observed)
+    node = needs.node(observed)
     found = [
         point
         for point in observed.select(experiment="E1", role="single")
@@ -208,7 +148,8 @@ CLAIMS = (
         where="V.B",
         rule="the median over the devices is 87 % of the node model's peak, 3 points either way: "
         "1400 GB/s are 87.5 % of the paper's 1600 and 85.4 % of a model's 1638.4, and rounded",
-        judge=_copy_part,
+        requires=needs.packages_of_two,
+        judge=part_of_peak(_stream("copy"), MEMORY, ("paper-stream-local-pct",), 3.0),
         experiments=("E1",),
         records=("paper-stream-local-pct", "paper-stream-local", "jsc-copy"),
         rests_on=("simulation.memory_efficiency",),
@@ -220,7 +161,8 @@ CLAIMS = (
         where="GPU STREAM Variant, Data Size Scan",
         rule="the median over the devices is 82 % of the node model's peak, 2.5 points either way: "
         "JSC's two values are half a point apart, JSC's and the paper's copy nearly two",
-        judge=_triad_part,
+        requires=needs.packages_of_two,
+        judge=part_of_peak(_stream("triad"), MEMORY, ("jsc-triad-util",), 2.5),
         experiments=("E1",),
         records=("jsc-triad-util", "jsc-triad", "jsc-mi250-triad-final"),
         built_in="all four kernels reach the same part of the peak",
@@ -232,7 +174,8 @@ CLAIMS = (
         where="GPU STREAM Variant, Data Size Scan",
         rule="on every device copy is above triad, and their intervals do not meet; no tolerance, "
         "as JSC's two differ by 6 %",
-        judge=_copy_above_triad,
+        requires=needs.packages_of_two,
+        judge=each_above(_stream("copy"), _stream("triad")),
         experiments=("E1",),
         records=("jsc-copy", "jsc-triad"),
         built_in="all four kernels reach the same part of the peak",
@@ -244,7 +187,8 @@ CLAIMS = (
         where="GPU STREAM Variant, Data Size Scan",
         rule="the median over the devices is between 86 and 91 % of the node model's peak: 87 % is "
         "JSC's 1.35 TB/s, its 1.399 TB/s is 90 %, and percents are rounded",
-        judge=_a100_part,
+        requires=needs.architecture("sm_80", "A100"),
+        judge=_a100_triad,
         experiments=("E1",),
         records=("jsc-a100-stream-util", "jsc-a100-triad", "jsc-a100-triad-final"),
     ),
@@ -256,6 +200,7 @@ CLAIMS = (
         rule="the smallest array from which on triad has 95 % of its value with the largest is of "
         "32 to 128 MiB: about 64 MiB is one step of doubled sizes either way, and 5 % is what a "
         "linear plot shows",
+        requires=needs.packages_of_two,
         judge=_saturation,
         experiments=("E1",),
         records=("jsc-sat-size",),
@@ -268,6 +213,7 @@ CLAIMS = (
         rule="with the largest arrays that all block sizes have triad with 256 threads is at most "
         "2 % below the best of the scan, noise counting for it: JSC's blocks differ by up to 7 "
         "points of 88",
+        requires=needs.devices,
         judge=_good_block,
         experiments=("E1",),
         records=("jsc-blocksize", "jsc-block-gain"),
@@ -279,6 +225,7 @@ CLAIMS = (
         where="Threads and Data Sizes",
         rule="with arrays of 0.5 GiB and more every kernel and block size is in the published "
         "range, 2 points more either way: it is that of one device",
+        requires=needs.packages_of_two,
         judge=_all_blocks,
         experiments=("E1",),
         records=("jsc-block-util-lo", "jsc-block-util-hi"),

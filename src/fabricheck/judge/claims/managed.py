@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import host, needs
-from fabricheck.judge.claims.judging import above, above_by, least_ratio, middle
-from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
+from fabricheck.judge.claims.host import LINK_POINTS
+from fabricheck.judge.claims.judging import above, above_by
+from fabricheck.judge.claims.model import Claim, Finding, NotTestable, number, verdict
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import (
+    HOST_LINK,
+    Group,
+    Points,
+    each_above,
+    part_of_peak,
+    ratio,
+)
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, curve, largest
 
@@ -19,9 +28,6 @@ MAGNITUDE = 2.0
 
 #: The figure starts at 4 KB.
 FIGURE_START = 4000
-
-#: As for the other parts of the host link.
-LINK_POINTS = host.LINK_POINTS
 
 _WORDS = {"zero-copy": "zero-copy access", "page-migration": "page migration"}
 
@@ -37,64 +43,18 @@ def reads(observed: Observed, movement: str) -> list[Series]:
     return list(needs.some(found, f"{_WORDS[movement]} by kernels", "E3"))
 
 
-def _by_device(observed: Observed, movement: str) -> dict[int | None, Series]:
-    found = needs.large(reads(observed, movement), f"{_WORDS[movement]} by kernels", "E3")
-    return dict(largest(found, lambda point: point.device))
+def _largest(movement: str) -> Group:
+    def choose(observed: Observed) -> Points:
+        found = needs.large(reads(observed, movement), f"{_WORDS[movement]} by kernels", "E3")
+        return largest(found, lambda point: point.device)
+
+    return Group(_WORDS[movement], choose)
 
 
-def _beats(
-    ones: dict[int | None, Series], others: dict[int | None, Series], one: str, other: str
-) -> Finding:
-    worst = least_ratio(ones, others)
-    if worst is None:
-        raise NotTestable(f"no device has both {one} and {other}")
-    device, mine, its = worst
-    common = [device for device in ones if device in others]
-    rate, other_rate = (middle(points[key] for key in common) for points in (ones, others))
-    return verdict(
-        all(above(ones[device], others[device]) for device in common),
-        f"{one[0].upper()}{one[1:]} gives {rate:.2f} GB/s and {other} "
-        f"{other_rate:.2f}, medians of {len(common)} device(s); the "
-        f"least ratio is {mine.value / its.value:.2f}, on device {device}.",
-        *(number(f"{one}, device {key}", ones[key]) for key in common),
-        *(number(f"{other}, device {key}", others[key]) for key in common),
-    )
-
-
-def _pinned_above_zero_copy(observed: Observed) -> Finding:
-    needs.devices(observed)
-    zero_copy = _by_device(observed, "zero-copy")
-    pinned = host.by_device(observed, "h2d", "pinned")
-    return _beats(pinned, zero_copy, "pinned memory", "zero-copy")
-
-
-def _zero_copy_above_migration(observed: Observed) -> Finding:
-    needs.devices(observed)
-    zero_copy, moved = (_by_device(observed, name) for name in ("zero-copy", "page-migration"))
-    return _beats(zero_copy, moved, "zero-copy", "page migration")
-
-
-def _order_of_magnitude(observed: Observed) -> Finding:
-    needs.devices(observed)
-    moved = _by_device(observed, "page-migration")
-    pinned = host.by_device(observed, "h2d", "pinned")
-    common = [device for device in moved if device in pinned]
-    if not common:
-        raise NotTestable("no device has both page migration and copies of pinned memory (E2, E3)")
-    ratio = middle(pinned[key] for key in common) / middle(moved[key] for key in common)
-    wanted = value("paper-h2d-pinned") / value("paper-h2d-managed-migration")
-    return verdict(
-        wanted / MAGNITUDE <= ratio <= wanted * MAGNITUDE,
-        f"Copies of pinned memory are {ratio:.1f} times as fast as page migration, medians of "
-        f"{len(common)} device(s); published is {wanted:.1f}.",
-        computed("pinned over migration", ratio, "ratio", moved[common[0]]),
-        *(number(f"pinned, device {key}", pinned[key]) for key in common),
-        *(number(f"migration, device {key}", moved[key]) for key in common),
-    )
+ZERO_COPY, MIGRATION = _largest("zero-copy"), _largest("page-migration")
 
 
 def _follows(observed: Observed) -> Finding:
-    needs.devices(observed)
     pinned = host.sizes(observed, "h2d", "pinned")
     by_owner: dict[int | None, list[Series]] = {}
     for point in reads(observed, "zero-copy"):
@@ -122,22 +82,6 @@ def _follows(observed: Observed) -> Finding:
     )
 
 
-def _zero_copy_part(observed: Observed) -> Finding:
-    node = needs.fabric_to_host(observed)
-    points = _by_device(observed, "zero-copy")
-    wanted = 100 * value("paper-h2d-managed-zerocopy") / value("paper-cpugpu-uni")
-    rate = middle(points.values())
-    part = 100 * rate / node.host_peak_gbs(0)
-    return verdict(
-        abs(part - wanted) <= LINK_POINTS,
-        f"Zero-copy reaches {rate:.2f} GB/s, {part:.1f} % of the host link's peak, the median of "
-        f"{len(points)} device(s); published are {value('paper-h2d-managed-zerocopy'):g} of "
-        f"{value('paper-cpugpu-uni'):g} GB/s, {wanted:.1f} %.",
-        computed("of the host link's peak", part, "percent", *points.values()),
-        *(number(f"zero-copy, device {device}", point) for device, point in points.items()),
-    )
-
-
 CLAIMS = (
     Claim(
         id="pinned-above-zero-copy",
@@ -146,7 +90,8 @@ CLAIMS = (
         where="IV.A, figures 2 and 3",
         rule="on every device that has both, with its largest size, pinned is above zero-copy and "
         "the intervals do not meet; no tolerance, as published ones differ by 10 %",
-        judge=_pinned_above_zero_copy,
+        requires=needs.devices,
+        judge=each_above(host.PINNED, ZERO_COPY),
         experiments=("E2", "E3"),
         records=("paper-h2d-pinned", "paper-h2d-managed-zerocopy"),
         rests_on=("simulation.host_link_efficiency", "simulation.host_kernel_efficiency"),
@@ -158,7 +103,8 @@ CLAIMS = (
         where="IV.A, figures 2 and 3",
         rule="on every device that has both, with its largest size, zero-copy is above migration "
         "and the intervals do not meet; no tolerance, as the published ratio is 9",
-        judge=_zero_copy_above_migration,
+        requires=needs.devices,
+        judge=each_above(ZERO_COPY, MIGRATION),
         experiments=("E3",),
         records=("paper-h2d-managed-zerocopy", "paper-h2d-managed-migration"),
         rests_on=("simulation.host_kernel_efficiency", "simulation.migration_gbs"),
@@ -170,7 +116,13 @@ CLAIMS = (
         where="IV.A, figure 2",
         rule="the ratio of the medians over the devices is 5 to 20: the published one, 10.1, to a "
         "factor of two, as the document calls it no number",
-        judge=_order_of_magnitude,
+        requires=needs.devices,
+        judge=ratio(
+            host.PINNED,
+            MIGRATION,
+            lambda found, wanted: wanted / MAGNITUDE <= found <= wanted * MAGNITUDE,
+            lambda: value("paper-h2d-pinned") / value("paper-h2d-managed-migration"),
+        ),
         experiments=("E2", "E3"),
         records=("paper-h2d-pinned", "paper-h2d-managed-migration"),
         rests_on=("simulation.host_link_efficiency", "simulation.migration_gbs"),
@@ -183,6 +135,7 @@ CLAIMS = (
         rule="from 4 KB to 32 MB zero-copy is nowhere more than 5 % below pinned, half of what the "
         "peaks above differ by, noise counting for it; at every larger size pinned is above it "
         "and the intervals do not meet; to be faster than pinned counts as keeping up",
+        requires=needs.devices,
         judge=_follows,
         experiments=("E2", "E3"),
         records=("paper-h2d-zerocopy-crossover",),
@@ -195,7 +148,10 @@ CLAIMS = (
         where="IV.A",
         rule="the median over the devices is 25.5 / 36 of the node model's host link, 3 points "
         "either way: the document prints one number, of another node",
-        judge=_zero_copy_part,
+        requires=needs.fabric_to_host,
+        judge=part_of_peak(
+            ZERO_COPY, HOST_LINK, ("paper-h2d-managed-zerocopy", "paper-cpugpu-uni"), LINK_POINTS
+        ),
         experiments=("E3",),
         records=("paper-h2d-managed-zerocopy", "paper-cpugpu-uni"),
         rests_on=("simulation.host_kernel_efficiency",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import needs
@@ -10,29 +11,28 @@ from fabricheck.judge.claims.between import (
     DUAL,
     QUAD,
     SINGLE,
-    Points,
     by_pair,
     every_pair,
-    middle_number,
-    named,
     of_classes,
 )
-from fabricheck.judge.claims.judging import high, low, middle
-from fabricheck.judge.claims.messages import candidates, device_messages, measured_by, messages
+from fabricheck.judge.claims.judging import (
+    high,
+    low,
+    measured_by,
+    median_of,
+    middle,
+    middle_number,
+    named,
+)
+from fabricheck.judge.claims.messages import candidates, device_messages, messages
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import LINKS, Group, Points, part_between
 from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
 
-#: JSC states 155 and 150 GiB/s of the same links, and 90 % of what its own values give as 83 %.
-AROUND = 0.10
-PARTS_POINTS = 10.0
-#: "Somewhat similar, albeit 20 points lower": half either way.
-SMALLER = 0.5
-#: 87 GiB/s is a rounded number: 1.2 % between the least and the most that it can be; and half more.
-UNIFORM = 0.02
-A100_POINTS = 3.0
+#: The tolerances, as parts or in points of percent: why, the rules say.
+AROUND, PARTS_POINTS, SMALLER, UNIFORM, A100_POINTS = 0.10, 10.0, 0.5, 0.02, 3.0
 
 LARGE, SMALL = 64 << 20, 4 << 20
 
@@ -52,7 +52,7 @@ def _large_enough(points: Points, below: bool, text: str) -> None:
 
 
 def _tiers(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     classes, records = (QUAD, DUAL, SINGLE), ("jsc-samegpu", "jsc-dual", "jsc-single")
     points = messages(observed, False, LARGE)
     found = of_classes(node, points, classes, "messages of MPI", "E9")
@@ -63,10 +63,8 @@ def _tiers(observed: Observed) -> Finding:
         if abs(apart) > AROUND:
             off.append(apart)
         texts.append(f"{middle(tier):.1f} GB/s over {kind.name} links ({wanted:.1f} published)")
-        numbers += [
-            middle_number(f"{kind.name} links, median", tier),
-        ]
-    by = measured_by(list(points.values()))
+        numbers.append(middle_number(f"{kind.name} links, median", tier))
+    by = measured_by(points.values())
     _large_enough(points, bool(off) and max(off) < 0, f"; they have {', '.join(texts)}")
     return verdict(
         not off, f"Messages have {', '.join(texts)} ({by}; published of 64 MiB).", *numbers
@@ -86,7 +84,7 @@ def _parts(node: NodeModel, points: Points) -> tuple[list[float], list[float]]:
 
 
 def _parts_of_peak(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     points = messages(observed, False, LARGE)
     direct, indirect = (statistics.median(some) for some in _parts(node, points))
     first, second = value("jsc-util-direct"), value("jsc-util-indirect")
@@ -101,14 +99,14 @@ def _parts_of_peak(observed: Observed) -> Finding:
     return verdict(
         holds,
         f"Neighbours reach {direct:.1f} % of the peak and others {indirect:.1f} % "
-        f"({measured_by(list(points.values()))}); published are about {first:g} and {second:g} %.",
+        f"({measured_by(points.values())}); published are about {first:g} and {second:g} %.",
         computed("neighbours, of the peak", direct, "percent", *points.values()),
         computed("others, of the peak", indirect, "percent", *points.values()),
     )
 
 
 def _smaller_messages(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     for found in device_messages(observed, engine=False):
         of_size = [by_pair(one for one in found if one.bytes == size) for size in (LARGE, SMALL)]
         pairs = [pair for pair in of_size[0] if pair in of_size[1]]
@@ -124,9 +122,8 @@ def _smaller_messages(observed: Observed) -> Finding:
         change, wanted = statistics.median(few) - statistics.median(many), value(record)
         holds &= abs(change - wanted) <= SMALLER * abs(wanted)
         texts.append(f"{change:+.1f} points between {name} ({wanted:+g} published)")
-        numbers += [
-            computed(f"{name}, change of part of peak", change, "percentage points", *used),
-        ]
+        what = f"{name}, change of part of peak"
+        numbers.append(computed(what, change, "percentage points", *used))
     return verdict(
         holds,
         f"From 64 to 4 MiB the part of the peak changes by {' and '.join(texts)} "
@@ -135,47 +132,39 @@ def _smaller_messages(observed: Observed) -> Finding:
     )
 
 
-def _alike(observed: Observed) -> tuple[NodeModel, list[Series], str]:
-    """Ask for devices that are all linked alike, and return the messages of all ordered pairs."""
-    node = needs.node(observed)
-    classes = list(node.link_classes)
-    if len(classes) != 1 or not classes[0].direct:
-        raise NotTestable(
-            f"it is of devices that are all linked alike, and {node.name} has "
-            + (f"pairs of {len(classes)} kinds" if classes else "one device")
-        )
+def _every_message(observed: Observed) -> Points:
+    """Return the messages of all ordered pairs."""
     most = max(candidates(observed, None, LARGE), key=len)
-    points = every_pair(node, most, "messages of MPI", "E9")
-    pairs = len(node.link_classes[classes[0]])
-    few = " There is one pair only, so its two directions are all that is compared."
-    return node, list(points.values()), few if pairs == 1 else ""
+    return every_pair(needs.node(observed), most, "messages of MPI", "E9")
+
+
+def _with_few(observed: Observed, found: Finding) -> Finding:
+    """Return a finding that says where two directions are all that it compares."""
+    if len(needs.node(observed).devices) > 2:
+        return found
+    few = "There is one pair only, so its two directions are all that is compared."
+    return replace(found, because=f"{found.because} {few}")
 
 
 def _uniform(observed: Observed) -> Finding:
-    node, points, few = _alike(observed)
-    first, last = (choose(points, key=lambda one: one.value) for choose in (min, max))
-    apart = low(last) / high(first) - 1
-    return verdict(
-        apart <= UNIFORM,
-        f"Messages of {len(points)} ordered pairs of {node.name} have {named([first])} to "
-        f"{named([last])} ({measured_by(points)}).{few}",
+    points = _every_message(observed).values()
+    first, last = min(points, key=median_of), max(points, key=median_of)
+    found = verdict(
+        low(last) / high(first) - 1 <= UNIFORM,
+        f"Messages of {len(points)} ordered pairs of {needs.node(observed).name} have "
+        f"{named([first])} to {named([last])} ({measured_by(points)}).",
         number(f"least, {named([first])}", first),
         number(f"most, {named([last])}", last),
         computed("most over least", last.value / first.value, "ratio", first, last),
     )
+    return _with_few(observed, found)
 
 
-def _a100_part_of_peak(observed: Observed) -> Finding:
-    node, points, few = _alike(observed)
-    part = 100 * middle(points) / node.peer_peak_gbs(0, 1)
-    wanted = value("jsc-a100-util")
-    return verdict(
-        abs(part - wanted) <= A100_POINTS,
-        f"Messages reach {middle(points):.1f} GB/s, {part:.1f} % of the "
-        f"{node.peer_peak_gbs(0, 1):g} of a pair, the median of {len(points)} ordered pairs "
-        f"({measured_by(points)}); published are {wanted:g} % of A100.{few}",
-        computed("of the links' peak", part, "percent", *points),
-        middle_number("messages, median", points),
+def _part_of_uniform(observed: Observed) -> Finding:
+    every, wanted = Group("a message", _every_message, "ordered pair"), value("jsc-a100-util")
+    least, most = wanted - A100_POINTS, wanted + A100_POINTS
+    return _with_few(
+        observed, part_between(observed, every, LINKS, least, most, f"{wanted:g} % of A100")
     )
 
 
@@ -189,6 +178,7 @@ CLAIMS = (
         rule="the median of each class of direct pairs is that, 10 % either way: the document has "
         "155 and 150 of the same links; without the engine, which such rates exclude; of 64 MiB "
         "where the session has it, and slower ones that are smaller do not refute",
+        requires=needs.tiers,
         judge=_tiers,
         experiments=("E9",),
         records=("jsc-samegpu", "jsc-dual", "jsc-single"),
@@ -202,6 +192,7 @@ CLAIMS = (
         rule="the medians are these, 10 points either way, as the document's own rates give 83 to "
         "86 % where it says 90, and others are below neighbours; without the engine; of 64 MiB "
         "where the session has it, and slower ones that are smaller do not refute",
+        requires=needs.tiers,
         judge=_parts_of_peak,
         experiments=("E9",),
         records=("jsc-util-direct", "jsc-util-indirect"),
@@ -214,6 +205,7 @@ CLAIMS = (
         where="OSU Bandwidth Micro-Benchmark",
         rule="the medians change so, half of it either way for what the document calls somewhat "
         "similar; without the engine",
+        requires=needs.tiers,
         judge=_smaller_messages,
         experiments=("E9",),
         records=("jsc-util-small-direct", "jsc-util-small-indirect"),
@@ -226,6 +218,7 @@ CLAIMS = (
         where="A100 Comparison",
         rule="the most of all ordered pairs is 2 % above the least at most: the 87 GiB/s of all "
         "pairs are rounded, by up to 1.2 %",
+        requires=needs.linked_alike,
         judge=_uniform,
         experiments=("E9",),
         records=("jsc-a100-p2p",),
@@ -239,7 +232,8 @@ CLAIMS = (
         where="A100 Comparison",
         rule="the median of all ordered pairs is 93 % of the peak, 3 points either way: the "
         "rounded 87 GiB/s are 92.9 to 94.0 %, and other devices than A100 are allowed for",
-        judge=_a100_part_of_peak,
+        requires=needs.linked_alike,
+        judge=_part_of_uniform,
         experiments=("E9",),
         records=("jsc-a100-util", "jsc-a100-p2p"),
     ),

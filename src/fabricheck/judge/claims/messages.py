@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from fabricheck.core.amounts import about
-from fabricheck.judge.claims import needs
+from fabricheck.judge.claims import needs, rules
 from fabricheck.judge.claims.between import (
     DUAL,
     QUAD,
@@ -14,11 +14,18 @@ from fabricheck.judge.claims.between import (
     by_class,
     by_engine,
     by_pair,
+    peak_of,
+)
+from fabricheck.judge.claims.judging import (
+    above,
+    low,
+    measured_by,
+    median_of,
+    middle,
     middle_number,
     named,
     span,
 )
-from fabricheck.judge.claims.judging import above, low, middle
 from fabricheck.judge.claims.model import (
     Claim,
     Finding,
@@ -29,20 +36,15 @@ from fabricheck.judge.claims.model import (
     verdict,
 )
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import Group, Points
 from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series
 
-#: The paper's own copies of one level of the engine reach 50.4 GB/s of 50.
-CEILING = 0.01
-#: Like values of the paper differ by 1.6 %, so a difference of two may be 2 points off.
-DEFICIT_POINTS = 2.0
-#: The paper tells 10 % as a difference, and LUMI accepts its nodes within 5 %.
-NO_DIFFERENCE = 0.05
-#: The lab notes call 5.3 to 10.2 % "slightly lower": half of the least, half more than the most.
+#: The tolerances, as parts or in points of percent: why, the rules say. "Slightly lower" is half of
+#: the least that the lab notes have, and half more than the most.
+CEILING, DEFICIT_POINTS, NO_DIFFERENCE, AROUND_POINTS = 0.01, 2.0, 0.05, 5.0
 SLIGHTLY_LEAST, SLIGHTLY_MOST = 0.025, 0.15
-#: "Around 70 %" is said of 71.1 %.
-AROUND_POINTS = 5.0
 
 _PROGRAMS = ("mpi", "osu")
 #: The sizes of the paper's messages, and of those of AMD's lab notes.
@@ -91,13 +93,6 @@ def messages(observed: Observed, engine: bool | None, size: int) -> dict[Pair, S
     return candidates(observed, engine, size)[0]
 
 
-def measured_by(points: Sequence[Series]) -> str:
-    """Return what measured messages, and of which size, as "mpi, 16 MiB"."""
-    sizes = sorted(point.bytes for point in points)
-    texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
-    return f"{points[0].program}, {' to '.join(texts)}"
-
-
 def _wide(node: NodeModel, pairs: Sequence[Pair]) -> list[Pair]:
     wide = [pair for pair in pairs if node.link_class(*pair).links > 1]
     if not wide:
@@ -106,12 +101,12 @@ def _wide(node: NodeModel, pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _engine_ceiling(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     points = messages(observed, True, _PAPER)
     wide = [points[pair] for pair in _wide(node, list(points))]
     most = value("paper-mpi-sdma-ceiling")
     above = [one for one in points.values() if low(one) > most * (1 + CEILING)]
-    top = max(points.values(), key=lambda one: one.value)
+    top = max(points.values(), key=median_of)
     return verdict(
         not above,
         f"With the engine messages reach {named([top])} at most, over several links {span(wide)} "
@@ -128,12 +123,11 @@ def _parts(node: NodeModel, points: dict[Pair, Series]) -> Iterator[Number]:
     for kind in (DUAL, QUAD):
         tier = found.get(kind)
         if tier:
-            part = 100 * middle(tier) / node.peer_peak_gbs(*(tier[0].pair or (0, 0)))
+            part = 100 * middle(tier) / peak_of(node, tier)
             yield computed(f"{kind.name} links, of the peak", part, "percent", *tier)
 
 
 def _below_direct_access(observed: Observed) -> Finding:
-    needs.tiers(observed)
     sent = messages(observed, False, _PAPER)
     read = accesses(observed, "read")
     pairs = [pair for pair in sent if pair in read]
@@ -162,7 +156,7 @@ def _below_direct_access(observed: Observed) -> Finding:
 
 
 def _faster_without(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     on, off = messages(observed, True, _PAPER), messages(observed, False, _PAPER)
     alike = [pair for pair in on if pair in off and on[pair].program == off[pair].program]
     pairs = _wide(node, [pair for pair in alike if on[pair].bytes == off[pair].bytes])
@@ -204,7 +198,7 @@ def _detours(
 
 
 def _non_neighbours(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     found = []
     for engine, words in ((True, " with the engine"), (False, " without it")):
         try:
@@ -222,7 +216,7 @@ def _non_neighbours(observed: Observed) -> Finding:
 
 
 def _two_hops_slower(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
+    node = needs.node(observed)
     found = list(_detours(node, messages(observed, False, _LAB), "", hops=2))
     if not found:
         raise NotTestable("the session has no messages of neighbours and over two hops (E9)")
@@ -233,22 +227,14 @@ def _two_hops_slower(observed: Observed) -> Finding:
     )
 
 
-def _seventy_percent(observed: Observed) -> Finding:
-    node = needs.tiers(observed)
-    points = messages(observed, False, _LAB)
-    inside = by_class(node, points).get(QUAD)
-    if not inside:
+def _inside(observed: Observed) -> Points:
+    found = by_class(needs.node(observed), messages(observed, False, _LAB)).get(QUAD)
+    if not found:
         raise NotTestable("the session has no messages within a package (E9)")
-    part = 100 * middle(inside) / node.peer_peak_gbs(*(inside[0].pair or (0, 0)))
-    wanted = value("lab-eff")
-    return verdict(
-        abs(part - wanted) <= AROUND_POINTS,
-        f"Within a package messages without the engine reach {middle(inside):.1f} GB/s, {part:.1f} "
-        f"% of the links' peak ({measured_by(inside)}); published are about {wanted:g} %.",
-        computed("of the links' peak", part, "percent", *inside),
-        middle_number("within a package, median", inside),
-    )
+    return {point.pair: point for point in found}
 
+
+INSIDE = Group("a message within a package, without the engine,", _inside, "ordered pair")
 
 CLAIMS = (
     Claim(
@@ -258,6 +244,7 @@ CLAIMS = (
         where="V.C and figure 10",
         rule="no pair is above 50 GB/s, 1 % allowed, by which the paper's own copies of that level "
         "are above it; pairs of several links are among them",
+        requires=needs.tiers,
         judge=_engine_ceiling,
         experiments=("E9",),
         records=(
@@ -278,6 +265,7 @@ CLAIMS = (
         "same pair is in that range, 2 points either way as the paper's own like values differ; "
         "of 1 GiB, the document's size, where the session has it; smaller ones lack more, which "
         "then decides nothing",
+        requires=needs.tiers,
         judge=_below_direct_access,
         experiments=("E8", "E9"),
         records=("paper-mpi-vs-direct-low", "paper-mpi-vs-direct-high"),
@@ -289,6 +277,7 @@ CLAIMS = (
         where="V.C and figure 10",
         rule="each ordered pair whose widest path has several links is faster without it, the "
         "intervals apart, by one program and of one size",
+        requires=needs.tiers,
         judge=_faster_without,
         experiments=("E9",),
         records=("lab-osubw-sdma0-01", "lab-osubw-sdma1-01"),
@@ -302,6 +291,7 @@ CLAIMS = (
         rule="of each width the medians of pairs with and without a direct link differ by 5 % at "
         "most, with the engine and without: the paper gives no number, and tells 10 % as a "
         "difference",
+        requires=needs.tiers,
         judge=_non_neighbours,
         experiments=("E9",),
         built_in="a path of several hops is as fast as its narrowest hop",
@@ -313,6 +303,7 @@ CLAIMS = (
         where="GPU-to-GPU communication options",
         rule="of each width the median of pairs over two hops is 2.5 to 15 % below that of direct "
         "ones; the document's own are 5.3 to 10.2 %; of 16 MiB, its size, where the session has it",
+        requires=needs.tiers,
         judge=_two_hops_slower,
         experiments=("E9",),
         records=(
@@ -332,7 +323,8 @@ CLAIMS = (
         rule="the median within packages is 70 % of the peak, 5 points either way for about; the "
         "document's own is 71.1 %, its values of other links are 76 to 78 %; of 16 MiB, its size, "
         "where the session has it",
-        judge=_seventy_percent,
+        requires=needs.tiers,
+        judge=rules.part_of_peak(INSIDE, rules.LINKS, ("lab-eff",), AROUND_POINTS),
         experiments=("E9",),
         records=("lab-eff", "lab-osubw-sdma0-01"),
         rests_on=("simulation.message_us",),

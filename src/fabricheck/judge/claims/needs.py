@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims.model import NotTestable
@@ -12,6 +12,9 @@ from fabricheck.results.table import Series
 
 #: The least size of which a document states a rate, AMD's lab notes: of less the start counts.
 LARGE = 16 << 20
+
+#: Devices of the machine whose tables Hugging Face's page has.
+EIGHT = 8
 
 
 def devices(observed: Observed) -> None:
@@ -107,15 +110,19 @@ def one_domain_of_several(observed: Observed) -> NodeModel:
     return model
 
 
-def architecture(observed: Observed, wanted: str, device: str) -> NodeModel:
-    """Ask for devices of an architecture, as the node model names it.
+def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
+    """Return what asks for devices of an architecture, as the node model names it.
 
     :param device: how a sentence names such a device.
     """
-    model = node(observed)
-    if model.architecture != wanted:
-        raise NotTestable(f"it is of {device}, and {model.name} has {model.device_model}")
-    return model
+
+    def asked(observed: Observed) -> NodeModel:
+        model = node(observed)
+        if model.architecture != wanted:
+            raise NotTestable(f"it is of {device}, and {model.name} has {model.device_model}")
+        return model
+
+    return asked
 
 
 def fabric_to_host(observed: Observed) -> NodeModel:
@@ -124,5 +131,38 @@ def fabric_to_host(observed: Observed) -> NodeModel:
     if "Infinity Fabric" not in model.host_link_type:
         raise NotTestable(
             f"it is of Infinity Fabric to the host, and {model.name} has {model.host_link_type}"
+        )
+    return model
+
+
+def eight_devices(observed: Observed) -> NodeModel:
+    """Ask for eight devices, two to a package, as on the node of Hugging Face's page."""
+    model = packages_of_two(observed)
+    if len(model.devices) != EIGHT:
+        raise NotTestable(f"it is of {EIGHT} devices, and {model.name} has {len(model.devices)}")
+    return model
+
+
+def linked_alike(observed: Observed) -> NodeModel:
+    """Ask for devices of which each pair has the same direct link, as A100."""
+    model = node(observed)
+    classes = list(model.link_classes)
+    if len(classes) != 1 or not classes[0].direct:
+        raise NotTestable(
+            f"it is of devices that are all linked alike, and {model.name} has "
+            + (f"pairs of {len(classes)} kinds" if classes else "one device")
+        )
+    return model
+
+
+def bridges(observed: Observed) -> NodeModel:
+    """Ask for AMD's devices of which some are linked and others are not, as MI210."""
+    model = node(observed)
+    if model.vendor != "amd":
+        raise NotTestable(f"it is of AMD's devices, and {model.name} has {model.device_model}")
+    if {kind.links > 0 for kind in model.link_classes} != {True, False}:
+        raise NotTestable(
+            f"it is of devices of which some are linked and others are not, and those of "
+            f"{model.name} are not so"
         )
     return model

@@ -6,17 +6,12 @@ from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import above_by, mean
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import Judge
 from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: The paper found no difference and gives no number; EPICURE's two differ by 0.03 %.
-NO_LOSS = 0.02
-
-#: Leonardo's far domain costs 3.1 %, called small.
-SMALL_LOSS = 0.05
-
-#: The page's own values of each kind differ by up to 4 % from their mean.
+#: By which part the means of two sockets may differ from those of the page: why, its rule says.
 TWO_SOCKETS = 0.05
 
 Ends = tuple[int, int]
@@ -52,40 +47,32 @@ def _far_and_near(
     return found
 
 
-def _costs_at_most(observed: Observed, node: NodeModel, memory: str, loss: float) -> Finding:
-    words = memory.removeprefix("host-")
-    pairs = [
-        (operation, *pair)
-        for operation in ("h2d", "d2h")
-        for pair in _far_and_near(observed, node, operation, memory, "single")
-    ]
-    if not pairs:
-        raise NotTestable(
-            f"the session has no copies of {words} memory with near and far NUMA domains (E4)"
+def _costs_at_most(memory: str, loss: float) -> Judge:
+    """Rule: no device loses more than a part with memory of a far domain, beyond the noise."""
+
+    def judge(observed: Observed) -> Finding:
+        node = needs.node(observed)
+        pairs = [
+            (operation, *pair)
+            for operation in ("h2d", "d2h")
+            for pair in _far_and_near(observed, node, operation, f"host-{memory}", "single")
+        ]
+        if not pairs:
+            raise NotTestable(
+                f"the session has no copies of {memory} memory with near and far NUMA domains (E4)"
+            )
+        lost = [pair for pair in pairs if above_by(pair[3], pair[2], loss)]
+        operation, (device, domain), far, near = min(pairs, key=lambda p: p[2].value / p[3].value)
+        return verdict(
+            not lost,
+            f"Of {len(pairs)} copies of {memory} memory with a far NUMA domain {len(lost)} lose "
+            f"more than {100 * loss:.0f} %; the worst, {operation} of device {device} with domain "
+            f"{domain}, has {far.value:.2f} GB/s, with its own {near.value:.2f}.",
+            number(f"{operation}, device {device}, far domain {domain}", far),
+            number(f"{operation}, device {device}, its own domain", near),
         )
-    lost = [pair for pair in pairs if above_by(pair[3], pair[2], loss)]
-    operation, (device, domain), far, near = min(pairs, key=lambda p: p[2].value / p[3].value)
-    return verdict(
-        not lost,
-        f"Of {len(pairs)} copies of {words} memory with a far NUMA domain {len(lost)} lose more "
-        f"than {100 * loss:.0f} %; the worst, {operation} of device {device} with domain {domain}, "
-        f"has {far.value:.2f} GB/s, with its own {near.value:.2f}.",
-        number(f"{operation}, device {device}, far domain {domain}", far),
-        number(f"{operation}, device {device}, its own domain", near),
-    )
 
-
-def _pinned_anywhere(observed: Observed) -> Finding:
-    return _costs_at_most(observed, needs.own_domains(observed), "host-pinned", NO_LOSS)
-
-
-def _pageable_anywhere(observed: Observed) -> Finding:
-    return _costs_at_most(observed, needs.own_domains(observed), "host-pageable", NO_LOSS)
-
-
-def _far_domain_of_leonardo(observed: Observed) -> Finding:
-    node = needs.one_domain_of_several(observed)
-    return _costs_at_most(observed, node, "host-pageable", SMALL_LOSS)
+    return judge
 
 
 def two_sockets(near: bool) -> tuple[str, ...]:
@@ -97,7 +84,7 @@ def two_sockets(near: bool) -> tuple[str, ...]:
 
 
 def _two_sockets(observed: Observed) -> Finding:
-    node = needs.shared_domains(observed)
+    node = needs.node(observed)
     pairs = _far_and_near(observed, node, "both", "host-pinned", "sum")
     if not pairs:
         raise NotTestable("the session has no copies both ways with near and far NUMA domains (E4)")
@@ -130,7 +117,8 @@ CLAIMS = (
         where="IV.B",
         rule="no device loses more than 2 % with memory of a far domain, noise counting for it: "
         "the document found no difference and prints no number",
-        judge=_pinned_anywhere,
+        requires=needs.own_domains,
+        judge=_costs_at_most("pinned", 0.02),
         experiments=("E4",),
         records=("paper-numa-nonlocal",),
         built_in="host memory is reached alike whatever domain it is on",
@@ -142,7 +130,8 @@ CLAIMS = (
         where="Single task, Placement on an empty node",
         rule="no device loses more than 2 % with pageable memory of a far domain, noise counting "
         "for it: published values differ by 0.03 %",
-        judge=_pageable_anywhere,
+        requires=needs.own_domains,
+        judge=_costs_at_most("pageable", 0.02),
         experiments=("E2", "E4"),
         records=("epicure-lumi-single-full", "epicure-lumi-single-gpu4"),
         built_in="host memory is reached alike whatever domain it is on; far pageable memory takes "
@@ -155,7 +144,8 @@ CLAIMS = (
         where="Leonardo Booster, Placement of 1 task",
         rule="no device loses more than 5 % with pageable memory of a far domain, noise counting "
         "for it: the published loss, called small, is 3.1 %",
-        judge=_far_domain_of_leonardo,
+        requires=needs.one_domain_of_several,
+        judge=_costs_at_most("pageable", 0.05),
         experiments=("E2", "E4"),
         records=("epicure-leo-single-correct", "epicure-leo-single-incorrect"),
     ),
@@ -166,6 +156,7 @@ CLAIMS = (
         where="NUMA nodes, bidirectional copy table",
         rule="the means of near and of far memory are each within 5 % of the means of the page's "
         "eight values: those differ from their mean by up to 4 %",
+        requires=needs.shared_domains,
         judge=_two_sockets,
         experiments=("E4",),
         records=(*two_sockets(near=True), *two_sockets(near=False)),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from dataclasses import replace
 
 from fabricheck.judge.claims import host, needs
-from fabricheck.judge.claims.judging import above, above_by, mean
+from fabricheck.judge.claims.judging import above, above_by, mean, median_of, middle
 from fabricheck.judge.claims.model import (
     Claim,
     Finding,
@@ -17,20 +17,13 @@ from fabricheck.judge.claims.model import (
     verdict,
 )
 from fabricheck.judge.claims.published import value
+from fabricheck.judge.claims.rules import Group, Judge, near, ratio
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
-#: EPICURE's single copies spread by up to 12 % around a rank's mean; a tenth of a ratio.
-MARGIN = 0.10
-
-#: A rank alone is measured by another program; published are 0.1 %.
-EQUAL = 0.03
-
-#: Between the published losses of 0.7 % and 12.7 % of four ranks.
-SOME_LOSS = 0.05
-
-#: Ranks of Leonardo's near and far domain differ by 2.5 % at most, their means by 0.6 %.
-LITTLE = 0.03
+#: By which part a ratio may differ from a published one, and a rank from a device alone; what is a
+#: loss, and what is little: why, the rules say.
+MARGIN, EQUAL, SOME_LOSS, LITTLE = 0.10, 0.03, 0.05, 0.03
 
 
 def _records(run: str, ranks: int) -> tuple[str, ...]:
@@ -73,6 +66,15 @@ def ranks_of(observed: Observed, placement: str) -> dict[int, Series]:
     return dict(sorted(by_rank.items()))
 
 
+def _ranks(placement: str, name: str) -> Group:
+    return Group(name, lambda observed: ranks_of(observed, placement), each="rank")
+
+
+NEAR_DEVICES = _ranks("right", "a rank near its device")
+IN_ORDER = _ranks("in_order", "one with cores in order")
+ALONE = replace(host.PAGEABLE, name="one device alone, there and back")
+
+
 def _both(observed: Observed, one: str, other: str) -> tuple[dict[int, Series], dict[int, Series]]:
     """Return the ranks of two placements, the same in both."""
     ones, others = ranks_of(observed, one), ranks_of(observed, other)
@@ -85,26 +87,7 @@ def _numbers(name: str, points: dict[int, Series]) -> list[Number]:
     return [number(f"{name}, rank {rank}", point) for rank, point in points.items()]
 
 
-def _right_above_wrong_mean(observed: Observed) -> Finding:
-    needs.own_domains(observed)
-    right, wrong = _both(observed, "right", "in_order")
-    ratio = mean(right.values()) / mean(wrong.values())
-    wanted = value("epicure-lumi-multi8-correct-mean") / value("epicure-lumi-multi8-incorrect-mean")
-    return verdict(
-        abs(ratio / wanted - 1) <= MARGIN,
-        f"Ranks near their devices get {mean(right.values()):.2f} GB/s, with cores in order "
-        f"{mean(wrong.values()):.2f}, means over {len(right)} ranks: {ratio:.2f} times as much; "
-        f"published are {wanted:.2f}.",
-        computed(
-            "right over wrong, of the means", ratio, "ratio", *right.values(), *wrong.values()
-        ),
-        computed("right, mean of the ranks", mean(right.values()), "GB/s", *right.values()),
-        computed("wrong, mean of the ranks", mean(wrong.values()), "GB/s", *wrong.values()),
-    )
-
-
 def _right_above_wrong_each(observed: Observed) -> Finding:
-    needs.own_domains(observed)
     right, wrong = _both(observed, "right", "in_order")
     published = [value(good) / value(bad) for good, bad in zip(RIGHT, WRONG, strict=True)]
     least, most = min(published), max(published)
@@ -121,47 +104,21 @@ def _right_above_wrong_each(observed: Observed) -> Finding:
     )
 
 
-def _eight_below_one(observed: Observed) -> Finding:
-    needs.own_domains(observed)
-    right, alone = ranks_of(observed, "right"), _alone(observed)
-    rate = mean(right.values())
-    part = 100 * rate / alone[0]
-    wanted = 100 * value("epicure-lumi-multi8-correct-mean") / value("epicure-lumi-single-full")
-    return verdict(
-        abs(part / wanted - 1) <= MARGIN,
-        f"{len(right)} ranks near their devices get {rate:.2f} GB/s each, the mean, and one device "
-        f"alone {alone[0]:.2f}: {part:.0f} %; published are {wanted:.0f} %.",
-        computed("right, mean of the ranks", rate, "GB/s", *right.values()),
-        computed("one device alone, there and back", alone[0], "GB/s", *alone[1]),
-    )
-
-
-def _alone(observed: Observed) -> tuple[float, list[Series]]:
-    """Return the median device's copy there and back alone, near its memory, and the series."""
-    to, back = (host.by_device(observed, operation, "pageable") for operation in ("h2d", "d2h"))
-    both = [(to[device], back[device]) for device in to if device in back]
-    if not both:
-        raise NotTestable("no device has copies of pageable memory in both directions (E2)")
-    rates = [host.there_and_back(*pair) for pair in both]
-    return statistics.median(rates), [point for pair in both for point in pair]
-
-
 def _half_right_as_one(observed: Observed) -> Finding:
-    needs.own_domains(observed)
-    half, alone = ranks_of(observed, "half_right"), _alone(observed)
-    away = max(half.values(), key=lambda point: abs(point.value - alone[0]))
+    half, alone = ranks_of(observed, "half_right"), ALONE.choose(observed)
+    rate = middle(alone.values())
+    away = max(half.values(), key=lambda point: abs(point.value - rate))
     return verdict(
-        abs(away.value / alone[0] - 1) <= EQUAL,
+        abs(away.value / rate - 1) <= EQUAL,
         f"A rank for each package, near it, gets {mean(half.values()):.2f} GB/s, the mean, and one "
-        f"device alone {alone[0]:.2f}; the rank farthest from that has {away.value:.2f}.",
-        computed("one device alone, there and back", alone[0], "GB/s", *alone[1]),
+        f"device alone {rate:.2f}; the rank farthest from that has {away.value:.2f}.",
+        computed("one device alone, there and back", rate, "GB/s", *alone.values()),
         *_numbers("half, right", half),
     )
 
 
 def _half_wrong(observed: Observed) -> tuple[dict[int, Series], dict[int, Series], list[int]]:
     """Return half of the devices placed right and wrong, and the ranks that lose."""
-    needs.own_domains(observed)
     right, wrong = _both(observed, "half_right", "half_rotated")
     losing = [rank for rank in right if above_by(right[rank], wrong[rank], SOME_LOSS)]
     return right, wrong, losing
@@ -197,14 +154,13 @@ def small_drop() -> float:
     return 1 - min(value(bad) / value(good) for good, bad in zip(HALF, HALF_WRONG, strict=True))
 
 
-def _share_loses(placement: str) -> Callable[[Observed], Finding]:
+def _share_loses(placement: str) -> Judge:
     """Return a rule: ranks in a shared placement lose more than what EPICURE calls a small drop."""
 
     def judge(observed: Observed) -> Finding:
-        needs.node(observed)
         right, shared = ranks_of(observed, "right"), ranks_of(observed, placement)
         limit = small_drop()
-        rate, best = mean(right.values()), max(shared.values(), key=lambda point: point.value)
+        rate, best = mean(right.values()), max(shared.values(), key=median_of)
         drop = 100 * (1 - mean(shared.values()) / rate)
         return verdict(
             best.value < rate * (1 - limit),
@@ -218,39 +174,9 @@ def _share_loses(placement: str) -> Callable[[Observed], Finding]:
     return judge
 
 
-def _spread_over_domains(observed: Observed) -> Finding:
-    needs.one_domain_of_several(observed)
-    near, spread = _both(observed, "right", "spread")
-    ratio = mean(spread.values()) / mean(near.values())
-    wanted = _mean_of(SPREAD) / _mean_of(NEAR)
-    return verdict(
-        abs(ratio / wanted - 1) <= MARGIN,
-        f"Ranks spread over both domains get {mean(spread.values()):.2f} GB/s, all on the near one "
-        f"{mean(near.values()):.2f}, means: {ratio:.2f} times as much; published are {wanted:.2f}.",
-        computed("spread over near, of the means", ratio, "ratio", *near.values()),
-        *_numbers("near", near),
-        *_numbers("spread", spread),
-    )
-
-
-def _near_or_far(observed: Observed) -> Finding:
-    needs.one_domain_of_several(observed)
-    near, far = _both(observed, "right", "far")
-    ratio = mean(far.values()) / mean(near.values())
-    return verdict(
-        abs(ratio - 1) <= LITTLE,
-        f"Ranks all on the far domain get {mean(far.values()):.2f} GB/s and on the near one "
-        f"{mean(near.values()):.2f}, means; published are {_mean_of(FAR):.2f} and "
-        f"{_mean_of(NEAR):.2f}.",
-        computed("far over near, of the means", ratio, "ratio", *near.values()),
-        *_numbers("near", near),
-        *_numbers("far", far),
-    )
-
-
 LIMIT = "simulation.pageable_host_gbs"
 COST = "simulation.pageable_far_cost"
-ALONE = "simulation.pageable_efficiency"
+EFFICIENCY = "simulation.pageable_efficiency"
 
 CLAIMS = (
     Claim(
@@ -260,7 +186,16 @@ CLAIMS = (
         where="Multiple tasks, correct and incorrect placement",
         rule="the ratio of the means over the ranks is the published one, 10 % either way: its "
         "single copies spread by up to 12 % around a rank's mean",
-        judge=_right_above_wrong_mean,
+        requires=needs.own_domains,
+        judge=ratio(
+            NEAR_DEVICES,
+            IN_ORDER,
+            near(MARGIN),
+            lambda: (
+                value("epicure-lumi-multi8-correct-mean")
+                / value("epicure-lumi-multi8-incorrect-mean")
+            ),
+        ),
         experiments=("E6",),
         records=("epicure-lumi-multi8-correct-mean", "epicure-lumi-multi8-incorrect-mean"),
         rests_on=(LIMIT, COST),
@@ -272,6 +207,7 @@ CLAIMS = (
         where="Multiple tasks, correct and incorrect placement",
         rule="every rank is above itself with cores in order, the intervals do not meet, and its "
         "ratio is among the published ones, 10 % more or less: copies spread by up to 12 %",
+        requires=needs.own_domains,
         judge=_right_above_wrong_each,
         experiments=("E6",),
         records=(*RIGHT, *WRONG),
@@ -284,10 +220,16 @@ CLAIMS = (
         where="Multiple tasks, correct placement",
         rule="the mean over the ranks is the published part of a device alone (E2, there and "
         "back), 10 % either way: single copies spread by up to 12 %",
-        judge=_eight_below_one,
+        requires=needs.own_domains,
+        judge=ratio(
+            NEAR_DEVICES,
+            ALONE,
+            near(MARGIN),
+            lambda: value("epicure-lumi-multi8-correct-mean") / value("epicure-lumi-single-full"),
+        ),
         experiments=("E2", "E6"),
         records=("epicure-lumi-multi8-correct-mean", "epicure-lumi-single-full"),
-        rests_on=(LIMIT, ALONE),
+        rests_on=(LIMIT, EFFICIENCY),
     ),
     Claim(
         id="half-right-as-one",
@@ -296,6 +238,7 @@ CLAIMS = (
         where="Half usage",
         rule="every rank is within 3 % of a device alone (E2, there and back): published are 0.1 "
         "%, and another program measures the device alone",
+        requires=needs.own_domains,
         judge=_half_right_as_one,
         experiments=("E2", "E6"),
         records=("epicure-lumi-single-full", *HALF),
@@ -307,6 +250,7 @@ CLAIMS = (
         where="Half usage",
         rule="some ranks, not all, lose more than 5 % beyond the noise: published losses are 0.6 "
         "and 0.7 %, 12.5 and 12.7 %",
+        requires=needs.own_domains,
         judge=_half_wrong_some_lose,
         experiments=("E6",),
         records=(*HALF, *HALF_WRONG),
@@ -319,6 +263,7 @@ CLAIMS = (
         where="Half usage",
         rule="the largest loss of a rank is the published 12.7 %, 5 points either way: single "
         "copies spread by several percent",
+        requires=needs.own_domains,
         judge=_half_wrong_loss,
         experiments=("E6",),
         records=(*HALF, *HALF_WRONG),
@@ -331,6 +276,7 @@ CLAIMS = (
         where="Other tests",
         rule="even the best of them is more than 13 % below the mean of ranks with a device each: "
         'the document prints no number, "significantly" is more than the 13 % that it calls small',
+        requires=needs.node,
         judge=_share_loses("shared_device"),
         experiments=("E6",),
     ),
@@ -341,6 +287,7 @@ CLAIMS = (
         where="Other tests",
         rule="even the best of them is more than 13 % below the mean of ranks near their devices: "
         'the document prints no number, "significantly" is more than the 13 % that it calls small',
+        requires=needs.node,
         judge=_share_loses("shared_domain"),
         experiments=("E6",),
     ),
@@ -351,7 +298,13 @@ CLAIMS = (
         where="Leonardo Booster, Placement of multiple tasks",
         rule="the ratio of the means over the ranks is the published 1.23, 10 % either way, as for "
         "the document's other ratios",
-        judge=_spread_over_domains,
+        requires=needs.one_domain_of_several,
+        judge=ratio(
+            _ranks("spread", "a rank spread over both domains"),
+            _ranks("right", "one on the near domain"),
+            near(MARGIN),
+            lambda: _mean_of(SPREAD) / _mean_of(NEAR),
+        ),
         experiments=("E6",),
         records=(*NEAR, *SPREAD),
     ),
@@ -362,7 +315,13 @@ CLAIMS = (
         where="Leonardo Booster, Placement of multiple tasks",
         rule="the means over the ranks differ by at most 3 %: published are 0.6 % for the means, "
         "and single ranks of one placement differ by 2.3 %",
-        judge=_near_or_far,
+        requires=needs.one_domain_of_several,
+        judge=ratio(
+            _ranks("far", "a rank on the far domain"),
+            _ranks("right", "one on the near domain"),
+            lambda found, _: abs(found - 1) <= LITTLE,
+            lambda: _mean_of(FAR) / _mean_of(NEAR),
+        ),
         experiments=("E6",),
         records=(*NEAR, *FAR),
     ),

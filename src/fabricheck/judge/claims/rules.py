@@ -1,0 +1,201 @@
+"""The rules that several claims are: each makes the `judge` of a row from groups of series."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fabricheck.judge.claims import needs
+from fabricheck.judge.claims.judging import above, mean, measured_by, middle, span
+from fabricheck.judge.claims.model import Finding, NotTestable, Number, computed, number, verdict
+from fabricheck.judge.claims.published import number as published
+from fabricheck.judge.claims.published import value
+from fabricheck.node import NodeModel
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
+
+Judge = Callable[[Observed], Finding]
+#: Series by what each of them is of: a device, a rank or an ordered pair of devices.
+Points = Mapping[Any, Series]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Series that a rule takes together.
+
+    name: of one of them, for sentences: "a copy of pinned memory". choose: returns them, or raises
+    NotTestable. each: what each of them is of. computed: whether each is made of several medians.
+    """
+
+    name: str
+    choose: Callable[[Observed], Points]
+    each: str = "device"
+    computed: bool = False
+
+    @property
+    def statistic(self) -> str:
+        """What stands for all of them: of ranks the mean, as EPICURE has it, else the median."""
+        return "mean" if self.each == "rank" else "median"
+
+    def take(self, points: Points) -> float:
+        """Return the statistic of some of its series."""
+        return (mean if self.each == "rank" else middle)(points.values())
+
+    def numbers(self, points: Points) -> list[Number]:
+        """Return the statistic, and each; of ordered pairs, which are many, the statistic alone."""
+        make = _computed if self.computed else number
+        each = [make(f"{self.name}, {self.each} {_text(key)}", points[key]) for key in points]
+        if len(points) == 1:
+            return each
+        what = f"{self.name}, {self.statistic}"
+        first = computed(what, self.take(points), "GB/s", *points.values())
+        return [first] if self.each == "ordered pair" else [first, *each]
+
+
+def _computed(what: str, point: Series) -> Number:
+    return computed(what, point.value, point.unit, point)
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What a rate is a part of: its name, and its value by the node model for a device or pair."""
+
+    name: str
+    of: Callable[[NodeModel, Any], float]
+
+
+MEMORY = Peak("the memory's peak", lambda node, device: node.device(device).memory_peak_gbs)
+HOST_LINK = Peak("the host link's peak", lambda node, _: node.host_peak_gbs(0))
+LINKS = Peak("the links' peak", lambda node, pair: node.peer_peak_gbs(*pair))
+
+
+def part_of_peak(group: Group, peak: Peak, published: tuple[str, ...], points: float) -> Judge:
+    """Rule: the median part of the peak is a published one, some percentage points either way.
+
+    :param published: the record of the part, or those of a rate and of its peak.
+    """
+
+    def judge(observed: Observed) -> Finding:
+        wanted, said = _published_part(*published)
+        return part_between(observed, group, peak, wanted - points, wanted + points, said)
+
+    return judge
+
+
+def _published_part(record: str, of: str | None = None) -> tuple[float, str]:
+    """Return a published part of a peak in percent, and as a sentence has it."""
+    found = published(record)
+    if of is None:
+        return found.value, f"{found.value:g} %"
+    part = 100 * found.value / value(of)
+    return part, f"{found.value:.4g} of {value(of):.4g} {found.unit}, {part:.1f} %"
+
+
+def part_between(
+    observed: Observed, group: Group, peak: Peak, least: float, most: float, said: str
+) -> Finding:
+    """Judge whether the median part of the peak is in a range, in percent.
+
+    :param said: what is published.
+    """
+    node, points = needs.node(observed), group.choose(observed)
+    peaks = [peak.of(node, key) for key in points]
+    part = statistics.median(
+        100 * one.value / top for one, top in zip(points.values(), peaks, strict=True)
+    )
+    return verdict(
+        least <= part <= most,
+        f"{_capital(group.name)} reaches {middle(points.values()):.2f} of {peaks[0]:g} GB/s, "
+        f"{part:.1f} % of {peak.name}, the median of {len(points)} {group.each}(s) "
+        f"({measured_by(points.values())}); published are {said}.",
+        computed(f"of {peak.name}", part, "percent", *points.values()),
+        *group.numbers(points),
+    )
+
+
+def ratio(
+    one: Group,
+    other: Group,
+    holds: Callable[[float, float], bool],
+    published: Callable[[], float] | None = None,
+) -> Judge:
+    """Rule: a group's bandwidth over another one's is as stated.
+
+    Of devices those count that both groups have, and ranks are the same in both.
+
+    :param holds: whether a ratio is as stated, of the ratio and of the published one.
+    :param published: the published ratio; 1 where the document states equality, or more and less.
+    """
+
+    def judge(observed: Observed) -> Finding:
+        others, ones = other.choose(observed), one.choose(observed)
+        if one.each == other.each == "device":
+            ones, others = _in_both(ones, others, one, other)
+        if one.each == other.each == "rank" and ones.keys() != others.keys():
+            raise NotTestable(f"{one.name} and {other.name} have different numbers of ranks (E6)")
+        first, second = one.take(ones), other.take(others)
+        found, wanted = first / second, published() if published else 1.0
+        stated = f"; published is {wanted:.3f}" if published else ""
+        return verdict(
+            holds(found, wanted),
+            f"{_capital(one.name)} has {first:.2f} GB/s ({one.statistic} of {len(ones)}) and "
+            f"{other.name} {second:.2f} ({other.statistic} of {len(others)}): {found:.3f} times as "
+            f"much{stated}.",
+            *one.numbers(ones),
+            *other.numbers(others),
+            computed("the one over the other", found, "ratio", *ones.values(), *others.values()),
+        )
+
+    return judge
+
+
+def near(part: float) -> Callable[[float, float], bool]:
+    """Return what says whether a ratio is a published one, some part of it either way."""
+    return lambda found, wanted: abs(found / wanted - 1) <= part
+
+
+def each_above(one: Group, other: Group) -> Judge:
+    """Rule: of each device or pair that both groups have, the one is above the other.
+
+    The intervals do not meet.
+    """
+
+    def judge(observed: Observed) -> Finding:
+        others, ones = other.choose(observed), one.choose(observed)
+        ones, others = _in_both(ones, others, one, other)
+        worst = min(ones, key=lambda key: ones[key].value / others[key].value)
+        least = ones[worst].value / others[worst].value
+        missed = [_text(key) for key in ones if not above(ones[key], others[key])]
+        more = f" and {len(missed) - 3} more" if len(missed) > 3 else ""
+        return verdict(
+            not missed,
+            f"{_capital(one.name)} has {span(ones.values())} and {other.name} "
+            f"{span(others.values())}, of {len(ones)} {one.each}(s); the least ratio is "
+            f"{least:.2f}, of {one.each} {_text(worst)}; not above it beyond the noise: "
+            f"{', '.join(missed[:3]) or 'none'}{more}.",
+            *one.numbers(ones),
+            *other.numbers(others),
+        )
+
+    return judge
+
+
+def _in_both(ones: Points, others: Points, one: Group, other: Group) -> tuple[Points, Points]:
+    """Return of two groups what both have.
+
+    :raises NotTestable: when that is nothing.
+    """
+    common = [key for key in ones if key in others]
+    if not common:
+        raise NotTestable(f"the session has no {one.each} with both {one.name} and {other.name}")
+    return {key: ones[key] for key in common}, {key: others[key] for key in common}
+
+
+def _text(key: Any) -> str:
+    return "-".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
