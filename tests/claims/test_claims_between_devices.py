@@ -152,13 +152,6 @@ def test_findings_on_mi250x_are_not_testable_on_nvidia(name):
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_nothing_is_testable_on_virtual_devices_and_without_results(name):
-    virtual = judged(name, of(pair(0, 1, 50.0), node=None, runtime="host"))
-    assert virtual.outcome == NOT_TESTABLE and "share the memory" in virtual.finding.because
-    assert outcome(name, partition()) == NOT_TESTABLE
-
-
-@pytest.mark.parametrize("name", OURS)
 def test_series_of_other_experiments_only_are_told_as_missing(name):
     node = {"bridge-over-pcie": "mi210", "uniform-links": "h200"}.get(name, "mi250x")
     node = "h200" if name == "uniform-links-93-percent" else node

@@ -8,7 +8,7 @@ from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.between import (
     DUAL,
     QUAD,
-    SINGLE,
+    TIERS,
     accesses,
     of_class,
     of_classes,
@@ -27,7 +27,6 @@ POINTS = 2.0
 #: Each tier has twice the links of the next; half of that gain tells tiers apart.
 NEXT_TIER = 1.5
 
-_CLASSES = (SINGLE, DUAL, QUAD)
 _LINKS_ONLY = "kernels are limited by the links and by what they have in flight, by no engine"
 
 
@@ -35,24 +34,22 @@ def _copies(observed: Observed) -> Points:
     return accesses(observed, "copy")
 
 
-def _tiers(observed: Observed) -> list[tuple[LinkClass, list[Series]]]:
+def _tiers(observed: Observed) -> dict[LinkClass, list[Series]]:
     """Return the copies by kernel over direct links, by link class from single to quad."""
-    node = needs.node(observed)
-    found = of_classes(node, _copies(observed), _CLASSES, "copies by kernel", "E8")
-    return list(zip(_CLASSES, found, strict=True))
+    return of_classes(needs.node(observed), _copies(observed), TIERS, "copies by kernel", "E8")
 
 
 def _three_tiers(observed: Observed) -> Finding:
     tiers = _tiers(observed)
     holds = all(
         min(low(one) for one in wider) >= NEXT_TIER * max(high(one) for one in narrower)
-        for (_, narrower), (_, wider) in pairwise(tiers)
+        for narrower, wider in pairwise(tiers.values())
     )
-    spans = [f"{kind.name} {span(tier)} ({count(tier)})" for kind, tier in tiers]
+    spans = [f"{kind.name} {span(tier)} ({count(tier)})" for kind, tier in tiers.items()]
     return verdict(
         holds,
         f"Copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
-        *(middle_number(f"{kind.name} links, median", tier) for kind, tier in tiers),
+        *(middle_number(f"{kind.name} links, median", tier) for kind, tier in tiers.items()),
     )
 
 
@@ -60,7 +57,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
     node = needs.node(observed)
     least, most = value("paper-stream-p2p-pct-low"), value("paper-stream-p2p-pct-high")
     holds, texts, numbers = True, [], []
-    for kind, tier in _tiers(observed):
+    for kind, tier in _tiers(observed).items():
         both_ways = 2 * peak_of(node, tier)
         part = 100 * middle(tier) / both_ways
         holds &= least - POINTS <= part <= most + POINTS

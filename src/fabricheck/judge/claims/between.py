@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 
 from fabricheck.core.vocabulary import ENV_PEER_ENGINES
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.model import NotTestable
-from fabricheck.judge.claims.rules import Group
+from fabricheck.judge.claims.rules import Group, Points
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
 #: The direct links of a node with three tiers, by the number of links.
-SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)
-
-Points = Mapping[Pair, Series]
+TIERS = SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)
 
 
 def by_engine(point: Series) -> bool:
@@ -112,8 +110,8 @@ def of_class(
     """
 
     def choose(observed: Observed) -> Points:
-        (found,) = of_classes(needs.node(observed), read(observed), (kind,), what, experiment)
-        return {point.pair: point for point in found if point.pair is not None}
+        found = of_classes(needs.node(observed), read(observed), (kind,), what, experiment)
+        return {point.pair: point for point in found[kind]}
 
     return Group(f"{name} over a {kind.name} link", choose, "ordered pair")
 
@@ -149,7 +147,7 @@ def of_classes(
     classes: Sequence[LinkClass],
     what: str,
     experiment: str,
-) -> list[list[Series]]:
+) -> dict[LinkClass, list[Series]]:
     """Return the points of some link classes, in their order.
 
     :raises NotTestable: when there are none of one.
@@ -160,4 +158,4 @@ def of_classes(
             raise NotTestable(
                 f"the session has {what} of no pair with a {wanted.name} link ({experiment})"
             )
-    return [found[wanted] for wanted in classes]
+    return {wanted: found[wanted] for wanted in classes}

@@ -13,8 +13,8 @@ from fabricheck.judge.claims.model import (
     Claim,
     Finding,
     NotTestable,
-    Number,
     computed,
+    counted,
     number,
     verdict,
 )
@@ -228,9 +228,9 @@ def _right_data(observed: Observed) -> Finding:
         not wrong,
         f"Of {len(found)} series of {', '.join(operations)} on {most} devices {len(wrong)} had "
         f"wrong data{': ' + ', '.join(told[:3]) if told else ''}{beside}.",
-        Number("series", float(len(found)), "series", clock, None, True),
-        Number("with wrong data", float(len(wrong)), "series", clock, None, True),
-        Number("compared", float(checked), "B", clock, None, True),
+        counted("series", len(found), "series", clock),
+        counted("with wrong data", len(wrong), "series", clock),
+        counted("compared", checked, "B", clock),
     )
 
 

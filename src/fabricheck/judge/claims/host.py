@@ -7,12 +7,21 @@ from dataclasses import replace
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import needs
-from fabricheck.judge.claims.judging import above, high, low, median_of, middle, within
+from fabricheck.judge.claims.judging import (
+    above,
+    curves,
+    high,
+    longest,
+    low,
+    median_of,
+    middle,
+    within,
+)
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.judge.claims.rules import HOST_LINK, Group, Points, part_of_peak
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, curve, largest
+from fabricheck.results.table import Series, largest
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
@@ -48,19 +57,6 @@ def by_device(observed: Observed, operation: str, memory: str) -> dict[int | Non
         copies(observed, operation, memory), f"copies of {memory} memory ({operation})", "E2"
     )
     return dict(largest(found, lambda point: point.device))
-
-
-def _curves(observed: Observed, operation: str, memory: str) -> dict[int | None, dict[int, Series]]:
-    """Return by device the copies by size."""
-    by_owner: dict[int | None, list[Series]] = {}
-    for point in copies(observed, operation, memory):
-        by_owner.setdefault(point.device, []).append(point)
-    return {owner: {one.bytes: one for one in curve(own)} for owner, own in by_owner.items()}
-
-
-def sizes(observed: Observed, operation: str, memory: str) -> dict[int, Series]:
-    """Return by size the copies of the device with most sizes."""
-    return max(_curves(observed, operation, memory).values(), key=len)
 
 
 def there_and_back(h2d: Series, d2h: Series) -> Series:
@@ -102,7 +98,7 @@ PAGEABLE = Group("a copy of pageable memory there and back", _pageable, computed
 
 def _round_trips(observed: Observed) -> dict[int, Series]:
     """Return by size copies of pageable memory there and back, of the device with most sizes."""
-    to, back = (_curves(observed, operation, "pageable") for operation in ("h2d", "d2h"))
+    to, back = (curves(copies(observed, operation, "pageable")) for operation in ("h2d", "d2h"))
     by_owner = [
         {
             size: there_and_back(own[size], back[device][size])
@@ -117,7 +113,7 @@ def _round_trips(observed: Observed) -> dict[int, Series]:
 
 def _pageable_varies(observed: Observed) -> Finding:
     least, most = FIGURE_SIZES
-    found = sizes(observed, "h2d", "pageable")
+    found = longest(copies(observed, "h2d", "pageable"))
     points = [found[size] for size in sorted(found) if least <= size <= most]
     if len(points) < 4:
         raise NotTestable("the session has no copies of pageable memory over sizes (E2)")

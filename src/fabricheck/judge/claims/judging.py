@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims.model import Number, computed, number
-from fabricheck.results.table import Series
+from fabricheck.results.table import Series, curve
 
 
 def low(point: Series) -> float:
@@ -61,6 +61,21 @@ def middle(points: Iterable[Series]) -> float:
 def mean(points: Iterable[Series]) -> float:
     """Return the mean of several medians."""
     return statistics.fmean(point.value for point in points)
+
+
+def curves(
+    points: Iterable[Series], key: Callable[[Series], int | None] = lambda point: point.device
+) -> dict[int | None, dict[int, Series]]:
+    """Return series by size, those of each device, or by another key, apart."""
+    found: dict[int | None, list[Series]] = {}
+    for point in points:
+        found.setdefault(key(point), []).append(point)
+    return {own: {one.bytes: one for one in curve(found[own])} for own in found}
+
+
+def longest(points: Iterable[Series]) -> dict[int, Series]:
+    """Return series by size, of the device with most sizes."""
+    return max(curves(points).values(), key=len)
 
 
 def middle_number(what: str, points: Sequence[Series]) -> Number:

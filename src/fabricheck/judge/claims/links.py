@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.between import accesses, every_pair
-from fabricheck.judge.claims.model import Claim, Finding, NotTestable, Number, computed, verdict
+from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, counted, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.judge.claims.rules import Points
 from fabricheck.node import NodeModel, best_subsets
@@ -84,7 +84,7 @@ def _two_hops(observed: Observed) -> Finding:
         longest <= most and not apart,
         f"The longest of the shortest paths of {node.name} has {longest} hops, and "
         f"{len(apart)} pairs have no path; the node's links are those of the model.",
-        Number("longest of the shortest paths", float(longest), "hops", "derived", None, True),
+        counted("longest of the shortest paths", longest, "hops"),
     )
 
 
@@ -99,7 +99,7 @@ def _table(observed: Observed) -> Finding:
     return verdict(
         not found,
         f"Of the page's table {len(found)} pairs differ from {node.name}{told}.",
-        Number("pairs that differ", float(len(found)), "pairs", "derived", None, True),
+        counted("pairs that differ", len(found), "pairs"),
     )
 
 
@@ -120,9 +120,7 @@ def _predicted(observed: Observed) -> Finding:
         best = node.best_subsets(size)
         holds &= set(named) == set(best) if complete else set(named) <= set(best)
         texts.append(f"of {size}: {' '.join(_text(one) for one in best)}")
-        numbers.append(
-            Number(f"best sets of {size}", float(len(best)), "sets", "derived", None, True)
-        )
+        numbers.append(counted(f"best sets of {size}", len(best), "sets"))
     return verdict(
         holds, f"By its links {node.name} has as best sets {'; '.join(texts)}.", *numbers
     )

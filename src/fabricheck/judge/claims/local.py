@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import needs
-from fabricheck.judge.claims.judging import high, low, median_of
+from fabricheck.judge.claims.judging import curves, high, low, median_of
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.judge.claims.rules import (
@@ -16,7 +16,7 @@ from fabricheck.judge.claims.rules import (
     part_of_peak,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, curve, largest
+from fabricheck.results.table import Series, largest
 
 #: JSC's arrays are of 0.5 to 8 GiB.
 LARGE = 2**29
@@ -47,27 +47,22 @@ def _a100_triad(observed: Observed) -> Finding:
     return part_between(observed, _stream("triad"), MEMORY, low_end - 1, high_end + 1, said)
 
 
-def _scan(observed: Observed) -> dict[int | None, list[Series]]:
-    """Return by block size the triad of one device over array sizes."""
+def _scan(observed: Observed) -> dict[int | None, dict[int, Series]]:
+    """Return by block size and size of arrays the triad of one device."""
     found = observed.select(experiment="E1", operation="triad", role="single")
-    by_block: dict[int | None, list[Series]] = {}
     first = min((point.device for point in found if point.device is not None), default=None)
-    for point in found:
-        if point.device == first:
-            by_block.setdefault(point.block_size, []).append(point)
-    return {block: curve(points) for block, points in by_block.items()}
+    return curves((one for one in found if one.device == first), lambda one: one.block_size)
 
 
 def _saturation(observed: Observed) -> Finding:
     wanted = value("jsc-sat-size")
-    curves = _scan(observed)
-    points = curves.get(256) or next(iter(curves.values()), [])
-    sizes = [point.bytes for point in points]
+    blocks = _scan(observed)
+    sizes = blocks.get(256) or next(iter(blocks.values()), {})
     if not sizes or min(sizes) >= wanted / STEP or max(sizes) < 4 * wanted:
         raise NotTestable("the session has no triad over array sizes from 32 MiB to 256 MiB (E1)")
-    plateau = points[-1]
+    *_, plateau = sizes.values()
     reached = plateau
-    for point in reversed(points):
+    for point in reversed(sizes.values()):
         if high(point) < SATURATED * low(plateau):
             break
         reached = point
@@ -83,21 +78,19 @@ def _saturation(observed: Observed) -> Finding:
 
 def _good_block(observed: Observed) -> Finding:
     block = int(value("jsc-blocksize"))
-    curves = _scan(observed)
-    if len(curves) < 2 or block not in curves:
+    blocks = _scan(observed)
+    if len(blocks) < 2 or block not in blocks:
         raise NotTestable(
             f"the session has no triad with blocks of {block} threads and of others (E1)"
         )
-    by_size = {
-        name: {point.bytes: point for point in points if point.regime == "memory"}
-        for name, points in curves.items()
-    }
-    common = set.intersection(*(set(points) for points in by_size.values()))
+    common = set.intersection(
+        *({size for size in own if own[size].regime == "memory"} for own in blocks.values())
+    )
     if not common:
         raise NotTestable(
             "the session has no triad with all its block sizes and one size beyond the caches (E1)"
         )
-    ends = {name: points[max(common)] for name, points in by_size.items()}
+    ends = {name: points[max(common)] for name, points in blocks.items()}
     best = max(ends.values(), key=median_of)
     own = ends[block]
     loss = 100 * (1 - own.value / best.value)
@@ -114,13 +107,11 @@ def _good_block(observed: Observed) -> Finding:
 
 def _all_blocks(observed: Observed) -> Finding:
     node = needs.node(observed)
-    found = [
-        point
-        for point in observed.select(experiment="E1", role="single")
-        if point.bytes >= LARGE and point.device is not None
-    ]
+    found = observed.select(experiment="E1", role="single")
+    found = [point for point in found if point.bytes >= LARGE and point.device is not None]
     kernels = ", ".join(sorted({point.operation for point in found}))
-    if len({point.block_size for point in found}) < 2:
+    blocks = {point.block_size for point in found}
+    if len(blocks) < 2:
         raise NotTestable("the session has no STREAM with several block sizes and 0.5 GiB (E1)")
     least, most = value("jsc-block-util-lo"), value("jsc-block-util-hi")
     parts = [
@@ -130,7 +121,7 @@ def _all_blocks(observed: Observed) -> Finding:
     worst, best = (choose(parts, key=lambda part: part[0]) for choose in (min, max))
     return verdict(
         worst[0] >= least - RANGE_POINTS and best[0] <= most + RANGE_POINTS,
-        f"{len(parts)} series of {kernels} with {len({point.block_size for point in found})} block "
+        f"{len(parts)} series of {kernels} with {len(blocks)} block "
         f"sizes reach {worst[0]:.1f} to {best[0]:.1f} % of the memory's peak; published are "
         f"{least:.0f} to {most:.0f} %.",
         *(

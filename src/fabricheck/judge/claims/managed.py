@@ -5,7 +5,7 @@ from __future__ import annotations
 from fabricheck.core.amounts import about
 from fabricheck.judge.claims import host, needs
 from fabricheck.judge.claims.host import LINK_POINTS
-from fabricheck.judge.claims.judging import above, above_by
+from fabricheck.judge.claims.judging import above, above_by, longest
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, number, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.judge.claims.rules import (
@@ -17,7 +17,7 @@ from fabricheck.judge.claims.rules import (
     ratio,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, curve, largest
+from fabricheck.results.table import Series, largest
 
 #: Up to 32 MB zero-copy has to be nearer to pinned memory than above, where the paper's peaks
 #: differ by 10 %: half of it.
@@ -55,11 +55,8 @@ ZERO_COPY, MIGRATION = _largest("zero-copy"), _largest("page-migration")
 
 
 def _follows(observed: Observed) -> Finding:
-    pinned = host.sizes(observed, "h2d", "pinned")
-    by_owner: dict[int | None, list[Series]] = {}
-    for point in reads(observed, "zero-copy"):
-        by_owner.setdefault(point.device, []).append(point)
-    zero_copy = {point.bytes: point for point in max(map(curve, by_owner.values()), key=len)}
+    pinned = longest(host.copies(observed, "h2d", "pinned"))
+    zero_copy = longest(reads(observed, "zero-copy"))
     limit = value("paper-h2d-zerocopy-crossover") * 1e6
     common = [size for size in sorted(zero_copy) if size in pinned and size >= FIGURE_START]
     # 32 MiB are 33.6 MB: what the paper's axis has for 32 MB.

@@ -53,12 +53,11 @@ def _large_enough(points: Points, below: bool, text: str) -> None:
 
 def _tiers(observed: Observed) -> Finding:
     node = needs.node(observed)
-    classes, records = (QUAD, DUAL, SINGLE), ("jsc-samegpu", "jsc-dual", "jsc-single")
+    records = {QUAD: "jsc-samegpu", DUAL: "jsc-dual", SINGLE: "jsc-single"}
     points = messages(observed, False, LARGE)
-    found = of_classes(node, points, classes, "messages of MPI", "E9")
     off, texts, numbers = [], [], []
-    for kind, tier, record in zip(classes, found, records, strict=True):
-        wanted = value(record)
+    for kind, tier in of_classes(node, points, [*records], "messages of MPI", "E9").items():
+        wanted = value(records[kind])
         apart = middle(tier) / wanted - 1
         if abs(apart) > AROUND:
             off.append(apart)

@@ -127,6 +127,11 @@ def computed(what: str, value: float, unit: str, *of: Series) -> Number:
     return Number(what, value, unit, of[0].clock, computed=True, noisy=noisy)
 
 
+def counted(what: str, count: float, unit: str, kind: Kind = "derived") -> Number:
+    """Return a count, as of a node model's pairs."""
+    return Number(what, float(count), unit, kind, computed=True)
+
+
 def verdict(holds: bool, because: str, *numbers: Number) -> Finding:
     """Return what a rule found that had all it needs."""
     return Finding(REPRODUCED if holds else REFUTED, because, numbers)
