@@ -33,22 +33,6 @@ def node(observed: Observed) -> NodeModel:
     return observed.node
 
 
-def packages_of_two(observed: Observed) -> NodeModel:
-    """Ask for a node whose devices are two to a package, as those of MI250X."""
-    model = node(observed)
-    if any(len(package) != 2 for package in model.packages):
-        raise NotTestable(f"it is of packages with two devices, and {model.name} has none")
-    return model
-
-
-def tiers(observed: Observed) -> NodeModel:
-    """Ask for direct links of one, two and four, as those of MI250X."""
-    model = packages_of_two(observed)
-    if {link.count for link in model.links.values()} != {1, 2, 4}:
-        raise NotTestable(f"it is of single, dual and quad links, and {model.name} has others")
-    return model
-
-
 def some(points: Sequence[Series], what: str, experiment: str) -> Sequence[Series]:
     """Ask for at least one point.
 
@@ -75,39 +59,68 @@ def large(points: Sequence[Series], what: str, experiment: str) -> Sequence[Seri
     return found
 
 
+def _only(model: NodeModel, holds: bool, kind: str) -> NodeModel:
+    """Return a model of the kind that is asked for.
+
+    :param kind: what is asked for and what the model has, in a sentence.
+    """
+    if not holds:
+        raise NotTestable(f"it is of {kind}")
+    return model
+
+
+def packages_of_two(observed: Observed) -> NodeModel:
+    """Ask for a node whose devices are two to a package, as those of MI250X."""
+    model = node(observed)
+    holds = all(len(package) == 2 for package in model.packages)
+    return _only(model, holds, f"packages with two devices, and {model.name} has none")
+
+
+def eight_devices(observed: Observed) -> NodeModel:
+    """Ask for eight devices, two to a package, as on the node of Hugging Face's page."""
+    model = packages_of_two(observed)
+    has = len(model.devices)
+    return _only(model, has == EIGHT, f"{EIGHT} devices, and {model.name} has {has}")
+
+
+def tiers(observed: Observed) -> NodeModel:
+    """Ask for direct links of one, two and four, as those of MI250X."""
+    model = packages_of_two(observed)
+    holds = {link.count for link in model.links.values()} == {1, 2, 4}
+    return _only(model, holds, f"single, dual and quad links, and {model.name} has others")
+
+
 def own_domains(observed: Observed) -> NodeModel:
     """Ask for packages of two devices, each with a NUMA domain for itself, as those of MI250X."""
     model = packages_of_two(observed)
-    for domain in model.domains:
-        if domain.devices and domain.devices not in model.packages:
-            raise NotTestable(
-                f"it is of packages with a NUMA domain each, and on {model.name} several share one"
-            )
-    return model
+    attached = [domain.devices for domain in model.domains if domain.devices]
+    holds = all(devices in model.packages for devices in attached)
+    kind = f"packages with a NUMA domain each, and on {model.name} several share one"
+    return _only(model, holds, kind)
 
 
 def shared_domains(observed: Observed) -> NodeModel:
     """Ask for packages of two devices, several near each of several NUMA domains."""
     model = packages_of_two(observed)
-    attached = [domain for domain in model.domains if domain.devices]
-    if len(attached) < 2 or any(len(domain.devices) <= 2 for domain in attached):
-        raise NotTestable(
-            "it is of two sockets with several packages each, and "
-            f"{model.name} is attached to its NUMA domains in another way"
-        )
-    return model
+    attached = [domain.devices for domain in model.domains if domain.devices]
+    return _only(
+        model,
+        len(attached) >= 2 and all(len(devices) > 2 for devices in attached),
+        f"two sockets with several packages each, and {model.name} is attached to its NUMA "
+        "domains in another way",
+    )
 
 
 def one_domain_of_several(observed: Observed) -> NodeModel:
     """Ask for a whole node with all devices near one of several NUMA domains, as Leonardo's."""
     model = node(observed)
     attached = sum(bool(domain.devices) for domain in model.domains)
-    if model.part_of or attached != 1 or len(model.domains) < 2:
-        raise NotTestable(
-            "it is of nodes whose devices are all near one of several NUMA domains, and those of "
-            f"{model.name} are not"
-        )
-    return model
+    return _only(
+        model,
+        not model.part_of and attached == 1 and len(model.domains) >= 2,
+        f"nodes whose devices are all near one of several NUMA domains, and those of {model.name} "
+        "are not",
+    )
 
 
 def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
@@ -118,9 +131,8 @@ def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
 
     def asked(observed: Observed) -> NodeModel:
         model = node(observed)
-        if model.architecture != wanted:
-            raise NotTestable(f"it is of {device}, and {model.name} has {model.device_model}")
-        return model
+        kind = f"{device}, and {model.name} has {model.device_model}"
+        return _only(model, model.architecture == wanted, kind)
 
     return asked
 
@@ -128,41 +140,27 @@ def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
 def fabric_to_host(observed: Observed) -> NodeModel:
     """Ask for packages of two devices that reach the host by Infinity Fabric, not by PCIe."""
     model = packages_of_two(observed)
-    if "Infinity Fabric" not in model.host_link_type:
-        raise NotTestable(
-            f"it is of Infinity Fabric to the host, and {model.name} has {model.host_link_type}"
-        )
-    return model
-
-
-def eight_devices(observed: Observed) -> NodeModel:
-    """Ask for eight devices, two to a package, as on the node of Hugging Face's page."""
-    model = packages_of_two(observed)
-    if len(model.devices) != EIGHT:
-        raise NotTestable(f"it is of {EIGHT} devices, and {model.name} has {len(model.devices)}")
-    return model
+    holds = "Infinity Fabric" in model.host_link_type
+    kind = f"Infinity Fabric to the host, and {model.name} has {model.host_link_type}"
+    return _only(model, holds, kind)
 
 
 def linked_alike(observed: Observed) -> NodeModel:
     """Ask for devices of which each pair has the same direct link, as A100."""
     model = node(observed)
     classes = list(model.link_classes)
-    if len(classes) != 1 or not classes[0].direct:
-        raise NotTestable(
-            f"it is of devices that are all linked alike, and {model.name} has "
-            + (f"pairs of {len(classes)} kinds" if classes else "one device")
-        )
-    return model
+    has = f"pairs of {len(classes)} kinds" if classes else "one device"
+    holds = len(classes) == 1 and classes[0].direct
+    return _only(model, holds, f"devices that are all linked alike, and {model.name} has {has}")
 
 
 def bridges(observed: Observed) -> NodeModel:
     """Ask for AMD's devices of which some are linked and others are not, as MI210."""
     model = node(observed)
-    if model.vendor != "amd":
-        raise NotTestable(f"it is of AMD's devices, and {model.name} has {model.device_model}")
-    if {kind.links > 0 for kind in model.link_classes} != {True, False}:
-        raise NotTestable(
-            f"it is of devices of which some are linked and others are not, and those of "
-            f"{model.name} are not so"
-        )
-    return model
+    _only(model, model.vendor == "amd", f"AMD's devices, and {model.name} has {model.device_model}")
+    return _only(
+        model,
+        {kind.links > 0 for kind in model.link_classes} == {True, False},
+        "devices of which some are linked and others are not, and those of "
+        f"{model.name} are not so",
+    )
