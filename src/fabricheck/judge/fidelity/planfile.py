@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
+
+#: Words, of which one stands without a list.
+Words = Annotated[
+    tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+]
 
 
 class _Section(BaseModel):
@@ -54,24 +67,14 @@ class Read(_Section):
     devices of a series that has them for itself, or that is the sum of theirs.
     """
 
-    run: str | tuple[str, ...]
-    operation: str | tuple[str, ...]
+    runs: Words = Field(alias="run")
+    operations: Words = Field(alias="operation")
     bytes: PositiveInt | None = None
     counts: BytesOfCopy | None = None
     percent_of: Literal["path", "path-both"] | None = None
     convert: Literal["time"] | None = Field(default=None, alias="as")
     domain: Literal["near", "far"] | None = None
     rank: bool = False
-
-    @property
-    def runs(self) -> tuple[str, ...]:
-        """The runs, also where it is one."""
-        return (self.run,) if isinstance(self.run, str) else self.run
-
-    @property
-    def operations(self) -> tuple[str, ...]:
-        """The operations, also where it is one."""
-        return (self.operation,) if isinstance(self.operation, str) else self.operation
 
 
 class Entry(_Section):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from fabricheck.judge.fidelity.plan import Place
 from fabricheck.judge.fidelity.table import AIM, Fidelity, Judged, Matrix, Row, Share, Table
 
 _UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
@@ -40,14 +39,13 @@ def page(found: Fidelity) -> str:
         *summary(found),
         *_matrices(found),
         *tables(found),
-        *_left_out(found),
     ]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
 def text(found: Fidelity) -> str:
     """Return what the command prints: summary and tables."""
-    return "\n".join([*summary(found), *tables(found), *_left_out(found)]).rstrip("\n") + "\n"
+    return "\n".join([*summary(found), *tables(found)]).rstrip("\n") + "\n"
 
 
 def matrices_text(found: Fidelity) -> str:
@@ -67,7 +65,17 @@ def summary(found: Fidelity) -> list[str]:
             share = found.share(latency=latency, aim=aim)
             if not share.n:
                 continue
-            rows.append(_counted(name, share))
+            rows.append(
+                [
+                    name,
+                    str(share.n),
+                    _percent(share.tolerance),
+                    str(share.within),
+                    f"{100 * share.part:.1f} %",
+                    f"{_percent(AIM)}, {'met' if share.part >= AIM else 'not met'}",
+                    str(share.distinct),
+                ]
+            )
             notes += _notes(name, share, found.share(latency=latency, beside=True, aim=aim))
         remark = aim and found.plan.file.aims[aim].remark
         if remark:
@@ -80,19 +88,6 @@ def summary(found: Fidelity) -> list[str]:
         "model, such as pairs of one link class, have one simulated value."
     )
     return [*out, *_table(rows, left={0, 5}), "", *notes, ""]
-
-
-def _counted(name: str, share: Share) -> list[str]:
-    verdict = "met" if share.part >= AIM else "not met"
-    return [
-        name,
-        str(share.n),
-        _percent(share.tolerance),
-        str(share.within),
-        f"{100 * share.part:.1f} %",
-        f"{_percent(AIM)}, {verdict}",
-        str(share.distinct),
-    ]
 
 
 def _notes(name: str, share: Share, both: Share) -> list[str]:
@@ -120,20 +115,9 @@ def tables(found: Fidelity) -> list[str]:
         out += _section(table, "reproduced", "not reproduced")
     if found.beside:
         out += ["## Shown but not counted", ""]
-        for table in found.beside:
-            out += _section(table, "within", "not explained")
-    if not found.statements:
-        return out
-    return [
-        *out,
-        "## Statements",
-        "",
-        "Published in ranges and round numbers. n: simulated values compared; fitted: how many of",
-        "them a parameter was fitted to.",
-        "",
-        *_statements(found.statements),
-        "",
-    ]
+    for table in found.beside:
+        out += _section(table, "within", "not explained")
+    return [*out, *_statements(found.statements), *_left_out(found)]
 
 
 def _section(table: Table, good: str, bad: str) -> list[str]:
@@ -194,7 +178,9 @@ def _percent(part: float) -> str:
     return f"{100 * part:g} %"
 
 
-def _statements(statements: Iterable[Judged]) -> list[str]:
+def _statements(statements: Sequence[Judged]) -> list[str]:
+    if not statements:
+        return []
     rows = [["statement", "records", "published", "simulated", "n", "fitted", "verdict"]]
     for judged in statements:
         low, high = (f"{round(value, 2) + 0.0:.2f}" for value in (judged.low, judged.high))
@@ -210,7 +196,15 @@ def _statements(statements: Iterable[Judged]) -> list[str]:
                 "holds" if judged.holds else "**not explained**",
             ]
         )
-    return _table(rows, left={0, 1, 2, 3, 6})
+    return [
+        "## Statements",
+        "",
+        "Published in ranges and round numbers. n: simulated values compared; fitted: how many of",
+        "them a parameter was fitted to.",
+        "",
+        *_table(rows, left={0, 1, 2, 3, 6}),
+        "",
+    ]
 
 
 def _left_out(found: Fidelity) -> list[str]:
@@ -221,12 +215,10 @@ def _left_out(found: Fidelity) -> list[str]:
 
 
 def _matrices(found: Fidelity) -> list[str]:
-    lines = [line for matrix in found.matrices for line in [*_fenced(matrix), ""]]
-    return ["## Figure 6 of the paper", "", *lines] if lines else []
-
-
-def _fenced(matrix: Matrix) -> list[str]:
-    return ["```text", *_matrix(matrix), "```"]
+    out = ["## Figure 6 of the paper", ""] if found.matrices else []
+    for matrix in found.matrices:
+        out += ["```text", *_matrix(matrix), "```", ""]
+    return out
 
 
 def _matrix(matrix: Matrix) -> list[str]:
@@ -238,16 +230,12 @@ def _matrix(matrix: Matrix) -> list[str]:
         "  " + "   ".join("".join(f"{device:6d}" for device in devices) for _ in range(2)),
     ]
     for source in devices:
-        halves = (
-            "".join(_cell(values, (source, to)) for to in devices)
-            for values in (matrix.published, matrix.simulated)
-        )
+        halves = []
+        for values in (matrix.published, matrix.simulated):
+            row = (values.get((source, to)) for to in devices)
+            halves.append("".join("     -" if one is None else f"{one:6.2f}" for one in row))
         out.append(f"{source:2d}" + "   ".join(halves))
     return out
-
-
-def _cell(values: dict[Place, float], place: Place) -> str:
-    return f"{values[place]:6.2f}" if place in values else f"{'-':>6}"
 
 
 def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
@@ -271,49 +259,19 @@ def _table(rows: Sequence[Sequence[str]], left: set[int]) -> list[str]:
 def as_json(found: Fidelity) -> dict[str, Any]:
     """Return the comparison for programs; deviations are parts, not percent."""
 
-    def share(of: Share) -> dict[str, Any]:
+    def shares(aim: str | None = None) -> dict[str, Any]:
         return {
-            "n": of.n,
-            "within": of.within,
-            "part": of.part,
-            "tolerance": of.tolerance,
-            "aim": AIM,
-            "distinct_simulated": of.distinct,
-            "worst": [row.record.id for row in of.worst],
+            "bandwidths": _share_json(found.share(latency=False, aim=aim)),
+            "latencies": _share_json(found.share(latency=True, aim=aim)),
         }
 
-    def rows(tables: Iterable[Table], kind: str) -> list[dict[str, Any]]:
-        return [
-            {
-                "record": row.record.id,
-                "kind": kind,
-                "system": row.record.system,
-                "where": row.record.place,
-                "unit": row.record.unit,
-                "published": row.record.value,
-                "simulated": row.simulated,
-                "deviation": row.deviation,
-                "within": row.within,
-            }
-            for table in tables
-            for row in table.rows
-        ]
-
+    kinds = (("predicted", found.predicted), ("fitted", found.fitted), ("beside", found.beside))
     return {
         "node": found.node.identity,
-        "bandwidths": share(found.share(latency=False)),
-        "latencies": share(found.share(latency=True)),
-        "aims": {
-            aim: {
-                "bandwidths": share(found.share(latency=False, aim=aim)),
-                "latencies": share(found.share(latency=True, aim=aim)),
-            }
-            for aim in found.plan.file.aims
-        },
+        **shares(),
+        "aims": {aim: shares(aim) for aim in found.plan.file.aims},
         "rows": [
-            *rows(found.predicted, "predicted"),
-            *rows(found.fitted, "fitted"),
-            *rows(found.beside, "beside"),
+            _row_json(row, kind) for kind, tables in kinds for table in tables for row in table.rows
         ],
         "statements": [
             {
@@ -329,4 +287,30 @@ def as_json(found: Fidelity) -> dict[str, Any]:
             for judged in found.statements
         ],
         "left_out": found.plan.file.left_out,
+    }
+
+
+def _share_json(share: Share) -> dict[str, Any]:
+    return {
+        "n": share.n,
+        "within": share.within,
+        "part": share.part,
+        "tolerance": share.tolerance,
+        "aim": AIM,
+        "distinct_simulated": share.distinct,
+        "worst": [row.record.id for row in share.worst],
+    }
+
+
+def _row_json(row: Row, kind: str) -> dict[str, Any]:
+    return {
+        "record": row.record.id,
+        "kind": kind,
+        "system": row.record.system,
+        "where": row.record.place,
+        "unit": row.record.unit,
+        "published": row.record.value,
+        "simulated": row.simulated,
+        "deviation": row.deviation,
+        "within": row.within,
     }

@@ -22,6 +22,9 @@ from fabricheck.tools.runner import ProgramFailed
 #: The platform of simulated ranks, in the folder of the programs.
 PLATFORM = "libfabricheck_node.so"
 
+#: The folder of the simulated programs in the source tree.
+OWN_PROGRAMS = ROOT / "build" / "sim" / "bin"
+
 #: Seconds that one run may take; all of them together take a few.
 TIME_LIMIT = 300
 
@@ -34,17 +37,10 @@ _PER_MESSAGE: dict[BytesOfCopy, int] = {"once": 1, "read+write": 2}
 Documents = Mapping[str, Mapping[str, Any]]
 
 
-def default_folder() -> Path:
-    """Return the folder of the simulated programs in the source tree."""
-    return ROOT / "build" / "sim" / "bin"
-
-
 def programs_of(plan: PlanFile) -> list[str]:
     """Return the files of a folder of programs that the runs of a plan need."""
-    needed: set[str] = {run.program for run in plan.runs.values()}
-    if any(run.placement or run.ranks for run in plan.runs.values()):
-        needed.add(PLATFORM)
-    return sorted(needed)
+    several = any(run.placement or run.ranks for run in plan.runs.values())
+    return sorted({run.program for run in plan.runs.values()} | ({PLATFORM} if several else set()))
 
 
 def run_all(plan: PlanFile, node: NodeModel, folder: Path) -> dict[str, dict[str, Any]]:

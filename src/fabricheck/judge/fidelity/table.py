@@ -19,7 +19,7 @@ from fabricheck.judge.fidelity.plan import (
     read_plan,
 )
 from fabricheck.judge.fidelity.planfile import MatrixOf, Read, Statement, Tolerance
-from fabricheck.judge.fidelity.runs import Documents, default_folder, run_all, value_of
+from fabricheck.judge.fidelity.runs import OWN_PROGRAMS, Documents, run_all, value_of
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record
 
@@ -153,7 +153,7 @@ def compare(node: NodeModel, programs: Path | None = None, path: Path | None = N
     plan = read_plan(path or plan_path(node), node)
     if node.overlay is not None:
         raise InvalidInputError(f"{node.overlay.name}: published values are of a healthy node.")
-    documents = run_all(plan.file, node, programs or default_folder())
+    documents = run_all(plan.file, node, programs or OWN_PROGRAMS)
     return evaluate(node, plan, documents)
 
 
