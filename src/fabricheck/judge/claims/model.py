@@ -59,12 +59,12 @@ class Claim:
     id: its name on the command line. statement: the finding, in our words. document: key of
     documents.yaml. where: the place in it. rule: when it counts as reproduced, with the tolerance
     and its reason. judge: the rule (`rules` has those that several claims are); it raises
-    NotTestable. requires: of `needs`, the nodes that it is of. records: of the published data set
-    that state it; `evaluate` adds them to the numbers. rests_on: the keys of a node model that
-    decide it on a simulated node (``simulation.link_efficiency``); where one of them was fitted it
-    agrees by construction, so keys that were fitted to something else are left out. built_in: what
-    the simulated node assumes, so that its result is no evidence; None where it follows from the
-    rest.
+    NotTestable. requires: of `needs`, the nodes that it is of; None of any. records: of the
+    published data set that state it; `evaluate` adds them to the numbers. rests_on: the keys of a
+    node model that decide it on a simulated node (``simulation.link_efficiency``); where one of
+    them was fitted it agrees by construction, so keys that were fitted to something else are left
+    out. built_in: what the simulated node assumes, so that its result is no evidence; None where it
+    follows from the rest.
     """
 
     id: str

@@ -10,7 +10,7 @@ from typing import Any
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import above, mean, measured_by, middle, span
 from fabricheck.judge.claims.model import Finding, NotTestable, Number, computed, number, verdict
-from fabricheck.judge.claims.published import number as published
+from fabricheck.judge.claims.published import number as of_record
 from fabricheck.judge.claims.published import value
 from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
@@ -86,7 +86,7 @@ def part_of_peak(group: Group, peak: Peak, published: tuple[str, ...], points: f
 
 def _published_part(record: str, of: str | None = None) -> tuple[float, str]:
     """Return a published part of a peak in percent, and as a sentence has it."""
-    found = published(record)
+    found = of_record(record)
     if of is None:
         return found.value, f"{found.value:g} %"
     part = 100 * found.value / value(of)
@@ -123,7 +123,8 @@ def ratio(
 ) -> Judge:
     """Rule: a group's bandwidth over another one's is as stated.
 
-    Of devices those count that both groups have, and ranks are the same in both.
+    Of devices those count that both groups have, and ranks are the same in both. Where both groups
+    are missing, the other one is named.
 
     :param holds: whether a ratio is as stated, of the ratio and of the published one.
     :param published: the published ratio; 1 where the document states equality, or more and less.
