@@ -15,9 +15,8 @@ import factories
 from fabricheck.node import load
 from fabricheck.report.figure import WIDTH
 from fabricheck.report.figures import collectives, layout, matrices, node, peers, sections
+from fabricheck.report.figures.charts import bars, cell, top
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
-from fabricheck.report.figures.grouped import grouped_bars
-from fabricheck.report.figures.heat import shown, top
 from fabricheck.results.folder import Entry, ResultsFolder
 from fabricheck.results.observed import Observed, observe
 from fabricheck.results.run_report import Judged
@@ -380,9 +379,9 @@ def test_text_with_html_in_it_is_text():
     drawing = Drawing(90, 40)
     drawing.text(45, 20, evil, fill='"><script>')
     drawing.line(Curve((0, 0), (40, 40)), 2, Style("black", "", ""), evil)
-    row = {"series": evil, "to": evil, "value": 1.0, "low": None, "high": None, "text": evil}
-    bars = grouped_bars([{**row, "kind": "measured"}], "to", "device", {evil: "black"}, evil)
-    for svg in (drawing.svg(), bars.result()):
+    row = {"series": evil, "value": 1.0, "low": None, "high": None, "text": evil}
+    chart = bars([{**row, "kind": "measured"}], colours={evil: "black"}, unit=evil)
+    for svg in (drawing.svg(), chart.result()):
         assert "<script" not in svg
         assert "&lt;script&gt;" in svg
 
@@ -401,6 +400,6 @@ def test_without_a_node_model_only_what_was_measured_is_drawn():
 
 
 def test_numbers_in_cells_have_three_figures():
-    assert [shown(value) for value in (0.42564, 8.7, 50.0, 99.96, 150.4)] == [
+    assert [cell(value) for value in (0.42564, 8.7, 50.0, 99.96, 150.4)] == [
         "0.426", "8.70", "50.0", "100", "150"
     ]  # fmt: skip

@@ -8,20 +8,16 @@ from pathlib import Path
 import pytest
 
 from fabricheck.report.figure import WIDTH, Figure
-from fabricheck.report.figures import (
-    host,
-    peer_curves,
-    placement,
-    rccl_curves,
-    scaling,
-    stream,
-)
+from fabricheck.report.figures import curves, host, placement, scaling, stream
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import Observed, observe
 
 FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
-DRAWERS = (host, scaling, peer_curves, placement, stream, rccl_curves)
+DRAWERS = (
+    host.figures, scaling.figures, curves.peers, placement.figures, stream.figures,
+    curves.collectives,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +30,7 @@ def observed() -> Observed:
 
 @pytest.fixture(scope="module")
 def figures(observed: Observed) -> list[Figure]:
-    return [figure for drawer in DRAWERS for figure in drawer.figures(observed)]
+    return [figure for drawer in DRAWERS for figure in drawer(observed)]
 
 
 def test_each_kind_of_figure_is_there(figures: list[Figure]) -> None:
@@ -82,4 +78,4 @@ def test_drawings_fit_a_phone(figures: list[Figure]) -> None:
 
 def test_nothing_gives_no_figure() -> None:
     empty = Observed("h200:x2", (), (), None)
-    assert [figure for drawer in DRAWERS for figure in drawer.figures(empty)] == []
+    assert [figure for drawer in DRAWERS for figure in drawer(empty)] == []

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import (
     collectives,
+    curves,
     host,
     matrices,
     node,
-    peer_curves,
     peers,
     placement,
-    rccl_curves,
     scaling,
     stream,
 )
@@ -28,9 +27,9 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
     "Between host and device": (host.figures, scaling.figures),
     "Host memory by NUMA domain": (matrices.host_memory,),
     "Placement of ranks": (placement.figures,),
-    "Between devices": (matrices.figures, peers.figures, peer_curves.figures),
+    "Between devices": (matrices.figures, peers.figures, curves.peers),
     "MPI between devices": (peers.messages, matrices.messages),
-    "Collectives": (collectives.figures, rccl_curves.figures),
+    "Collectives": (collectives.figures, curves.collectives),
 }
 
 

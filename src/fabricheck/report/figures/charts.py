@@ -1,30 +1,376 @@
-"""What the drawings of curves, bars and strips share: their data and their size."""
+"""The kinds of chart: curves, bars and heat maps, of the rows of a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
-from fabricheck.report.figure import WIDTH, Drawing, drawn
-from fabricheck.report.figures.rows import Row
+from fabricheck.report.figure import PALETTE, SHAPES, WIDTH, Drawing, drawn
+from fabricheck.report.figures.rows import Row, is_own, own
+
+#: Dark, light, darkest: told apart in grey too.
+GREYS = (PALETTE[0], PALETTE[5], PALETTE[6])
+
+#: Dashes that double the colours of PALETTE, in its order.
+_DASHES = ([1, 0], [6, 3], [2, 2], [9, 2, 2, 2], [4, 1], [12, 4], [1, 4])
+
+#: Binary units of a size axis, as an expression of Vega.
+_BINARY = (
+    "datum.value<1024?datum.value+' B':datum.value<1048576?datum.value/1024+' KiB':"
+    "datum.value<1073741824?datum.value/1048576+' MiB':datum.value/1073741824+' GiB'"
+)
+
+#: How often a size axis is marked at most: more labels touch each other on a phone.
+_TICKS = 6
+
+#: In pixels: the width beside the labels of bars, of a letter, and kept free around a text; and by
+#: how much the text of every other bar is set off where bars are thinner than a text is high.
+_BESIDE, _LETTER, _MARGIN, _ASIDE = 230, 6.5, 14, 46
+
+#: Heights in pixels: of a text, the gap between groups of bars, and a line of a legend.
+_TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
+
+#: How much a bar covers: the marks on it stay seen.
+_PAINT = 0.7
+
+#: Width of a heat map's cell in pixels, for many and for few columns, and of all of them together;
+#: and the greatest height of one.
+_LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
+
+#: From this part of the colour scale on a colour is so light that text on it is black.
+_LIGHT = 0.45
 
 
-def chart(rows: Iterable[Row], keys: Sequence[str]) -> alt.Chart:
-    """Return a chart of these columns: a drawing carries no more data than it shows."""
-    return alt.Chart(alt.InlineData([{key: row.get(key) for key in keys} for row in rows]))
+_HEADER = alt.Header(labelFontSize=12, labelFontWeight="bold", labelAnchor="start", labelPadding=4)
 
 
-def finished(layers: Sequence[alt.Chart], height: int, right: int = 8) -> Drawing:
-    """Return layers as SVG of the report's width, axes and legends within it.
+def finished(chart: alt.LayerChart | alt.FacetChart, height: int, right: int = 8) -> Drawing:
+    """Return a chart as SVG of the report's width, axes and legends within it.
 
     :param height: in pixels, with axes and legends. right: pixels kept free for the last label.
     """
     return drawn(
-        alt.layer(*layers).properties(
+        chart.properties(
             width=WIDTH,
             height=height,
             padding={"left": 2, "right": right, "top": 4, "bottom": 2},
             autosize=alt.AutoSizeParams(type="fit", contains="padding"),
+        )
+    )
+
+
+def data(rows: Iterable[Row], keys: Iterable[str], **more: Any) -> alt.InlineData:
+    """Return these columns as the data of a chart: a drawing carries no more than it shows."""
+    wanted = tuple(keys)
+    return alt.InlineData([{**{key: row.get(key) for key in wanted}, **more} for row in rows])
+
+
+def colour(field: str, colours: Mapping[str, str], legend: alt.Legend | None) -> alt.Color:
+    """Return the colours of the values of a field."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", title=None, scale=scale, legend=legend)
+
+
+def shape(rows: Iterable[Row]) -> alt.Shape:
+    """Return the marks of what values are, with a legend that says so.
+
+    A kind may have more words on it behind a comma.
+    """
+    kinds = {row["kind"]: SHAPES[row["kind"].split(",")[0]] for row in rows}
+    present = sorted(kinds, key=lambda kind: list(SHAPES.values()).index(kinds[kind]))
+    scale = alt.Scale(domain=present, range=[kinds[kind] for kind in present])
+    legend = alt.Legend(
+        symbolFillColor="#444", symbolStrokeColor="#444", columns=4, orient="top", offset=4
+    )
+    return alt.Shape("kind:N", title=None, scale=scale, legend=legend)
+
+
+def curves(
+    rows: Sequence[Row],
+    *,
+    unit: str = "GB/s",
+    known: Sequence[str] = (),
+    x: str = "bytes",
+    x_title: str = "size",
+    logarithmic: bool = False,
+    panels: Sequence[str] = (),
+) -> Drawing:
+    """Return the drawing of curves over size, one for each series, their intervals as bands.
+
+    A published value without a size is a line across, with its mark at the left end: it belongs to
+    no place on the axis of sizes.
+
+    :param rows: of `rows.of_point` and `rows.of_value`. unit: of the values, on their axis.
+    :param known: all series that figures of this kind may have, so that each keeps its colour.
+    :param x: the column that the curves are over; of one that is no size each value has a place.
+    :param panels: collectives, each with a panel of its own.
+    """
+    labels = list(dict.fromkeys(row["series"] for row in rows))
+    every = [*known, *(label for label in labels if label not in known)]
+    places = {label: every.index(label) for label in labels}
+    known_x = sorted(row[x] for row in rows if row[x])
+    first, axis = _sizes(known_x, x_title) if x == "bytes" else (known_x[0], _counts(x, x_title))
+    shown = [{**row, "own": is_own(row), "across": not row[x], x: row[x] or first} for row in rows]
+    legend = alt.Legend(
+        symbolType="stroke", symbolSize=500, symbolOpacity=1, symbolStrokeWidth=2,
+        offset=6, labelLimit=150, columns=2,
+    )  # fmt: skip
+    colours = {label: PALETTE[place % len(PALETTE)] for label, place in places.items()}
+    dashes = [_DASHES[place % len(_DASHES)] for place in places.values()]
+    scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(domainMin=0, nice=True)
+    base = alt.Chart().encode(
+        y=alt.Y("value:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=4 if panels else 6)),
+        color=colour("series", colours, legend),
+    )
+    at = base.encode(x=axis)
+    dash = alt.StrokeDash(
+        "series:N", title=None, scale=alt.Scale(domain=labels, range=dashes), legend=legend
+    )
+    marked = at.encode(shape=shape(rows))
+    layers = [
+        at.mark_area(opacity=0.2)
+        .encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+        .transform_filter("datum.own && datum.low !== null"),
+        at.mark_line(strokeWidth=1.6).encode(strokeDash=dash).transform_filter("datum.own"),
+        base.mark_rule(strokeWidth=1, opacity=0.7)
+        .encode(strokeDash=dash)
+        .transform_filter("datum.across"),
+        marked.mark_point(size=9, filled=True, opacity=1).transform_filter("datum.own"),
+        marked.mark_point(
+            size=60, filled=True, opacity=1, stroke="black", strokeWidth=0.8
+        ).transform_filter("!datum.own"),
+    ]
+    keys = ("series", "kind", x, "value", "low", "high", "own", "across", "collective")
+    chart = alt.layer(*layers, data=data(shown, keys))
+    if panels:
+        return drawn(
+            chart.properties(width=116, height=96)
+            .facet(
+                facet=alt.Facet("collective:N", title=None, sort=list(panels), header=_HEADER),
+                columns=2,
+            )
+            .resolve_scale(y="independent")
+            .resolve_axis(x="independent")
+            .properties(padding=2, spacing=8)
+        )
+    return finished(chart, 235 + _LEGEND_LINE * ((len(labels) + 1) // 2 + 1), right=20)
+
+
+def _counts(column: str, title: str) -> alt.X:
+    return alt.X(f"{column}:O", title=title, axis=alt.Axis(labelAngle=0))
+
+
+def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:
+    """Return the begin of the axis of sizes, and the axis: powers of two, binary units."""
+    low = math.floor(math.log2(known[0]))
+    high = max(math.ceil(math.log2(known[-1])), low + 1)
+    step = max(1, math.ceil((high - low) / (_TICKS - 1)))
+    axis = alt.Axis(
+        values=[2**power for power in range(low, high + 1, step)],
+        labelExpr=_BINARY, labelFlush=False, labelOverlap=True,
+    )  # fmt: skip
+    scale = alt.Scale(type="log", base=2, domain=[2**low, 2**high], nice=False)
+    return 2**low, alt.X("bytes:Q", title=title, scale=scale, axis=axis)
+
+
+def bars(
+    rows: Sequence[Row],
+    *,
+    by: str = "series",
+    within: str = "",
+    fill: str = "series",
+    colours: Mapping[str, str] | None = None,
+    known: Sequence[str] = (),
+    unit: str = "GB/s",
+    thick: int = 30,
+) -> Drawing:
+    """Return the drawing of bars from zero, with intervals, published values as white marks on
+    them, and a text at the end of all that is drawn of a bar.
+
+    :param rows: of `rows.of_point` and `rows.of_value`, with ``text`` for a bar's end and perhaps
+        ``peak``, which a line marks.
+    :param by: the column that names a bar, or a group of them. within: the column that tells the
+        bars of a group apart; without it a bar is of one row.
+    :param fill: the column of the colours. colours: by its values, with a legend; without them
+        each bar has one of its own, those of ``known`` always the same.
+    :param thick: height of a bar in pixels.
+    """
+    mine = own(rows)
+    groups = list(dict.fromkeys(row[by] for row in mine))
+    legend = None
+    if colours is None:
+        every = [*known, *(label for label in groups if label not in known)]
+        colours = {label: PALETTE[every.index(label) % len(PALETTE)] for label in groups}
+    else:
+        colours = {name: colours[name] for name in colours if any(r[fill] == name for r in mine)}
+        legend = alt.Legend(symbolType="square", symbolOpacity=_PAINT, labelLimit=160, offset=6)
+    # Series of a group are in the order of their colours, ranks in that of their numbers.
+    inside = sorted({row[within] for row in mine}) if within else []
+    inside = [*colours] if within == fill else inside
+    thin = thick < _TEXT
+    shown = [
+        {
+            **row,
+            "own": is_own(row),
+            "reach": max(row["value"], row["high"] or 0, row.get("peak") or 0),
+            "aside": _ASIDE * (inside.index(row[within]) % 2) if thin else 0,
+        }
+        for row in rows
+    ]
+    letters = max(len(row["text"]) for row in mine)
+    aside = max(row["aside"] for row in shown if row["own"] and row["text"]) if letters else 0
+    part = (_MARGIN + _LETTER * letters + aside) / _BESIDE
+    end = max(row["reach"] for row in shown) / (1 - part)
+    gap = _GAP / (_GAP + thick * len(inside)) if within else 0.35
+    base = alt.Chart().encode(
+        y=alt.Y(
+            f"{by}:N", title=None, sort=groups, axis=alt.Axis(ticks=False, labelLimit=130),
+            scale=alt.Scale(domain=groups, paddingInner=gap, paddingOuter=gap / 2),
+        )
+    )  # fmt: skip
+    if within:
+        scale = alt.Scale(domain=inside, paddingInner=0.15, paddingOuter=0)
+        base = base.encode(yOffset=alt.YOffset(f"{within}:N", scale=scale))
+    x = alt.X(
+        "value:Q", title=unit, axis=alt.Axis(tickCount=5),
+        scale=alt.Scale(domain=[0, end], nice=False),
+    )  # fmt: skip
+    at = base.encode(x=x)
+    marks = at.encode(shape=shape(rows))
+    layers = [
+        at.mark_bar(opacity=_PAINT, stroke="black", strokeWidth=0 if thin else 0.5)
+        .encode(color=colour(fill, colours, legend))
+        .transform_filter("datum.own"),
+        base.mark_rule(strokeWidth=1.5)
+        .encode(x=alt.X("low:Q", title=unit), x2="high:Q")
+        .transform_filter("datum.own && datum.low !== null"),
+        base.mark_tick(color="#555555", thickness=2, size=thick + 2)
+        .encode(x=alt.X("peak:Q", title=unit))
+        .transform_filter("isValid(datum.peak)"),
+        *(
+            marks.mark_point(
+                size=size, color=ink, filled=True, stroke=edge, strokeWidth=1, opacity=1
+            ).transform_filter(which)
+            for which, size, ink, edge in (
+                ("datum.own", 12 if thin else 30, "black", "white"),
+                ("!datum.own", 26 if thin else 65, "white", "black"),
+            )
+        ),
+        base.mark_text(align="left", dx=alt.ExprRef("8 + datum.aside"), fontSize=_TEXT)
+        .transform_joinaggregate(end="max(reach)", groupby=[by, within] if within else [by])
+        .transform_filter("datum.own")
+        .encode(x=alt.X("end:Q", title=unit), text="text:N"),
+    ]
+    keys = dict.fromkeys((by, within or by, fill, "kind", "value", "low", "high", "text", "peak",
+                          "own", "reach", "aside"))  # fmt: skip
+    height = len(groups) * (thick * max(len(inside), 1) + (_GAP if within else 0)) + 62
+    height += _LEGEND_LINE * (1 + len(colours) // 2) if legend is not None else 0
+    return finished(alt.layer(*layers, data=data(shown, keys)), height)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The rows and columns of a heat map: what they are, and which there are.
+
+    colours: what its colours are. ends: of the colour scale. counted: whether the numbers are
+    whole. own: whether rows and columns are the same, so that the diagonal stays empty.
+    """
+
+    row: str
+    column: str
+    rows: Sequence[int] | Sequence[str]
+    columns: Sequence[int] | Sequence[str]
+    colours: str
+    ends: tuple[float, float]
+    counted: bool = False
+    own: bool = True
+
+
+def cell(value: float, counted: bool = False) -> str:
+    """Return a number as a cell has it: three figures, from 100 on none after the point."""
+    return f"{value:.0f}" if counted or abs(value) >= 99.95 else f"{value:#.3g}"
+
+
+def top(values: Iterable[float]) -> float:
+    """Return the end of a colour scale from zero that holds the values: 1, 2, 2.5, 5... up."""
+    highest = max(values, default=0.0)
+    if highest <= 0:
+        return 1.0
+    power: float = 10 ** math.floor(math.log10(highest))
+    return next(
+        step * power for step in (1, 1.2, 1.6, 2, 2.5, 4, 5, 6, 8, 10) if step * power >= highest
+    )
+
+
+def heat_map(
+    cells: Mapping[tuple[Any, Any], float],
+    axes: Axes,
+    *,
+    missed: Sequence[tuple[Any, Any]] = (),
+    texts: Mapping[tuple[Any, Any], str] | None = None,
+    blank: str = "none",
+    highest_cell: int = _HIGHEST,
+) -> Drawing:
+    """Return the drawing of a table of numbers, with the colour of each and its scale.
+
+    :param cells: the number of each row and column. missed: cells with a frame, since they are
+        outside of their limits. texts: what stands in the cells, if not their numbers.
+    :param blank: what stands where a number would be expected and there is none.
+    """
+    low, high = axes.ends
+    named = texts or {place: cell(value, axes.counted) for place, value in cells.items()}
+    every = [
+        {
+            "row": row,
+            "column": column,
+            "value": cells.get((row, column)),
+            "text": named.get((row, column), "" if axes.own and row == column else blank),
+            "dark": (cells.get((row, column), high) - low) / (high - low) < _LIGHT,
+            "missed": (row, column) in missed,
+        }
+        for row in axes.rows
+        for column in axes.columns
+    ]
+    labels = int(_LETTER * max(len(str(row)) - 1 for row in axes.rows))
+    wide = min(_MOST, max(_LEAST, (_TOGETHER - labels) // len(axes.columns)))
+    tall = min(wide, highest_cell)
+    ticks = {"values": [*range(int(high) + 1)], "format": "d"} if axes.counted else {"tickCount": 4}
+    legend = alt.Legend(gradientLength=200, gradientThickness=10, **ticks)
+    scheme = alt.Scale(scheme="viridis", domain=[low, high], clamp=True)
+    axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
+    places = [
+        alt.Scale(domain=list(one), paddingInner=0, paddingOuter=0)
+        for one in (axes.columns, axes.rows)
+    ]
+    chart = alt.Chart().encode(
+        x=alt.X("column:O", title=axes.column, axis=axis, scale=places[0]),
+        y=alt.Y("row:O", title=axes.row, axis=axis, scale=places[1]),
+    )
+    layers = [
+        chart.mark_rect(stroke="white", strokeWidth=1)
+        .encode(color=alt.Color("value:Q", title=axes.colours, scale=scheme, legend=legend))
+        .transform_filter("isValid(datum.value)")
+    ]
+    # White on both sides keeps the frame apart from any colour of the scale.
+    for stroke, width in (("white", 5.0), (PALETTE[1], 3.0)) if missed else ():
+        frame = chart.mark_rect(
+            filled=False, stroke=stroke, strokeWidth=width, width=wide - 3, height=tall - 3
+        )
+        layers.append(frame.transform_filter("datum.missed"))
+    ink = alt.condition("datum.dark", alt.value("white"), alt.value("black"))
+    text = chart.mark_text(fontSize=min(_TEXT, tall - 4)).encode(text="text:N", color=ink)
+    layers.append(text.transform_filter("datum.text"))
+    return drawn(
+        alt.layer(
+            *layers,
+            # Once for all layers: Altair copies it with each change of what has it.
+            data=alt.InlineData(values=every),
+            width=wide * len(axes.columns),
+            height=tall * len(axes.rows),
+            padding=3,
         )
     )

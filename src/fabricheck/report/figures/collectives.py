@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-import altair as alt
-
 from fabricheck.core.amounts import about
-from fabricheck.report.figure import PALETTE, Figure, drawn
+from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
-from fabricheck.report.figures.grouped import GREYS, grouped_bars
-from fabricheck.report.figures.heat import shown
-from fabricheck.report.figures.rows import Row, of_point, of_value, own
-from fabricheck.report.published import beside
+from fabricheck.report.figures.charts import GREYS, bars, cell, curves
+from fabricheck.report.figures.rows import Row, beside, of_point, of_value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -30,26 +26,14 @@ COLLECTIVES = {
 #: The size of a message in the paper's figure 11, in bytes.
 SIZE = 1 << 20
 
-#: What carries a collective, by program, with its colour, mark and dash.
+#: What carries a collective, by program.
 MPI, OSU, RCCL = "MPI (mpi)", "MPI (OSU)", "RCCL or NCCL"
 _PROGRAMS = {"mpi": MPI, "osu": OSU, "rccl": RCCL, "rccl-tests": RCCL, "nccl-tests": RCCL}
-_LOOKS: Mapping[str, tuple[str, str, list[int]]] = {
-    MPI: (PALETTE[0], "circle", [1, 0]),
-    OSU: (PALETTE[4], "triangle-up", [2, 2]),
-    RCCL: (PALETTE[1], "square", [6, 3]),
-}
-_BARS = dict(zip(_LOOKS, GREYS, strict=True))
-_OF_RCCL: Mapping[str, tuple[str, str, list[int]]] = {
-    name: (PALETTE[place], shape, dash)
-    for place, (name, shape, dash) in enumerate(
-        zip(
-            COLLECTIVES,
-            ("circle", "square", "triangle-up", "diamond", "cross"),
-            ([1, 0], [6, 3], [2, 2], [9, 2, 2, 2], [4, 1]),
-            strict=True,
-        )
-    )
-}
+_CARRIERS = (MPI, OSU, RCCL)
+
+#: What is below all of them: a dotted line, by its place among the series.
+_BOUND = "lower bound"
+_KNOWN = (MPI, RCCL, _BOUND, OSU)
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
@@ -75,9 +59,7 @@ def _rows(observed: Observed) -> list[dict[str, Any]]:
         if not point.in_place:
             found.setdefault((point.operation, label, point.taking_part), point)
     order = list(COLLECTIVES)
-    ordered = sorted(
-        found, key=lambda key: (order.index(key[0]), list(_LOOKS).index(key[1]), key[2])
-    )
+    ordered = sorted(found, key=lambda key: (order.index(key[0]), _CARRIERS.index(key[1]), key[2]))
     return [
         of_point(label, found[name, label, count], collective=name, partners=count)
         for name, label, count in ordered
@@ -85,7 +67,7 @@ def _rows(observed: Observed) -> list[dict[str, Any]]:
 
 
 def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
-    labels = [label for label in _LOOKS if any(row["series"] == label for row in rows)]
+    labels = [label for label in _CARRIERS if any(row["series"] == label for row in rows)]
     title = f"Collectives of 1 MiB: MPI{' beside RCCL or NCCL' if RCCL in labels else ''}"
     says = f"Latency of collectives, {about(SIZE)}, {observed.kind}; less is better."
     says += " " + " ".join(_in_words(rows, name) for name in COLLECTIVES if _of(rows, name))
@@ -94,7 +76,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     bounds = {value.id: value for value in beside(observed.node, "paper-coll-bound-*")}
     there = [name for name in COLLECTIVES if _of(rows, name)]
     theirs = [
-        of_value("lower bound", bounds[record], collective=name, partners=None)
+        of_value(_BOUND, bounds[record], collective=name, partners=None)
         for name, record in COLLECTIVES.items()
         if record in bounds and name in there
     ]
@@ -106,14 +88,21 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
         )
     if len({row["partners"] for row in rows}) == 1:
         # A curve of one number of partners would be a dot in an empty field.
-        texted = [{**row, "text": shown(row["value"])} for row in rows]
         count = rows[0]["partners"]
         says += f" All are of {count} partners."
-        drawing = grouped_bars(texted, "collective", "", _BARS, f"us, with {count} partners")
+        drawing = bars(
+            [{**row, "text": cell(row["value"])} for row in rows],
+            by="collective",
+            within="series",
+            colours=dict(zip(_CARRIERS, GREYS, strict=True)),
+            unit=f"us, with {count} partners",
+            thick=14,
+        )
     else:
-        panels = [_panel(name, _of(rows, name), _of(theirs, name), labels) for name in there]
-        chart = alt.concat(*panels, columns=2, spacing={"row": 8, "column": 8})
-        drawing = drawn(chart.properties(padding=2))
+        drawing = curves(
+            [*rows, *theirs], unit="us", known=_KNOWN, x="partners", x_title="partners",
+            panels=there,
+        )  # fmt: skip
     return Figure("collectives", title, observed.kind, says, [*rows, *theirs], drawing)
 
 
@@ -123,7 +112,7 @@ def _of(rows: Sequence[Row], name: str) -> list[Row]:
 
 def _in_words(rows: Sequence[Row], name: str) -> str:
     parts = []
-    for label in _LOOKS:
+    for label in _CARRIERS:
         mine = [row for row in rows if (row["collective"], row["series"]) == (name, label)]
         if mine:
             parts.append(f"{label} {_ends(mine)}")
@@ -141,59 +130,20 @@ def _ends(rows: Sequence[Row]) -> str:
     return said
 
 
-def _panel(
-    name: str, rows: Sequence[Row], bounds: Sequence[Row], labels: Sequence[str]
-) -> alt.LayerChart | alt.FacetChart:
-    layers = _lines(rows, "series", {label: _LOOKS[label] for label in labels})
-    if bounds:
-        line = alt.Chart(alt.InlineData(values=[{"value": row["value"]} for row in bounds]))
-        layers.append(line.mark_rule(strokeDash=[2, 3], color="#555555").encode(y="value:Q"))
-    heading = alt.TitleParams(name, fontSize=12, anchor="start", offset=4)
-    return alt.layer(*layers).properties(width=116, height=96, title=heading)
-
-
 def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
-    title = "Collectives of 1 MiB by RCCL or NCCL"
-    says = f"Latency, {about(SIZE)}, {observed.kind}; less is better. "
-    there = [name for name in COLLECTIVES if _of(own(rows), name)]
-    says += " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
-    layers = _lines(rows, "collective", {name: _OF_RCCL[name] for name in there})
-    sized = alt.layer(*layers).properties(width=280, height=190, padding=4)
-    return Figure("collectives-rccl", title, observed.kind, says, rows, drawn(sized))
-
-
-def _lines(
-    rows: Sequence[Row], by: str, looks: Mapping[str, tuple[str, str, list[int]]]
-) -> list[alt.Chart]:
-    """Return lines over the number of partners with intervals, told apart by the column ``by``."""
-    keys = ("series", "collective", "partners", "value", "low", "high")
-    names = list(looks)
-    colours, shapes, dashes = (list(one) for one in zip(*looks.values(), strict=True))
-    legend = alt.Legend(columns=3, symbolSize=60, labelLimit=110, symbolStrokeWidth=1.5)
-    data = alt.Chart(alt.InlineData(values=[{key: row[key] for key in keys} for row in rows]))
-    x = alt.X("partners:O", title="partners", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("value:Q", title="us", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4))
-    colour = alt.Color(
-        f"{by}:N", title=None, scale=alt.Scale(domain=names, range=colours), legend=legend
-    )
-    shape = alt.Shape(
-        f"{by}:N", title=None, scale=alt.Scale(domain=names, range=shapes), legend=legend
-    )
-    dash = alt.StrokeDash(
-        f"{by}:N", title=None, scale=alt.Scale(domain=names, range=dashes), legend=None
-    )
-    layers = [
-        data.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=colour, strokeDash=dash),
-        data.mark_point(size=34, filled=True, opacity=1).encode(
-            x=x, y=y, color=colour, shape=shape
+    there = [name for name in COLLECTIVES if _of(rows, name)]
+    told = " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
+    return Figure(
+        id="collectives-rccl",
+        title="Collectives of 1 MiB by RCCL or NCCL",
+        kind=observed.kind,
+        says=f"Latency, {about(SIZE)}, {observed.kind}; less is better. {told}",
+        rows=rows,
+        drawing=curves(
+            [{**row, "series": row["collective"]} for row in rows],
+            unit="us",
+            known=tuple(COLLECTIVES),
+            x="partners",
+            x_title="partners",
         ),
-    ]
-    ranged = [row for row in rows if row["low"] is not None]
-    if ranged:
-        values = [{key: row[key] for key in keys} for row in ranged]
-        layers.append(
-            alt.Chart(alt.InlineData(values=values))
-            .mark_rule(strokeWidth=1)
-            .encode(x=x, y=alt.Y("low:Q", title="us"), y2="high:Q", color=colour)
-        )
-    return layers
+    )

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from fabricheck.core.amounts import about
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
-from fabricheck.report.figures.bars import bars
-from fabricheck.report.figures.lines import curves
-from fabricheck.report.figures.rows import Row, of_point, of_value, own, scan
-from fabricheck.report.published import beside
+from fabricheck.report.figures.charts import bars
+from fabricheck.report.figures.curves import curve_figure
+from fabricheck.report.figures.rows import Row, beside, of_point, of_value, own, scan
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -29,7 +28,7 @@ class Interface:
 
     label: str
     select: Mapping[str, Mapping[str, str]]
-    published: Mapping[str, tuple[str, ...]]
+    published: Mapping[str, str]
 
 
 def _copy(memory: str) -> Mapping[str, Mapping[str, str]]:
@@ -43,21 +42,21 @@ def _managed(to_device: str, to_host: str, movement: str) -> Mapping[str, Mappin
 
 #: Pages migrate to the host when it reads them: a kernel that writes pulls them to the device.
 INTERFACES = (
-    Interface("pinned copy", _copy("host-pinned"), {"h2d": ("paper-h2d-pinned",)}),
+    Interface("pinned copy", _copy("host-pinned"), {"h2d": "paper-h2d-pinned"}),
     Interface(
         "pageable copy",
         _copy("host-pageable"),
-        {"h2d": ("epicure-lumi-single-h2d",), "d2h": ("epicure-lumi-single-d2h",)},
+        {"h2d": "epicure-lumi-single-h2d", "d2h": "epicure-lumi-single-d2h"},
     ),
     Interface(
         "zero-copy",
         _managed("read", "write", "zero-copy"),
-        {"h2d": ("paper-h2d-managed-zerocopy",)},
+        {"h2d": "paper-h2d-managed-zerocopy"},
     ),
     Interface(
         "page migration",
         _managed("read", "host-read", "page-migration"),
-        {"h2d": ("paper-h2d-managed-migration",)},
+        {"h2d": "paper-h2d-managed-migration"},
     ),
     Interface("prefetch", _managed("prefetch-h2d", "prefetch-d2h", "prefetch"), {}),
 )
@@ -67,17 +66,23 @@ _LABELS = tuple(interface.label for interface in INTERFACES)
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars and curves for both directions."""
-    for way, words_of_way in WAYS.items():
+    for way, title in WAYS.items():
         found = {
             interface: points
             for interface in INTERFACES
             if (points := _of_first_device(observed, interface, way))
         }
         if found:
-            yield _best(observed, way, words_of_way, found)
-        curves_of = {one: line for one, points in found.items() if (line := scan(points))}
-        if curves_of:
-            yield _curves(observed, way, words_of_way, curves_of)
+            yield _best(observed, way, title, found)
+        rows: list[Row] = []
+        for interface, points in found.items():
+            if line := scan(points):
+                rows += [of_point(interface.label, point) for point in line]
+                rows += _published(observed, interface, way)
+        if rows:
+            name = f"host-curves-{way}"
+            title = f"Interfaces over size, {title}"
+            yield curve_figure(name, title, observed.kind, rows, known=_LABELS)
 
 
 def _of_first_device(observed: Observed, interface: Interface, way: str) -> list[Series]:
@@ -87,7 +92,7 @@ def _of_first_device(observed: Observed, interface: Interface, way: str) -> list
 
 
 def _published(observed: Observed, interface: Interface, way: str) -> Iterator[Row]:
-    for value in beside(observed.node, *interface.published.get(way, ())):
+    for value in beside(observed.node, interface.published.get(way, "")):
         yield of_value(interface.label, value)
 
 
@@ -109,32 +114,15 @@ def _best(
         + ("" if row is top else f" ({100 * row['value'] / top['value']:.0f} % of the best)")
         for row in mine
     ]
-    says = f"The best of each interface past the caches, {title}, on device {mine[0]['devices']}: "
     drawing = [{**row, "text": words.amount(row["value"], "")} for row in rows]
     return Figure(
         id=f"host-best-{way}",
         title=f"Best of each interface, {title}",
         kind=observed.kind,
-        says=f"{says}{words.listed(parts)}.{words.of_published(rows)}{words.of_noise(rows)}",
+        says=(
+            f"The best of each interface past the caches, {title}, on device {mine[0]['devices']}: "
+            f"{words.listed(parts)}.{words.of_published(rows)}{words.of_noise(rows)}"
+        ),
         rows=rows,
         drawing=bars(drawing, known=_LABELS),
-    )
-
-
-def _curves(
-    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Series]]
-) -> Figure:
-    rows: list[Row] = []
-    for interface, points in found.items():
-        rows += [of_point(interface.label, point) for point in points]
-        rows += _published(observed, interface, way)
-    lines = [[row for row in own(rows) if row["series"] == one.label] for one in found]
-    told = " ".join(words.of_curve(line) for line in lines)
-    return Figure(
-        id=f"host-curves-{way}",
-        title=f"Interfaces over size, {title}",
-        kind=observed.kind,
-        says=f"{told}{words.of_published(rows)}{words.of_noise(rows)}",
-        rows=rows,
-        drawing=curves(rows, known=_LABELS),
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -12,12 +12,10 @@ from fabricheck.core.amounts import about
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
-from fabricheck.report.figures.expected import Expected
-from fabricheck.report.figures.heat import Axes, heat_map, top
-from fabricheck.report.figures.rows import of_point, of_value
-from fabricheck.report.published import beside
+from fabricheck.report.figures.charts import Axes, heat_map, top
+from fabricheck.report.figures.rows import beside, of_point, of_value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series
+from fabricheck.results.table import Pair, Series, largest
 
 #: The two devices at the end of a record's name.
 _PAIR = re.compile(r"-(\d)(\d)$")
@@ -31,6 +29,7 @@ class Matrix:
 
     select: what its series have. row, column: what the first and the second device of a pair are.
     records: of the published data set, their names ending in two devices, to be shown beside.
+    once: whether a pair has one value, and not one for each direction.
     """
 
     id: str
@@ -38,40 +37,34 @@ class Matrix:
     select: Mapping[str, Any]
     row: str = SENDER
     column: str = RECEIVER
-    records: tuple[str, ...] = ()
+    records: str = ""
     published: str = ""
-    once: bool = field(default=False)
+    once: bool = False
 
 
 _ENGINE = {"experiment": "E7", "role": "single", "by_engines": True, "ganged": False}
 _KERNEL = {"experiment": "E8", "role": "single"}
 _MPI = {"experiment": "E9", "role": "single", "program": "mpi"}
 
-MATRICES = (
+_OF_TRANSFERS = (
     Matrix(
         "peer-latency",
         "Latency of copies by engine between devices",
         {**_ENGINE, "operation": "latency"},
-        records=("kth-lat-??",),
+        records="kth-lat-??",
         published="Published: latency of copies by engine (the paper's figure 6b)",
     ),
     Matrix(
         "peer-engine",
         "Copies by engine between devices",
         {**_ENGINE, "operation": "engine"},
-        records=("kth-bw-??",),
+        records="kth-bw-??",
         published="Published: copies by engine (the paper's figure 6c)",
     ),
     Matrix(
         "peer-engine-both",
         "Copies by engine both ways at once, sum of both directions",
-        {
-            "experiment": "E7",
-            "role": "sum",
-            "operation": "engine-both",
-            "by_engines": True,
-            "ganged": False,
-        },
+        {**_ENGINE, "operation": "engine-both", "role": "sum"},
         "first device",
         "second device",
         once=True,
@@ -94,7 +87,7 @@ MATRICES = (
         {**_KERNEL, "operation": "write"},
         "device that writes",
         "device written to",
-        records=("rocmdocs-mi200-uni-??",),
+        records="rocmdocs-mi200-uni-??",
         published="Published: copies by kernel between devices (ROCm's documentation)",
     ),
     Matrix(
@@ -104,6 +97,9 @@ MATRICES = (
         "device that copies",
         "device with both arrays",
     ),
+)
+
+_OF_MPI = (
     Matrix(
         "mpi-bandwidth",
         "MPI bandwidth between ranks",
@@ -116,6 +112,11 @@ MATRICES = (
     ),
     Matrix("mpi-latency", "MPI latency between ranks", {**_MPI, "operation": "latency"}),
 )
+
+
+#: Kinds of host memory and directions of E4, as figures call them.
+_MEMORY = {"host-pinned": "pinned", "host-pageable": "pageable"}
+_WAYS = {"h2d": "to the device", "d2h": "to the host"}
 
 
 def hops(observed: Observed) -> Iterator[Figure]:
@@ -133,37 +134,63 @@ def hops(observed: Observed) -> Iterator[Figure]:
         for b in devices
         if node.hop_matrix[a][b]
     }
-    if max(cells.values(), default=0.0) < 2:
+    most = max(cells.values(), default=0.0)
+    if most < 2:
         return
-    axes = Axes(SENDER, RECEIVER, devices, devices, "hops", counted=True)
-    most = max(cells.values())
     far = sum(value == most for value in cells.values()) // 2
     says = (
         f"Shortest paths of {node.name} by its node model: {most:.0f} hops at most, "
         f"between {far} of {len(cells) // 2} pairs."
     )
-    detours = words.listed(f"{a}-{b}" for a, b in node.detour_pairs) if node.detour_pairs else ""
-    says += f" The widest path is longer than the shortest one for {detours}." if detours else ""
+    if node.detour_pairs:
+        detours = words.listed(f"{a}-{b}" for a, b in node.detour_pairs)
+        says += f" The widest path is longer than the shortest one for {detours}."
     rows = [
         {"row": a, "column": b, "kind": "derived", "value": int(cells[a, b]), "unit": "hops"}
         for a, b in cells
     ]
-    drawing = heat_map(cells, axes, most, blank="no path")
+    axes = Axes(SENDER, RECEIVER, devices, devices, _of_numbers("hops"), (0, most), counted=True)
+    drawing = heat_map(cells, axes, blank="no path")
     yield Figure("hops", "Shortest path between devices", "derived", says, rows, drawing)
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the matrices of copies by engine and of accesses by kernel."""
-    for matrix in MATRICES:
-        if matrix.select["experiment"] != "E9":
-            yield from _drawn(observed, matrix)
+    for matrix in _OF_TRANSFERS:
+        yield from _of_pairs(observed, matrix)
 
 
 def messages(observed: Observed) -> Iterator[Figure]:
     """Yield the matrices of MPI."""
-    for matrix in MATRICES:
-        if matrix.select["experiment"] == "E9":
-            yield from _drawn(observed, matrix)
+    for matrix in _OF_MPI:
+        yield from _of_pairs(observed, matrix)
+
+
+def host_memory(observed: Observed) -> Iterator[Figure]:
+    """Yield the bandwidth between every NUMA domain and every device (E4).
+
+    A figure for each kind of memory and direction.
+    """
+    for (memory, kind), (operation, way) in product(_MEMORY.items(), _WAYS.items()):
+        points = observed.select(
+            experiment="E4", role="single", operation=operation, host_memory=memory
+        )
+        placed = (p for p in points if p.host_domain is not None and p.device is not None)
+        found = largest(placed, lambda point: (point.host_domain or 0, point.device or 0))
+        if not found:
+            continue
+        values = _Values(observed, found)
+        domains, devices = (sorted({place[end] for place in found}) for end in (0, 1))
+        colours = (_of_numbers(values.unit), (0, top(values.cells.values())))
+        axes = Axes("NUMA domain", "device", domains, devices, *colours, own=False)
+        title = f"Every NUMA domain with every device, {kind} memory, {way}"
+        says = (
+            f"{title}: {about(values.size)}, {observed.kind}, NUMA domain first, device second. "
+            f"{_range(values.cells, values.unit)}{values.judged}"
+        )
+        drawing = heat_map(values.cells, axes, missed=values.missed)
+        name = f"numa-{kind}-{operation}"
+        yield Figure(name, title, observed.kind, says, values.rows(title), drawing)
 
 
 def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
@@ -178,76 +205,111 @@ def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
     return max(by_size.items(), key=lambda one: (len(one[1]), one[0]), default=(0, {}))[1]
 
 
-def _drawn(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
+class _Values:
+    """The values of a matrix by row and column, and what was expected of each."""
+
+    def __init__(self, observed: Observed, found: Mapping[Pair, Series]) -> None:
+        self.found = found
+        self.cells = {place: point.value for place, point in found.items()}
+        first = next(iter(found.values()))
+        self.unit, self.size = first.unit, first.bytes
+        self.expected = {place: expected.of(observed, point) for place, point in found.items()}
+        self.missed = [
+            place
+            for place, wanted in self.expected.items()
+            if wanted and wanted.missed(self.cells[place])
+        ]
+
+    def rows(self, label: str) -> list[dict[str, Any]]:
+        """Return the data."""
+        return [
+            of_point(
+                label, point, row=place[0], column=place[1],
+                reference=wanted.value if wanted else None,
+                limit=wanted.limit if wanted else None,
+            )
+            for place, point in self.found.items()
+            for wanted in [self.expected[place]]
+        ]  # fmt: skip
+
+    @property
+    def judged(self) -> str:
+        """Which are outside of their limits, in words."""
+        have = sum(wanted is not None for wanted in self.expected.values())
+        if not have:
+            return " No reference judges them."
+        if not self.missed:
+            return f" All {have} that have a reference are within its limits."
+        named = [
+            f"{place[0]}-{place[1]} with {words.amount(self.cells[place], self.unit)} "
+            f"(reference {words.amount(wanted.value, '')})"
+            for place in self.missed[:6]
+            if (wanted := self.expected[place])
+        ]
+        more = f" and {len(self.missed) - 6} more" if len(self.missed) > 6 else ""
+        return f" Framed, since outside of the limits: {words.listed(named)}{more}."
+
+
+def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     found = of_one_size(observed.select(**matrix.select))
     if not found:
         return
-    first = next(iter(found.values()))
-    judged = {pair: expected.of(observed, point) for pair, point in found.items()}
-    missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].value)]
-    cells = {pair: point.value for pair, point in found.items()}
+    values = _Values(observed, found)
+    cells, unit = values.cells, values.unit
     others = _others(observed, matrix)
+    published = {pair: value.value for pair, value in others.items()}
     count = max(max(pair) for pair in [*cells, *others]) + 1
     devices = range(max(count, len(observed.node.devices) if observed.node else 0))
-    axes = Axes(matrix.row, matrix.column, devices, devices, first.unit)
-    highest = top([*cells.values(), *(value.value for value in others.values())])
-    rows = [
-        of_point(
-            matrix.title,
-            point,
-            row=pair[0],
-            column=pair[1],
-            reference=wanted.value if wanted else None,
-            limit=wanted.limit if wanted else None,
-        )
-        for pair, point in found.items()
-        for wanted in [judged[pair]]
-    ]
-    wanted_pairs = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1)
-    says = f"{matrix.title}, {about(first.bytes)}, {observed.kind}. {_range(cells, first.unit)}"
-    says += _missing(wanted_pairs - len(cells)) + _judged(judged, missed, found)
+    ends = (0, top([*cells.values(), *published.values()]))
+    axes = Axes(matrix.row, matrix.column, devices, devices, _of_numbers(unit), ends)
+    lacking = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1) - len(cells)
+    says = f"{matrix.title}, {about(values.size)}, {observed.kind}. {_range(cells, unit)}"
+    if lacking > 0:
+        says += f" {lacking} {'pair has' if lacking == 1 else 'pairs have'} no value."
     theirs = [
         of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
         for pair, value in others.items()
     ]
     # Who sees this one alone has to know it too.
-    says += expected.fitted(observed, theirs)
+    says += values.judged + expected.fitted(observed, theirs)
     blank = "" if matrix.once else "none"
-    drawing = heat_map(cells, axes, highest, missed=missed, blank=blank)
+    drawing = heat_map(cells, axes, missed=values.missed, blank=blank)
+    rows = values.rows(matrix.title)
     yield Figure(matrix.id, matrix.title, observed.kind, says, rows, drawing)
     if theirs:
-        published = {pair: value.value for pair, value in others.items()}
-        says = f"{matrix.published}, {next(iter(others.values())).system}. "
-        says += _range(published, first.unit) + _apart(cells, published)
-        drawing = heat_map(published, axes, highest)
+        says = (
+            f"{matrix.published}, {next(iter(others.values())).system}. "
+            f"{_range(published, unit)}{_apart(cells, published)}"
+        )
+        drawing = heat_map(published, axes)
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
 
 
 def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Record]:
     """Return the published values of the pairs, without those of a device with itself."""
     found = {}
-    for value in beside(observed.node, *matrix.records) if matrix.records else ():
+    for value in beside(observed.node, matrix.records):
         ends = _PAIR.search(value.id)
         if ends and ends[1] != ends[2]:
             found[int(ends[1]), int(ends[2])] = value
     return found
 
 
+def _of_numbers(unit: str) -> str:
+    return f"colour of the numbers, in {unit}"
+
+
 def _range(cells: Mapping[Pair, float], unit: str) -> str:
     """Return the lowest and the highest value, and where they are."""
     low, high = min(cells.values()), max(cells.values())
     if len(cells) == 1:
-        return f"The only value is {_exact(low)} {unit}."
+        return f"The only value is {low:.4g} {unit}."
     if high - low <= 0.005 * high:
-        return f"All {len(cells)} values lie between {_exact(low)} and {_exact(high)} {unit}."
+        return f"All {len(cells)} values lie between {low:.4g} and {high:.4g} {unit}."
     return (
         f"Lowest {words.amount(low, unit)} at {_where(cells, low)}; "
         f"highest {words.amount(high, unit)} at {_where(cells, high)}."
     )
-
-
-def _exact(value: float) -> str:
-    return f"{value:.4g}"
 
 
 def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
@@ -259,32 +321,6 @@ def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
     return f"{', '.join(named[:most])} and {len(named) - most} more"
 
 
-def _missing(count: int) -> str:
-    if count <= 0:
-        return ""
-    return f" {count} {'pair has' if count == 1 else 'pairs have'} no value."
-
-
-def _judged(
-    judged: Mapping[Pair, Expected | None],
-    missed: Sequence[Pair],
-    found: Mapping[Pair, Series],
-) -> str:
-    have = [wanted for wanted in judged.values() if wanted]
-    if not have:
-        return " No reference judges them."
-    if not missed:
-        return f" All {len(have)} that have a reference are within its limits."
-    named = []
-    for a, b in missed[:6]:
-        wanted = judged[a, b]
-        assert wanted is not None
-        value = words.amount(found[a, b].value, found[a, b].unit)
-        named.append(f"{a}-{b} with {value} (reference {words.amount(wanted.value, '')})")
-    more = f" and {len(missed) - 6} more" if len(missed) > 6 else ""
-    return f" Framed, since outside of the limits: {words.listed(named)}{more}."
-
-
 def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
     """Return the pair at which this session is farthest from what was published."""
     apart = {pair: cells[pair] / theirs[pair] - 1 for pair in cells if pair in theirs}
@@ -294,51 +330,3 @@ def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
     return (
         f" This session is farthest from it at {pair[0]}-{pair[1]}, by {100 * apart[pair]:+.1f} %."
     )
-
-
-#: Kinds of host memory and directions of E4, as figures call them.
-_MEMORY = {"host-pinned": "pinned", "host-pageable": "pageable"}
-_WAYS = {"h2d": "to the device", "d2h": "to the host"}
-
-
-def host_memory(observed: Observed) -> Iterator[Figure]:
-    """Yield the bandwidth between every NUMA domain and every device (E4).
-
-    A figure for each kind of memory and direction.
-    """
-    for (memory, kind), (operation, way) in product(_MEMORY.items(), _WAYS.items()):
-        found: dict[Pair, Series] = {}
-        of_kind = {"role": "single", "operation": operation, "host_memory": memory}
-        for point in observed.select(experiment="E4", **of_kind):
-            if point.host_domain is not None and point.device is not None:
-                key = (point.host_domain, point.device)
-                if key not in found or point.bytes > found[key].bytes:
-                    found[key] = point
-        if not found:
-            continue
-        first = next(iter(found.values()))
-        judged = {place: expected.of(observed, one) for place, one in found.items()}
-        missed = [p for p, wanted in judged.items() if wanted and wanted.missed(found[p].value)]
-        cells = {place: point.value for place, point in found.items()}
-        domains, devices = (sorted({place[end] for place in cells}) for end in (0, 1))
-        title = f"Every NUMA domain with every device, {kind} memory, {way}"
-        says = (
-            f"{title}: {about(first.bytes)}, {observed.kind}, NUMA "
-            f"domain first, device second. {_range(cells, first.unit)}"
-            f"{_judged(judged, missed, found)}"
-        )
-        rows = [
-            of_point(
-                title,
-                point,
-                row=place[0],
-                column=place[1],
-                reference=wanted.value if wanted else None,
-                limit=wanted.limit if wanted else None,
-            )
-            for place, point in found.items()
-            for wanted in [judged[place]]
-        ]
-        axes = Axes("NUMA domain", "device", domains, devices, first.unit, own=False)
-        drawing = heat_map(cells, axes, top(list(cells.values())), missed=missed)
-        yield Figure(f"numa-{kind}-{operation}", title, observed.kind, says, rows, drawing)

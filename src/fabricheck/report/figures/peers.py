@@ -11,13 +11,11 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
-from fabricheck.report.figure import Figure
+from fabricheck.report.figure import Drawing, Figure
 from fabricheck.report.figures import expected, words
-from fabricheck.report.figures.grouped import GREYS, grouped_bars
-from fabricheck.report.figures.heat import shown
+from fabricheck.report.figures.charts import GREYS, bars, cell
 from fabricheck.report.figures.matrices import of_one_size
-from fabricheck.report.figures.rows import Row, of_point, of_value, own
-from fabricheck.report.published import beside
+from fabricheck.report.figures.rows import Row, beside, of_point, of_value, own
 from fabricheck.results.observed import Observed
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
@@ -57,7 +55,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
                 peak=peak,
                 percent=percent,
                 reference=wanted.value if wanted else None,
-                text=f"{shown(found[device].value)} of {peak:g}, {percent:.0f} %",
+                text=f"{cell(found[device].value)} of {peak:g}, {percent:.0f} %",
             )
         )
     title = "Both directions at once by kernel, device 0 and its neighbours"
@@ -78,7 +76,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         of_value(value.id, value, to=None, peak=None, percent=value.value, reference=None, text="")
         for value in theirs
     ]
-    drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
+    drawing = _by_device(rows)
     yield Figure("peer-peak", title, observed.kind, says, rows, drawing)
 
 
@@ -98,7 +96,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
     for label, points in series.items():
         from_first = {pair[1]: point for pair, point in points.items() if pair[0] == 0}
         rows += [
-            of_point(label, point, to=device, text=shown(point.value))
+            of_point(label, point, to=device, text=cell(point.value))
             for device, point in sorted(from_first.items())
         ]
     if not any(row["series"] in LAB_NOTES for row in rows):
@@ -118,8 +116,13 @@ def messages(observed: Observed) -> Iterator[Figure]:
             " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "
             "whose devices are linked as those here."
         )
-    drawing = grouped_bars(rows, "to", "device", _COLOURS, "GB/s")
+    drawing = _by_device(rows)
     yield Figure("mpi-from-0", title, observed.kind, says, rows, drawing)
+
+
+def _by_device(rows: Sequence[Row]) -> Drawing:
+    placed = [{**row, "device": f"device {row['to']}"} for row in rows if row["to"] is not None]
+    return bars(placed, by="device", within="series", colours=_COLOURS, thick=14)
 
 
 def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:

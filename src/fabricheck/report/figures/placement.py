@@ -7,10 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from fabricheck.core.amounts import about
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
-from fabricheck.report.figures.bars import NEAR, REMOTE, UNKNOWN, grouped
-from fabricheck.report.figures.lines import curves
-from fabricheck.report.figures.rows import Row, median_of, odd, of_point, of_value, own
-from fabricheck.report.published import beside
+from fabricheck.report.figures.charts import bars
+from fabricheck.report.figures.curves import curve_figure
+from fabricheck.report.figures.rows import (
+    Row,
+    beside,
+    is_own,
+    median_of,
+    odd,
+    of_point,
+    of_value,
+    own,
+)
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
@@ -26,6 +34,11 @@ _PLACEMENTS: Mapping[str, tuple[str, ...]] = {
     "half_rotated": ("epicure-lumi-half-incorrect-rank?",),
     "shared_device": (),
 }
+
+#: Where the core of a rank is, and the colours of bars for it: light and dark, so that grey print
+#: tells them too.
+NEAR, REMOTE, UNKNOWN = "core near its device", "core of another domain", "domain not known"
+_CORES = {NEAR: "#56B4E9", REMOTE: "#D55E00", UNKNOWN: "#999999"}
 
 _MEMORIES = {"host-pageable": "pageable", "host-pinned": "pinned"}
 
@@ -100,7 +113,14 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
             f" all ranks at once. {' '.join(told)}{_of_published(rows)}{words.of_noise(rows)}"
         ),
         rows=rows,
-        drawing=grouped([{**row, "text": _odd_name(row, mine)} for row in rows]),
+        drawing=bars(
+            [{**row, "text": _odd_name(row, mine)} for row in rows],
+            within="rank",
+            fill="core",
+            colours=_CORES,
+            unit="GB/s per rank",
+            thick=7,
+        ),
     )
 
 
@@ -121,7 +141,7 @@ def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
 
 def _odd_name(row: Row, rows: Sequence[Row]) -> str:
     """Return the name that an odd rank's bar bears, else nothing."""
-    if row["kind"] not in ("measured", "simulated"):
+    if not is_own(row):
         return ""
     same = [one for one in rows if one["series"] == row["series"]]
     return f"rank {row['rank']}" if row["rank"] in _odd_ranks(same) else ""
@@ -160,40 +180,33 @@ def _curve(observed: Observed, points: Sequence[Series]) -> Figure:
     """Draw the slowest rank at each size: the one that the others wait for."""
     rows: list[Row] = []
     slowest: list[Row] = []
-    told = []
     for memory, name in _MEMORIES.items():
-        here = [point for point in points if point.host_memory == memory]
-        if not here:
-            continue
-        rows += [of_point(name, point, rank=_rank(point)) for point in here]
-        at = {
-            size: min((one for one in here if one.bytes == size), key=lambda one: one.value)
-            for size in sorted({point.bytes for point in here})
-        }
-        line = [of_point(name, point, rank=_rank(point)) for point in at.values()]
-        slowest += line
-        told.append(words.of_curve(line))
-        if name == "pageable":
-            beside_it = [of_value(name, v, rank=None) for v in beside(observed.node, *_SIZES)]
-            rows += beside_it
-            slowest += beside_it
-    ranks = len({row["rank"] for row in own(rows)})
+        here = [
+            of_point(name, point, rank=_rank(point))
+            for point in points
+            if point.host_memory == memory
+        ]
+        rows += here
+        slowest += [
+            min((row for row in here if row["bytes"] == size), key=lambda row: row["value"])
+            for size in sorted({row["bytes"] for row in here})
+        ]
+        if here and name == "pageable":
+            theirs = [of_value(name, value, rank=None) for value in beside(observed.node, *_SIZES)]
+            rows += theirs
+            slowest += [{**row, "kind": "published, one rank alone"} for row in theirs]
+    mine = own(rows)
+    ranks = len({row["rank"] for row in mine})
     whose = f"slowest of {ranks} ranks at once" if ranks > 1 else "one rank alone"
     place = _label(points[0].placement or "given")
-    note = " The published values are of one rank alone." if len(own(rows)) < len(rows) else ""
-    return Figure(
-        id="placement-curves",
-        title="Copy to the device and back, over size",
-        kind=observed.kind,
-        says=(
-            f"{words.begun(whose)}, placement {place}. "
-            f"{' '.join(told)}{words.of_published(rows)}{note}{words.of_noise(rows)}"
-        ),
-        rows=rows,
-        drawing=curves(
-            slowest,
-            title=f"GB/s, {whose}",
-            known=("pinned", "pageable"),
-            published="published, one rank alone",
-        ),
+    return curve_figure(
+        "placement-curves",
+        "Copy to the device and back, over size",
+        observed.kind,
+        rows,
+        drawn=slowest,
+        intro=f"{words.begun(whose)}, placement {place}. ",
+        note=" The published values are of one rank alone." if len(mine) < len(rows) else "",
+        unit=f"GB/s, {whose}",
+        known=("pinned", "pageable"),
     )

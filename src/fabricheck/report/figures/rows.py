@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fabricheck.references.published import Record
+from fabricheck.core.errors import FabricheckError
+from fabricheck.node import NodeModel
+from fabricheck.references.published import Record, folder, of_folder
 from fabricheck.results.table import Series, curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
@@ -68,9 +70,33 @@ def derived(row: Row, value: float, unit: str = "GB/s") -> dict[str, Any]:
     return {**row, "kind": "derived", "bytes": None, "value": value, "unit": unit}
 
 
+def is_own(row: Row) -> bool:
+    """Whether a row is of this session."""
+    return row["kind"] in ("measured", "simulated")
+
+
 def own(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of this session."""
-    return [row for row in rows if row["kind"] in ("measured", "simulated")]
+    return list(filter(is_own, rows))
+
+
+def beside(node: NodeModel | None, *patterns: str) -> Iterator[Record]:
+    """Yield the records that fit a pattern and are of a machine with such nodes.
+
+    Nothing where the node model is none, names no machines, or the data set cannot be read: what
+    the page shows of it is an addition.
+
+    :param patterns: ids of records, with ``*`` and ``?`` as of files.
+    """
+    if node is None:
+        return
+    try:
+        data = of_folder(folder())
+    except FabricheckError:
+        return
+    for record in data.matching(*patterns):
+        if record.system in node.systems and record.comparable:
+            yield record
 
 
 def scan(points: Iterable[Series]) -> list[Series]:

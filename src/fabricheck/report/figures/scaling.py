@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fabricheck.node import NodeModel
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import words
-from fabricheck.report.figures.bars import bars
-from fabricheck.report.figures.rows import Row, derived, of_point, of_value, own
-from fabricheck.report.published import beside
+from fabricheck.report.figures.charts import bars
+from fabricheck.report.figures.rows import Row, beside, derived, of_point, of_value, own
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
@@ -97,7 +96,7 @@ def _figure(observed: Observed, name: str, title: str, found: Mapping[str, Serie
         kind=observed.kind,
         says=f"{says}{words.of_published(rows)}{words.of_noise(rows)}",
         rows=[{key: row[key] for key in row if key != "text"} for row in rows],
-        drawing=bars(rows, title="GB/s, read + written"),
+        drawing=bars([{**row, "peak": None} for row in rows], unit="GB/s, read + written"),
     )
 
 

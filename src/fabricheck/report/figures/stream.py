@@ -8,11 +8,11 @@ import altair as alt
 
 from fabricheck.core.amounts import about
 from fabricheck.report.figure import PALETTE, Drawing, Figure
-from fabricheck.report.figures import axes, words
-from fabricheck.report.figures.charts import chart, finished
-from fabricheck.report.figures.lines import curves
+from fabricheck.report.figures import charts, words
+from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
+    beside,
     by_check,
     median_of,
     odd,
@@ -21,7 +21,6 @@ from fabricheck.report.figures.rows import (
     own,
     scan,
 )
-from fabricheck.report.published import beside
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
@@ -43,8 +42,6 @@ _SMALLEST = 1 << 16
 _WORST = 70
 
 _AXIS = "GB/s, read + written"
-
-_DRAWN = ("series", "kind", "devices", "value", "low", "high")
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
@@ -80,33 +77,24 @@ def _line(points: Sequence[Series], name: str) -> list[Series]:
 
 def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure:
     rows: list[Row] = []
-    told = []
     for name, points in lines.items():
-        line = [of_point(name, point, threads_per_block=point.block_size) for point in points]
-        rows += line
-        told.append(words.of_curve(line))
+        rows += [of_point(name, point, threads_per_block=point.block_size) for point in points]
         rows += [
             of_value(name, value, threads_per_block=None)
             for value in beside(observed.node, *_KERNELS[name])
         ]
     blocks = sorted({row["threads_per_block"] for row in own(rows)})
     with_blocks = words.listed(map(str, blocks))
-    return Figure(
-        id="stream-curves",
-        title="STREAM in a device's own memory, over size",
-        kind=observed.kind,
-        says=(
-            f"Device {rows[0]['devices']}, {with_blocks} threads a block. {' '.join(told)}"
-            f"{words.of_published(rows)}{words.of_noise(rows)}"
-        ),
-        rows=rows,
-        drawing=curves(
-            rows,
-            title=_AXIS,
-            known=tuple(_KERNELS),
-            size_title="size of one array",
-            logarithmic=True,
-        ),
+    return curve_figure(
+        "stream-curves",
+        "STREAM in a device's own memory, over size",
+        observed.kind,
+        rows,
+        intro=f"Device {rows[0]['devices']}, {with_blocks} threads a block. ",
+        unit=_AXIS,
+        known=tuple(_KERNELS),
+        x_title="size of one array",
+        logarithmic=True,
     )
 
 
@@ -147,27 +135,19 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Series]) -> Figure
 
 def _cells(rows: Sequence[Row]) -> Drawing:
     """Draw sizes below each other, so that a phone has room for the values in the cells."""
-    values = [
-        {
-            "size": about(row["bytes"]),
-            "block": row["threads_per_block"],
-            "percent": row["percent_of_best"],
-            "text": words.amount(row["value"], ""),
-        }
-        for row in rows
-    ]
-    sizes = list(dict.fromkeys(value["size"] for value in values))
-    base = chart(values, ("size", "block", "percent", "text")).encode(
-        x=alt.X("block:O", title="threads per block", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("size:N", title="size of one array", sort=sizes),
+    places = {(about(row["bytes"]), row["threads_per_block"]): row for row in rows}
+    sizes, blocks = (list(dict.fromkeys(place[end] for place in places)) for end in (0, 1))
+    axes = charts.Axes(
+        "size of one array", "threads per block", sizes, sorted(blocks),
+        "colour: % of the best block", (_WORST, 100), own=False,
+    )  # fmt: skip
+    return charts.heat_map(
+        {place: row["percent_of_best"] for place, row in places.items()},
+        axes,
+        texts={place: words.amount(row["value"], "") for place, row in places.items()},
+        blank="",
+        highest_cell=15,
     )
-    scale = alt.Scale(domain=[_WORST, 100], range=["#f7fbff", "#6baed6"], clamp=True)
-    legend = alt.Legend(gradientLength=120, orient="top", offset=4)
-    cells = base.mark_rect(stroke="white", aria=False).encode(
-        color=alt.Color("percent:Q", title="% of the best", scale=scale, legend=legend)
-    )
-    text = base.mark_text(fontSize=10, aria=False).encode(text="text:N")
-    return finished([cells, text], 14 * len(sizes) + 90)
 
 
 def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
@@ -208,44 +188,44 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
 
 def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> Drawing:
     """Draw a line of marks for each device, the kernels below each other in it."""
-    mine = own(rows)
-    names = [name for name in _KERNELS if any(row["series"] == name for row in mine)]
-    devices = list(dict.fromkeys(row["devices"] for row in mine))
+    names = [name for name in _KERNELS if any(row["series"] == name for row in own(rows))]
+    shown = [
+        {**row, "line": row["devices"] or "published", "text": "odd" if row in odd_rows else ""}
+        for row in rows
+    ]
+    devices = dict.fromkeys(row["devices"] for row in own(rows))
+    lines = [*(["published"] if len(own(rows)) < len(rows) else []), *devices]
     ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end]
-    x = alt.X(
-        "value:Q",
-        title=_AXIS,
-        scale=alt.Scale(domain=[0.9 * min(ends), 1.1 * max(ends)], nice=True, zero=False),
-        axis=alt.Axis(tickCount=5),
+    colours = {name: PALETTE[list(_KERNELS).index(name)] for name in names}
+    legend = alt.Legend(symbolType="circle", symbolOpacity=1, columns=4, offset=6,
+                        title="in each device from above")  # fmt: skip
+    base = alt.Chart().encode(
+        x=alt.X(
+            "value:Q",
+            title=_AXIS,
+            scale=alt.Scale(domain=[0.9 * min(ends), 1.1 * max(ends)], nice=True, zero=False),
+            axis=alt.Axis(tickCount=5),
+        ),
+        color=charts.colour("series", colours, legend),
     )
-    values = [row for row in rows if row not in mine]
-    lines = ["published", *devices] if values else devices
-    y = alt.Y("devices:N", title="device", sort=lines, scale=alt.Scale(domain=lines))
-    place = alt.YOffset("series:N", scale=alt.Scale(domain=names))
-    colour = alt.Color(
-        "series:N",
-        title="in each device from above",
-        scale=alt.Scale(domain=names, range=[PALETTE[list(_KERNELS).index(n)] for n in names]),
-        legend=alt.Legend(symbolType="circle", symbolOpacity=1, columns=4, offset=6),
+    placed = base.encode(
+        y=alt.Y("line:N", title="device", sort=lines, scale=alt.Scale(domain=lines)),
+        yOffset=alt.YOffset("series:N", scale=alt.Scale(domain=names)),
     )
-    shape = axes.shape(row["kind"] for row in rows)
-    layers: list[alt.Chart] = []
-    if values:
-        rules = chart(values, _DRAWN).mark_rule(opacity=0.7, aria=False)
-        layers.append(rules.encode(x=x, color=colour))
-        marks = chart([{**row, "devices": "published"} for row in values], _DRAWN).mark_point(
-            size=70, filled=True, opacity=1, stroke="black", strokeWidth=0.8, aria=False
-        )
-        layers.append(marks.encode(x=x, y=y, yOffset=place, color=colour, shape=shape))
-    whiskers = [row for row in mine if row["low"] is not None]
-    if whiskers:
-        rules = chart(whiskers, _DRAWN).mark_rule(strokeWidth=2, aria=False)
-        low = alt.X("low:Q", title=_AXIS)
-        layers.append(rules.encode(x=low, x2="high:Q", y=y, yOffset=place, color=colour))
-    points = chart(mine, _DRAWN).mark_point(size=28, filled=True, opacity=1, aria=False)
-    layers.append(points.encode(x=x, y=y, yOffset=place, color=colour, shape=shape))
-    if odd_rows:
-        names_of_odd = chart([{**row, "text": "odd"} for row in odd_rows], (*_DRAWN, "text"))
-        texts = names_of_odd.mark_text(align="left", dx=6, fontSize=10, aria=False)
-        layers.append(texts.encode(x=x, y=y, yOffset=place, text="text:N"))
-    return finished(layers, 8 * len(names) * len(lines) + 110)
+    published = "datum.line === 'published'"
+    layers = [
+        base.mark_rule(opacity=0.7).transform_filter(published),
+        placed.mark_rule(strokeWidth=2)
+        .encode(x=alt.X("low:Q", title=_AXIS), x2="high:Q")
+        .transform_filter("datum.low !== null"),
+        placed.mark_point(
+            size=alt.ExprRef(f"{published} ? 70 : 28"), filled=True, opacity=1, stroke="black",
+            strokeWidth=alt.ExprRef(f"{published} ? 0.8 : 0"),
+        ).encode(shape=charts.shape(rows)),
+        placed.mark_text(align="left", dx=6, fontSize=10, color="black")
+        .encode(text="text:N", color=alt.value("black"))
+        .transform_filter("datum.text"),
+    ]  # fmt: skip
+    keys = ("series", "kind", "line", "value", "low", "high", "text")
+    chart = alt.layer(*layers, data=charts.data(shown, keys))
+    return charts.finished(chart, 8 * len(names) * len(lines) + 110)
