@@ -19,12 +19,8 @@ _MOST_CLAIMS = 4
 
 @dataclass(frozen=True)
 class Expected:
-    """A reference and its limits, in the unit of the series; a limit is None where there is none.
+    """A reference and its limits, in the unit of the series; None where there is no limit."""
 
-    metric: whose reference it is, of the check that measured the series.
-    """
-
-    metric: str
     value: float
     least: float | None
     most: float | None
@@ -49,7 +45,7 @@ def of(observed: Observed, point: Series) -> Expected | None:
     for metric in observed.metrics_of(point):
         each = metric.reduce == "worst" or len(metric.series or ()) == 1
         if each and metric.reference and (metric.least, metric.most) != (None, None):
-            return Expected(metric.metric, metric.reference, metric.least, metric.most)
+            return Expected(metric.reference, metric.least, metric.most)
     return None
 
 

@@ -10,7 +10,7 @@ from fabricheck.report.figures import expected
 from fabricheck.report.figures.expected import Expected
 from fabricheck.report.figures.rows import of_point
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series
+from fabricheck.results.table import Pair, Series, largest
 
 #: Within or outside of the limits of its reference; only beside the peak; without a value.
 State = Literal["within", "outside", "peak", "missing"]
@@ -28,8 +28,6 @@ _PEERS = (
 #: Of these the first that there is stands beside the peak of one direction, without a reference.
 _OF_PEAK = (("E8", "write"), ("E8", "read"), ("E7", "engine"))
 
-_HOST = ("h2d", "d2h")
-
 
 @dataclass(frozen=True)
 class Found:
@@ -40,14 +38,21 @@ class Found:
     peak: float
 
     @property
-    def part(self) -> float:
-        """Its value as a part of what was expected."""
-        return self.point.value / (self.expected.value if self.expected else self.peak)
+    def wanted(self) -> float:
+        """What was expected."""
+        return self.expected.value if self.expected else self.peak
 
     @property
-    def missed(self) -> bool:
-        """Whether it is outside of the limits of its reference."""
-        return self.expected is not None and self.expected.missed(self.point.value)
+    def part(self) -> float:
+        """Its value as a part of what was expected."""
+        return self.point.value / self.wanted
+
+    @property
+    def state(self) -> State:
+        """Whether it is within the limits of its reference."""
+        if self.expected is None:
+            return "peak"
+        return "outside" if self.expected.missed(self.point.value) else "within"
 
 
 @dataclass(frozen=True)
@@ -55,22 +60,28 @@ class Health:
     """What a session has of one link: of several series the one that decides, and all of them."""
 
     name: str
-    decides: Found | None
     every: tuple[Found, ...]
+
+    @property
+    def decides(self) -> Found | None:
+        """The lowest of those that are outside of their limits, else of all."""
+        outside = [one for one in self.every if one.state == "outside"]
+        return min(outside or self.every, key=lambda one: one.part, default=None)
 
     @property
     def state(self) -> State:
         """Whether the link is within the limits of this session's references."""
-        if self.decides is None:
-            return "missing"
-        if self.decides.expected is None:
-            return "peak"
-        return "outside" if any(found.missed for found in self.every) else "within"
+        return self.decides.state if self.decides else "missing"
+
+    @property
+    def part(self) -> float:
+        """The lowest part of what was expected; nothing of a link without a value."""
+        return self.decides.part if self.decides else 0.0
 
     @property
     def text(self) -> str:
         """The percentage; empty where there is no value."""
-        return f"{100 * self.decides.part:.0f} %" if self.decides else ""
+        return f"{100 * self.part:.0f} %" if self.decides else ""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the data of the link."""
@@ -78,11 +89,11 @@ class Health:
             of_point(
                 self.name,
                 one.point,
-                expected=one.expected.value if one.expected else one.peak,
+                expected=one.wanted,
                 expected_is="reference" if one.expected else "peak",
                 limit=one.expected.limit if one.expected else None,
                 percent=100 * one.part,
-                state=("outside" if one.missed else "within") if one.expected else "peak",
+                state=one.state,
             )
             for one in self.every
         ]
@@ -92,61 +103,53 @@ def peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
     """Return how these pairs (a < b) do, in both directions."""
     node = observed.node
     assert node is not None
-    every: dict[Pair, list[Found]] = {}
+    every: dict[Pair, list[Series]] = {}
     for experiment, operation, role in _PEERS:
         for point in observed.select(experiment=experiment, operation=operation, role=role):
-            if point.pair is None or point.pair[0] == point.pair[1]:
-                continue
-            if max(point.pair) >= len(node.devices):
-                continue
-            pair = (min(point.pair), max(point.pair))
-            peak = node.path_peak_gbs(path) if (path := node.widest_path(*pair)) else 0.0
-            every.setdefault(pair, []).append(Found(point, expected.of(observed, point), peak))
-    return {pair: _health(f"{pair[0]}-{pair[1]}", every.get(pair, [])) for pair in pairs}
+            if point.pair is not None and point.pair[0] != point.pair[1]:
+                every.setdefault((min(point.pair), max(point.pair)), []).append(point)
+    found = {}
+    for pair in pairs:
+        path = node.widest_path(*pair)
+        peak = node.path_peak_gbs(path) if path else 0.0
+        name = f"{pair[0]}-{pair[1]}"
+        found[pair] = Health(name, tuple(_of_pair(_found(observed, every.get(pair, ()), peak))))
+    return found
 
 
-def _health(name: str, found: list[Found]) -> Health:
-    judged = [one for one in _largest(found) if one.expected]
-    if judged:
-        missed = [one for one in judged if one.missed]
-        return Health(name, min(missed or judged, key=lambda one: one.part), tuple(judged))
-    for experiment, operation in _OF_PEAK:
+def _of_pair(found: list[Found]) -> list[Found]:
+    """Return those with a reference; without any the first kind that stands beside the peak."""
+    judged = [one for one in found if one.expected]
+    for kind in () if judged else _OF_PEAK:
         shown = [
             one
-            for one in _largest(found)
-            if (one.point.experiment, one.point.operation) == (experiment, operation)
+            for one in found
+            if (one.point.experiment, one.point.operation) == kind
             and one.point.by_engines
             and one.peak
         ]
         if shown:
-            return Health(name, min(shown, key=lambda one: one.part), tuple(shown))
-    return Health(name, None, ())
+            return shown
+    return judged
 
 
-def _largest(found: Iterable[Found]) -> list[Found]:
+def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Found]:
     """Return of each check, direction and operation the one of the largest size: it is judged."""
-    best: dict[tuple[Any, ...], Found] = {}
-    for one in found:
-        point = one.point
-        key = (point.check, point.pair, point.device, point.operation, point.by_engines)
-        if key not in best or one.point.bytes > best[key].point.bytes:
-            best[key] = one
-    return list(best.values())
+    judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
+    return [Found(point, expected.of(observed, point), peak) for point in judged.values()]
 
 
 def hosts(observed: Observed) -> dict[int, Health]:
     """Return how the link of each device to its host memory does: pinned copies, either way."""
     node = observed.node
     assert node is not None
-    every: dict[int, list[Found]] = {device.index: [] for device in node.devices}
-    for point in observed.select(experiment="E2", role="single", host_memory="host-pinned"):
-        if point.operation in _HOST and point.device in every:
-            wanted = expected.of(observed, point)
-            every[point.device].append(Found(point, wanted, node.host_peak_gbs(point.device)))
-    return {device: _host(f"host-{device}", found) for device, found in every.items()}
-
-
-def _host(name: str, found: list[Found]) -> Health:
-    largest = _largest(found)
-    shown = [one for one in largest if one.expected] or largest
-    return Health(name, min(shown, key=lambda one: one.part, default=None), tuple(shown))
+    copies = observed.select(
+        experiment="E2", role="single", host_memory="host-pinned", operation={"h2d", "d2h"}
+    )
+    health = {}
+    for device in (one.index for one in node.devices):
+        own = (point for point in copies if point.device == device)
+        found = _found(observed, own, node.host_peak_gbs(device))
+        judged = [one for one in found if one.expected] or found
+        health[device] = Health(f"host-{device}", tuple(judged))
+    return health

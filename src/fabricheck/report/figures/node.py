@@ -35,7 +35,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     node = observed.node
     if node is None:
         return
-    pairs = list(node.links) if node.switch is None else list(_pairs(node))
+    pairs = node.links if node.switch is None else combinations(range(len(node.devices)), 2)
     peers, hosts = links.peers(observed, pairs), links.hosts(observed)
     every = [*peers.values(), *hosts.values()]
     if all(one.state == "missing" for one in every):
@@ -45,10 +45,6 @@ def figures(observed: Observed) -> Iterator[Figure]:
     yield Figure(
         "node", "The node and its links", observed.kind, _says(observed, peers, hosts), rows, svg
     )
-
-
-def _pairs(node: NodeModel) -> Iterator[Pair]:
-    yield from combinations(range(len(node.devices)), 2)
 
 
 @dataclass
@@ -161,8 +157,7 @@ class _Sketch:
         assert switch is not None
         y = self.end - 18 if len(self.rows) == 1 else self.end / 2
         for device, (x, middle) in self.spots.items():
-            own = [health for pair, health in self.peers.items() if device in pair]
-            worst = _worst(own)
+            worst = _worst([health for pair, health in self.peers.items() if device in pair])
             inner = _BOX_HEIGHT / 2 if middle < y else -_BOX_HEIGHT / 2
             end = (x * 0.8 + WIDTH * 0.1, y - 14 if middle < y else y + 14)
             if worst is not None:
@@ -204,11 +199,7 @@ def _label(health: Health, short: bool = False) -> tuple[str, ...]:
 def _worst(several: Sequence[Health]) -> Health | None:
     """Return the one that is outside of its limits, else the lowest, else one without a value."""
     order: tuple[State, ...] = ("outside", "within", "peak", "missing")
-    return min(
-        several,
-        key=lambda one: (order.index(one.state), one.decides.part if one.decides else 0.0),
-        default=None,
-    )
+    return min(several, key=lambda one: (order.index(one.state), one.part), default=None)
 
 
 def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, Health]) -> str:
@@ -244,8 +235,7 @@ def _group(what: str, several: Sequence[Health]) -> str:
     ):
         found = [one for one in several if one.state == state]
         if found:
-            low = min(found, key=lambda one: one.decides.part if one.decides else 0.0)
-            high = max(found, key=lambda one: one.decides.part if one.decides else 0.0)
+            low, high = (end(found, key=lambda one: one.part) for end in (min, max))
             ends = "" if high.text == low.text else f", highest {high.text} at {high.name}"
             ends = f"lowest {_one(low)}{ends}"
             parts.append(f"{len(found)} {words_of_it}, {ends}")
@@ -259,9 +249,8 @@ def _group(what: str, several: Sequence[Health]) -> str:
 def _one(health: Health) -> str:
     decides = health.decides
     assert decides is not None
-    wanted = decides.expected.value if decides.expected else decides.peak
     word = "reference" if decides.expected else "peak"
     return (
         f"{health.name} {health.text} ({decides.point.operation} "
-        f"{words.amount(decides.point.value)}, {word} {words.amount(wanted)})"
+        f"{words.amount(decides.point.value)}, {word} {words.amount(decides.wanted)})"
     )
