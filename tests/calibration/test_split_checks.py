@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from calibrate_command import run
@@ -14,6 +15,7 @@ from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.report import rests_on
 from fabricheck.results import split_checks
+from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import read_report
 
@@ -139,10 +141,10 @@ def test_older_and_newer_sessions_make_one_record(tmp_path, older):
 def test_the_report_finds_the_origin_under_the_check_of_today(tmp_path, older):
     results = write(tmp_path / "a", *older, 0, 0, "n0")
     (case,) = read_report(results / "reports" / "run-0.json", results).cases
-    unit = "GB/s"
-    judged = Judged(reference=0, lower=None, upper=None, result="pass")
-    kind, *_ = rests_on._origin(H200, case, METRIC, unit, judged)
-    assert kind != rests_on.CHANGED
+    free = Judged(reference=0, lower=None, upper=None, result="pass")
+    case = replace(case, values={METRIC: (1.0, "GB/s")}, judged={METRIC: free})
+    (one,) = rests_on.of(Observed(H200, (case,), (), None))
+    assert one.kind != rests_on.CHANGED
 
 
 def test_a_check_that_an_older_session_measured_is_not_absent(older, tmp_path):

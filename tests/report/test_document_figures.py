@@ -5,7 +5,7 @@ import pytest
 from fabricheck.core.documents import documents
 from fabricheck.judge import coverage
 from fabricheck.report import contents, document_figures
-from fabricheck.report.document_figures import Ours
+from fabricheck.report.figure import Figure, Shown
 from fabricheck.results import reading
 
 
@@ -30,7 +30,10 @@ def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
     rows = {(row.theirs.document, row.theirs.figure): row for row in page.counterparts}
     stream = rows["jsc", "STREAM over size"]
     assert [one.where for one in stream.ours] == ["local:host", "local:sim-mi250x"]
-    assert [one.kind for one in stream.ours] == ["measured", "simulated"] and not stream.why_not
+    assert [one.figure.kind for one in stream.ours] == [
+        "measured",
+        "simulated",
+    ] and not stream.why_not
     assert rows["paper", "12"].why_not.startswith("E11: ") and not rows["paper", "12"].ours
     assert all(bool(row.ours) != bool(row.why_not) for row in rows.values())
     assert "application" in rows["hugging-face", "latency of text generation"].why_not
@@ -45,20 +48,24 @@ def test_what_was_measured_and_is_not_drawn_is_told(two_partitions):
     )
 
 
+def ours(name, measured, kind="measured", node=""):
+    figure = Figure(name, name, kind, "", [], "")
+    return Shown("a", figure, "", "", "a:b", node=node, measured=frozenset({measured}))
+
+
 def test_a_drawing_of_published_values_alone_is_no_counterpart():
     def shown(kind):
-        ours = [Ours("a", "hops", "Paths", "local:host", kind, frozenset({"E7"}))]
         rows = coverage.coverage(None, [], {}, {})
-        return [row for row in document_figures.counterparts(ours, rows) if row.ours]
+        found = document_figures.counterparts([ours("hops", "E7", kind)], rows)
+        return [row for row in found if row.ours]
 
     assert len(shown("derived")) == 1 and not shown("published")
 
 
 @pytest.mark.parametrize(("measured", "figures"), [("E10", {"11"}), ("E11", {"11", "12"})])
 def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measured, figures):
-    ours = [Ours("a", "collectives", "MPI and RCCL", "a:b", "measured", frozenset({measured}))]
     rows = coverage.coverage(None, [], {}, {})
-    found = document_figures.counterparts(ours, rows)
+    found = document_figures.counterparts([ours("collectives", measured)], rows)
     assert {row.theirs.figure for row in found if row.ours} == figures
 
 
@@ -72,7 +79,7 @@ def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measu
     ],
 )
 def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
-    curve = Ours("a", "placement-curves", "Ranks", "a:b", "measured", frozenset({"E6"}), node)
+    curve = ours("placement-curves", "E6", node=node)
     rows = document_figures.counterparts([curve], coverage.coverage(None, [], {}, {}))
     leonardo = [row for row in rows if row.theirs.nodes and row.ours]
     assert {row.theirs.figure for row in leonardo} == figures

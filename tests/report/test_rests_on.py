@@ -17,7 +17,7 @@ def of(results, **metrics):
     )
     factories.session(results, [case])
     write(results, "memcpy_near", factories.simulated_document())
-    return {one.metric: one for one in rests_on.of(reading.read().observed[0])}
+    return {one.of.metric: one for one in rests_on.of(reading.read().observed[0])}
 
 
 def test_a_reference_of_today_is_followed_to_its_document(results_folder):
@@ -30,7 +30,7 @@ def test_a_reference_of_today_is_followed_to_its_document(results_folder):
     assert (one.kind, one.how, one.limits) == (
         "published elsewhere", "paper-h2d-pinned", "at least 26.885 (-5 %)"
     )  # fmt: skip
-    assert one.margin == pytest.approx(100 * (28.0 - 26.885) / 26.885)
+    assert one.of.margin == pytest.approx(100 * (28.0 - 26.885) / 26.885)
     ((source, places),) = rests_on.sources(one)
     assert (
         "Schieffer" in source.title and places and found["d2h_pinned_near_worst"].kind == "derived"

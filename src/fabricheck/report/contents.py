@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from altair.utils import schemapi
-from markupsafe import Markup
 
 from fabricheck.core import nodelists
 from fabricheck.core.amounts import number
@@ -26,11 +25,10 @@ from fabricheck.report import (
     verdict,
     worst,
 )
-from fabricheck.report.document_figures import Counterpart, Ours
+from fabricheck.report.document_figures import Counterpart
 from fabricheck.report.drawing import inline
-from fabricheck.report.figure import Figure
+from fabricheck.report.figure import Figure, Shown, defect
 from fabricheck.report.figures import sections
-from fabricheck.report.figures import undrawn as sentence
 from fabricheck.report.figures.rows import own
 from fabricheck.report.nodes import Nodes
 from fabricheck.results.entry import Entry
@@ -43,26 +41,6 @@ MOST_IN_FULL = 4
 
 #: How a page calls the documents that no partition is known of.
 NOWHERE = "no partition"
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A figure in the page. name: its id there, and its name as a file. csv: its data."""
-
-    name: str
-    figure: Figure
-    drawing: Markup
-    csv: str
-
-    @property
-    def experiments(self) -> frozenset[str]:
-        """The experiments that its data are of; empty where they do not say."""
-        return frozenset(row["experiment"] for row in own(self.figure.rows) if "experiment" in row)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of its data."""
-        return list(self.figure.rows[0]) if self.figure.rows else []
 
 
 @dataclass(frozen=True)
@@ -85,20 +63,12 @@ class Part:
     @property
     def name(self) -> str:
         """The partition, in headings."""
-        apart = f" ({self.observed.apart})" if self.observed.apart else ""
-        return f"{self.observed.where or NOWHERE}{apart}"
+        return _name(self.observed)
 
     @property
     def kind(self) -> str:
         """What its numbers are: measured, simulated, or none where there are none."""
         return self.observed.kind if self.observed.documents else "no results"
-
-    @property
-    def what(self) -> str:
-        """What its figures are of: the node model's name, or what is known without one."""
-        if self.observed.node is not None:
-            return self.observed.node.name
-        return "a CPU, no GPU" if self.observed.runtimes == {"host"} else "no node model"
 
     @property
     def glance(self) -> Iterator[str]:
@@ -186,27 +156,8 @@ class Contents:
     @cached_property
     def counterparts(self) -> list[Counterpart]:
         """The documents' figures, and where each is here."""
-        ours = [
-            Ours(
-                one.name, one.figure.id, one.figure.title, part.name, one.figure.kind,
-                one.experiments or self._measured(part),
-                part.observed.node.name if part.observed.node else "", part.what,
-            )
-            for part in self.parts
-            for one in part.shown
-        ]  # fmt: skip
-        return document_figures.counterparts(ours, self.coverage)
-
-    def _measured(self, part: Part) -> frozenset[str]:
-        names = {point.experiment for point in part.observed.points}
-        compared = {
-            row.experiment.id
-            for row in self.coverage
-            for ran in row.ran
-            if (ran.where, ran.node) == (part.observed.where, part.observed.on)
-            and (ran.series or ran.comparisons)
-        }
-        return frozenset(names | compared)
+        shown = [one for part in self.parts for one in part.shown]
+        return document_figures.counterparts(shown, self.coverage)
 
 
 def of(results: Results, on: Sequence[str] = ()) -> Contents:
@@ -218,11 +169,12 @@ def of(results: Results, on: Sequence[str] = ()) -> Contents:
     """
     found = nodes.of(results)
     undrawn: list[str] = []
-    overview = tuple(_shown("all", found.figures, undrawn)) if found is not None else ()
-    parts = tuple(_parts(_in_full(results, found, on)))
+    overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
+    coverage = _coverage(results)
+    parts = tuple(_parts(_in_full(results, found, on), coverage))
     if undrawn and parts:
         parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
-    return Contents(results, parts, _coverage(results), found, overview)
+    return Contents(results, parts, coverage, found, overview)
 
 
 def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:
@@ -242,7 +194,7 @@ def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequen
     return chosen[:MOST_IN_FULL] or every[:1]
 
 
-def _parts(chosen: Iterable[Observed]) -> Iterator[Part]:
+def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator[Part]:
     taken: set[str] = set()
     for one in chosen:
         name = slug(f"{one.where or NOWHERE} {one.apart}") or "partition"
@@ -253,21 +205,58 @@ def _parts(chosen: Iterable[Observed]) -> Iterator[Part]:
         with schemapi.debug_mode(False):
             drawn = sections(one)
         undrawn = list(drawn.undrawn)
-        shown = {title: list(_shown(name, own, undrawn)) for title, own in drawn.figures.items()}
+        figures = {}
+        for title, found in drawn.figures.items():
+            if shown := list(_shown(name, one, found, coverage, undrawn)):
+                figures[title] = shown
         yield Part(
             one,
             name,
             verdict.of(one),
             worst.of(one),
             judged_claims.of(one),
-            {title: figures for title, figures in shown.items() if figures},
+            figures,
             rests_on.of(one),
             environment.of(one),
             tuple(undrawn),
         )
 
 
-def _shown(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator[Shown]:
+def _name(observed: Observed) -> str:
+    apart = f" ({observed.apart})" if observed.apart else ""
+    return f"{observed.where or NOWHERE}{apart}"
+
+
+def _shown(
+    part: str,
+    observed: Observed,
+    figures: Sequence[Figure],
+    coverage: Sequence[Coverage],
+    undrawn: list[str],
+) -> Iterator[Shown]:
+    """Yield the figures of a partition, with what they are of."""
+    node = observed.node.name if observed.node is not None else ""
+    without = "a CPU, no GPU" if observed.runtimes == {"host"} else "no node model"
+    for shown in _drawn(part, figures, undrawn):
+        rows = own(shown.figure.rows)
+        measured = {row["experiment"] for row in rows if "experiment" in row}
+        yield replace(
+            shown, where=_name(observed), of=node or without, node=node,
+            measured=frozenset(measured or _measured(observed, coverage)),
+        )  # fmt: skip
+
+
+def _measured(observed: Observed, coverage: Iterable[Coverage]) -> Iterator[str]:
+    """Yield the experiments that a partition has series or comparisons of."""
+    yield from (point.experiment for point in observed.points)
+    for row in coverage:
+        for ran in row.ran:
+            here = (ran.where, ran.node) == (observed.where, observed.on)
+            if here and (ran.series or ran.comparisons):
+                yield row.experiment.id
+
+
+def _drawn(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator[Shown]:
     """Yield the figures; what becomes no drawing is added to ``undrawn`` as a sentence."""
     for figure in figures:
         name = f"{part}-{slug(figure.id)}"
@@ -275,7 +264,7 @@ def _shown(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator
             yield Shown(name, figure, inline(figure.svg, name, figure.title), figure.csv)
         # The library that draws raises what it likes, or its process ends.
         except Exception as error:
-            undrawn.append(sentence(f"Figure {name}", error))
+            undrawn.append(defect(f"Figure {name} could not be drawn", error))
 
 
 def _coverage(results: Results) -> list[Coverage]:

@@ -13,6 +13,7 @@ import yaml
 
 from fabricheck.judge import coverage_text
 from fabricheck.judge.coverage import COMPARING, Coverage
+from fabricheck.report.figure import Shown
 
 
 @dataclass(frozen=True)
@@ -32,36 +33,19 @@ class DocumentFigure:
 
 
 @dataclass(frozen=True)
-class Ours:
-    """A figure of this page: its id in the page, its title, its partition and its kind.
-
-    measured: the experiments that it shows, or else those that the partition has series or
-    comparisons of. node: the name of its node model, empty without one. of: what it is of.
-    """
-
-    anchor: str
-    id: str
-    title: str
-    where: str
-    kind: str
-    measured: frozenset[str] = frozenset()
-    node: str = ""
-    of: str = ""
-
-
-@dataclass(frozen=True)
 class Counterpart:
     """A document's figure, and what shows the same here; ``why_not`` where nothing does."""
 
     theirs: DocumentFigure
-    ours: tuple[Ours, ...]
+    ours: tuple[Shown, ...]
     why_not: str
 
 
 @functools.cache
 def figures() -> tuple[DocumentFigure, ...]:
     """Return every figure of the documents, in their order."""
-    rows: list[dict[str, Any]] = yaml.safe_load(_text("document_figures.yaml"))
+    text = Path(__file__).with_name("document_figures.yaml").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = yaml.safe_load(text)
     return tuple(
         DocumentFigure(
             **row | {key: tuple(row.get(key, ())) for key in ("experiments", "ours", "nodes")}
@@ -70,11 +54,7 @@ def figures() -> tuple[DocumentFigure, ...]:
     )  # fmt: skip
 
 
-def _text(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
-
-def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Counterpart]:
+def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Counterpart]:
     """Return a row for each figure of the documents.
 
     :param ours: the figures of the page.
@@ -88,25 +68,26 @@ def counterparts(ours: Sequence[Ours], coverage: Iterable[Coverage]) -> list[Cou
     return found
 
 
-def _shows(ours: Ours, theirs: DocumentFigure) -> bool:
+def _shows(ours: Shown, theirs: DocumentFigure) -> bool:
     """Whether a figure is a counterpart: one of published values alone is none.
 
     Nor is one that draws several experiments, and has none of those that the document's is of. A
     node is drawn by its model.
     """
+    figure = ours.figure
     drawn = set(theirs.experiments) <= {COMPARING} or bool(ours.measured & set(theirs.experiments))
-    fits = any(fnmatch.fnmatchcase(ours.id, pattern) for pattern in theirs.ours)
+    fits = any(fnmatch.fnmatchcase(figure.id, pattern) for pattern in theirs.ours)
     there = not theirs.nodes or _is_of(ours, theirs.nodes)
-    return fits and drawn and there and ours.kind != "published"
+    return fits and drawn and there and figure.kind != "published"
 
 
-def _is_of(ours: Ours, nodes: Sequence[str]) -> bool:
+def _is_of(ours: Shown, nodes: Sequence[str]) -> bool:
     # A part of a node is named "h200 (2 of 8 devices)".
     name = ours.node.split(" ")[0]
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in nodes)
 
 
-def _why_not(theirs: DocumentFigure, ours: Sequence[Ours], rows: Mapping[str, Coverage]) -> str:
+def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, Coverage]) -> str:
     if theirs.never is not None:
         return theirs.never
     if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):

@@ -14,16 +14,12 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import RUNTIME_LABELS
-from fabricheck.results.folder import Entry
 from fabricheck.results.launches import cores_text
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
 from fabricheck.results.session import Session
 from fabricheck.site.software import record
-
-#: How a document's runtime calls what it is made for.
-
 
 #: Sessions of a job that are named.
 MOST_SESSIONS = 20
@@ -39,15 +35,6 @@ class Fact:
     name: str
     value: str
     where: str = ""
-
-
-@dataclass(frozen=True)
-class File:
-    """A document's file, by its check."""
-
-    check: str
-    path: str
-    wrong: bool
 
 
 def of_sessions(results: Results) -> list[Fact]:
@@ -178,12 +165,3 @@ def devices(observed: Observed) -> list[Device]:
             key = (one["index"], one["name"], one["pci_address"], one["unique_id"])
             found.setdefault(key, one)
     return sorted(found.values(), key=lambda one: one["index"])
-
-
-def files(entries: Iterable[Entry]) -> list[File]:
-    """Return the files of the documents."""
-    return [
-        File(entry.case.name if entry.case else "", str(entry.path), entry.problem is not None)
-        for entry in entries
-        if entry.path is not None
-    ]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import altair as alt
 import vl_convert
+from markupsafe import Markup
 
 from fabricheck.report.drawing import plain
 
@@ -76,6 +77,36 @@ class Figure:
         writer.writeheader()
         writer.writerows(self.rows)
         return text.getvalue()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure in the page.
+
+    name: its id there, and its name as a file. where: its partition. of: the node model that it is
+    of, or what is known without one. node: the name of that model; empty without one. measured: the
+    experiments that it shows, or else those that the partition has series or comparisons of.
+    """
+
+    name: str
+    figure: Figure
+    drawing: Markup
+    csv: str
+    where: str = ""
+    of: str = ""
+    node: str = ""
+    measured: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of its data."""
+        return list(self.figure.rows[0]) if self.figure.rows else []
+
+
+def defect(what: str, error: Exception) -> str:
+    """Return the sentence on what a defect of this suite ended."""
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{what}, a defect of fabricheck ({told})."
 
 
 def drawn(chart: alt.TopLevelMixin) -> Drawing:

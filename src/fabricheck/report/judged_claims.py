@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
 from fabricheck.judge.claims import CLAIMS, Verdict, evaluate
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
+from fabricheck.report.figure import defect
 from fabricheck.results.observed import Observed
 
 
@@ -21,21 +23,10 @@ class Claims:
     defects: tuple[str, ...] = ()
 
     @cached_property
-    def reproduced(self) -> tuple[Verdict, ...]:
-        """Those that hold, and are evidence."""
-        return tuple(one for one in self.verdicts if one.outcome == REPRODUCED and one.independent)
-
-    @cached_property
-    def by_construction(self) -> tuple[Verdict, ...]:
-        """Those that hold on a simulated node since it was made so: no evidence."""
-        return tuple(
-            one for one in self.verdicts if one.outcome == REPRODUCED and not one.independent
-        )
-
-    @cached_property
-    def refuted(self) -> tuple[Verdict, ...]:
-        """Those that do not hold."""
-        return tuple(one for one in self.verdicts if one.outcome == REFUTED)
+    def judged(self) -> list[Verdict]:
+        """Those that could be judged: what does not hold first, what is no evidence last."""
+        found = [one for one in self.verdicts if one.outcome != NOT_TESTABLE]
+        return sorted(found, key=lambda one: (one.outcome == REPRODUCED, one.by_construction))
 
     @cached_property
     def not_testable(self) -> dict[str, list[Verdict]]:
@@ -47,14 +38,19 @@ class Claims:
         return found
 
     @property
+    def by_construction(self) -> int:
+        """How many hold on a simulated node since it was made so: no evidence."""
+        return sum(one.by_construction for one in self.verdicts)
+
+    @property
     def says(self) -> str:
         """The counts in words."""
-        untested = sum(map(len, self.not_testable.values()))
-        made = len(self.by_construction)
+        count = Counter(one.outcome for one in self.verdicts)
+        made = self.by_construction
         by_construction = f", {made} agree by construction" if made else ""
         return (
-            f"{len(self.reproduced)} reproduced{by_construction}, {len(self.refuted)} not "
-            f"reproduced, {untested} not testable here, of {len(self.verdicts)} claims"
+            f"{count[REPRODUCED] - made} reproduced{by_construction}, {count[REFUTED]} not "
+            f"reproduced, {count[NOT_TESTABLE]} not testable here, of {len(self.verdicts)} claims"
         )
 
 
@@ -67,9 +63,6 @@ def of(observed: Observed) -> Claims:
             verdicts += evaluate([claim], observed)
         # Whatever it is: results that nobody thought of must not hide all others.
         except Exception as error:
-            told = " ".join(f"{type(error).__name__}: {error}".split())
             where = f" of {observed.where}" if observed.where else ""
-            defects.append(
-                f"Claim {claim.id}{where} could not be judged, a defect of fabricheck ({told})."
-            )
+            defects.append(defect(f"Claim {claim.id}{where} could not be judged", error))
     return Claims(tuple(verdicts), tuple(defects))

@@ -177,7 +177,7 @@ def _row(
         says = f"{says.rstrip('.')}. And {more} more." if more else says
     own = [
         one for part in parts if _is_of(verdict, part)
-        for one, _ in metrics(part.cases) if one.margin is not None
+        for one in metrics(part.cases) if one.margin is not None
     ]  # fmt: skip
     nearest = min(own, key=lambda one: one.margin or 0.0, default=None)
     its = (one for one in behind if _is_of(verdict, one[0]))

@@ -69,7 +69,6 @@ def render(template: str, found: Contents) -> str:
         session_facts=environment.of_sessions(found.results),
         software=says,
         kept=kept,
-        files=environment.files(found.entries),
         devices=environment.devices,
         sources_of=rests_on.sources,
         documents=documents(),

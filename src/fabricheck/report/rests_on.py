@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
@@ -10,10 +9,9 @@ from fabricheck.references import stated
 from fabricheck.references.dry_run import Told
 from fabricheck.references.listing import Row, Source, rows
 from fabricheck.references.published import folder
-from fabricheck.report.worst import nearest_limit
+from fabricheck.report.worst import Metric, metrics
 from fabricheck.results import split_checks
 from fabricheck.results.observed import Observed
-from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
 from fabricheck.site.partitions import extras
 
@@ -23,32 +21,34 @@ CHANGED = "changed since"
 
 @dataclass(frozen=True)
 class Reference:
-    """A metric of a check: its value, its reference, and what the reference rests on.
+    """What a metric was held against, and what that rests on.
 
-    kind: as of `fabricheck references`, or ``changed since``. limits: in words, empty where the
-    reference has none. margin: percent of the nearest limit that are left; None without one.
+    kind: as of `fabricheck references`, or ``changed since``.
     """
 
-    check: str
-    metric: str
-    value: float
-    unit: str
-    reference: float | None
-    limits: str
-    margin: float | None
-    result: str | None
+    of: Metric
     kind: str
     how: str
     sources: tuple[Source, ...]
+
+    @property
+    def limits(self) -> str:
+        """The limits in words; empty where the reference has none."""
+        judged = self.of.judged
+        said = []
+        for part, word in ((judged.lower, "at least"), (judged.upper, "at most")):
+            if part is not None and judged.reference is not None:
+                percent = f" ({100 * part:+.3g} %)" if part else ""
+                said.append(f"{word} {judged.reference * (1 + part):.5g}{percent}")
+        return " and ".join(said)
 
 
 def of(observed: Observed) -> tuple[Reference, ...]:
     """Return a row for each metric that has a value."""
     return tuple(
-        _row(observed.where, case, metric, value, unit, case.judged[metric])
+        Reference(one, *_origin(observed.where, case, one))
         for case in observed.cases
-        for metric, (value, unit) in case.values.items()
-        if metric in case.judged
+        for one in metrics([case])
     )
 
 
@@ -61,35 +61,17 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
     return list(found.values())
 
 
-def _row(where: str, case: Case, metric: str, value: float, unit: str, judged: Judged) -> Reference:
-    nearest = nearest_limit(value, judged)
-    kind, how, sources = _origin(where, case, metric, unit, judged)
-    return Reference(
-        case.name, metric, value, unit, judged.reference,
-        " and ".join(_limits(judged)), None if nearest is None else nearest[2],
-        judged.result, kind, how, sources,
-    )  # fmt: skip
-
-
-def _limits(judged: Judged) -> Iterator[str]:
-    if judged.reference is None:
-        return
-    for part, word in ((judged.lower, "at least"), (judged.upper, "at most")):
-        if part is not None:
-            percent = f" ({100 * part:+.3g} %)" if part else ""
-            yield f"{word} {judged.reference * (1 + part):.5g}{percent}"
-
-
-def _origin(
-    where: str, case: Case, metric: str, unit: str, judged: Judged
-) -> tuple[str, str, tuple[Source, ...]]:
+def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
     """Return kind, how and sources by the reference files of today."""
+    judged = metric.judged
     try:
         found = stated.of(folder())
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
-        name = split_checks.of_metric(case.name.split()[0], metric)
-        entry = [judged.reference, judged.lower, judged.upper, unit]
-        told = Told(name, where, case.environ, {metric: {"unit": unit, "entry": entry}})
+        name = split_checks.of_metric(case.name.split()[0], metric.metric)
+        entry = [judged.reference, judged.lower, judged.upper, metric.unit]
+        told = Told(
+            name, where, case.environ, {metric.metric: {"unit": metric.unit, "entry": entry}}
+        )
         row: Row = next(rows([told], found, {where: extras(where).get("references")}))
     except FabricheckError as error:
         return CHANGED, str(error), ()

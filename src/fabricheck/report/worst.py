@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -27,16 +28,21 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric beside its limit; margin: percent of the limit that are left, below 0 missed."""
+    """A metric of a check beside what it was held against.
+
+    limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
+    reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
+    the limit is the reference itself, as of counts and of what has to be the best one.
+    """
 
     check: str
     metric: str
     value: float
     unit: str
-    reference: float | None
-    limit: float
-    bound: str
-    margin: float | None
+    judged: Judged
+    limit: float = math.nan
+    bound: str = ""
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,11 @@ class Worst:
 
 def of(observed: Observed) -> Worst:
     """Return the worst findings of one partition."""
-    found = sorted(metrics(observed.cases), key=lambda one: (one[1], _margin(one[0])))
-    kept = _of_each([one for one, failed in found if not failed and one.margin is not None])
+    limited = sorted((one for one in metrics(observed.cases) if one.bound), key=_margin)
+    failed = [one for one in limited if missed(one.judged.result)]
+    kept = _of_each(one for one in limited if one not in failed and one.margin is not None)
     return Worst(
-        failed=tuple(one for one, failed in found if failed),
+        failed=tuple(failed),
         nearest=tuple(kept[:MOST]),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
@@ -100,7 +107,7 @@ def of(observed: Observed) -> Worst:
     )
 
 
-def _of_each(metrics: list[Metric]) -> list[Metric]:
+def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the first of each metric that a check has as worst and median."""
     found: dict[tuple[str, str], Metric] = {}
     for one in metrics:
@@ -112,27 +119,17 @@ def _margin(metric: Metric) -> float:
     return 0.0 if metric.margin is None else metric.margin
 
 
-def metrics(cases: Iterable[Case]) -> Iterator[tuple[Metric, bool]]:
-    """Yield each metric that has a limit, and whether it missed it."""
+def metrics(cases: Iterable[Case]) -> Iterator[Metric]:
+    """Yield each metric that has a value."""
     for case in cases:
         for name, (value, unit) in case.values.items():
-            judged = case.judged.get(name)
-            bound = None if judged is None else nearest_limit(value, judged)
-            if judged is None or bound is None:
-                continue
-            limit, word, margin = bound
-            yield (
-                Metric(case.name, name, value, unit, judged.reference, limit, word, margin),
-                missed(judged.result),
-            )
+            if judged := case.judged.get(name):
+                limit = nearest_limit(value, judged)
+                yield Metric(case.name, name, value, unit, judged, *(limit or ()))
 
 
 def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:
-    """Return the limit that a value is nearest to, which one it is, and the margin in percent.
-
-    The margin is a part of the limit; where the limit is the reference itself, as of counts and of
-    what has to be the best one, there is none.
-    """
+    """Return the limit that a value is nearest to, which one it is, and the margin in percent."""
     if judged.reference is None:
         return None
     found = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from fabricheck.report.figure import Figure
+from fabricheck.report.figure import Figure, defect
 from fabricheck.report.figures import (
     collectives,
     curves,
@@ -41,12 +41,6 @@ class Sections:
     undrawn: tuple[str, ...]
 
 
-def undrawn(what: str, error: Exception) -> str:
-    """Return the sentence on what could not be drawn."""
-    told = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"{what} could not be drawn, a defect of fabricheck ({told})."
-
-
 def sections(observed: Observed) -> Sections:
     """Return the figures of a partition by section; sections without any are left out.
 
@@ -64,5 +58,5 @@ def sections(observed: Observed) -> Sections:
             # Whatever it is: results that nobody thought of must not hide all others.
             except Exception as error:
                 where = f" of {observed.where}" if observed.where else ""
-                failed.append(undrawn(f"{title}{where}: a figure", error))
+                failed.append(defect(f"{title}{where}: a figure could not be drawn", error))
     return Sections(figures, tuple(failed))
