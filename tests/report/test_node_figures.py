@@ -14,7 +14,7 @@ import pytest
 import factories
 from fabricheck.node import load
 from fabricheck.report.figure import WIDTH
-from fabricheck.report.figures import collectives, layout, matrices, node, peers, sections
+from fabricheck.report.figures import collectives, matrices, node, peers, sections
 from fabricheck.report.figures.charts import bars, cell, top
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
 from fabricheck.results.folder import Entry, ResultsFolder
@@ -212,7 +212,7 @@ def test_a_reference_without_a_limit_bounds_nothing(results_folder):
 )
 def test_every_node_has_its_devices_once_and_packages_beside_each_other(name):
     model = load(name)
-    rows = layout.rows_of(model)
+    rows = node.rows_of(model)
     assert sorted(device for row in rows for device in row) == list(range(len(model.devices)))
     for package in model.packages:
         (row,) = [row for row in rows if set(package) <= set(row)]

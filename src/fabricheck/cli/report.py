@@ -35,11 +35,11 @@ def report(
     Ends with 4 when the page was written and something is missing or broken in what it is of.
     """
     # The libraries that draw take a second to import, and no other command needs them.
-    from fabricheck.report import contents, page, writing
+    from fabricheck.report import contents, page
 
     results = reading.read([what])
     found = contents.of(results, unfolded(",".join(on)) if on else [])
-    written = writing.write(output or writing.folder(results), page.files(found))
+    written = page.write(output or page.folder(results), page.files(found))
     problems = tuple(found.problems)
     for problem in (*problems, *results.notes):
         print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,6 @@ from fabricheck.report.spread import Far, Spread
 from fabricheck.report.worst import Metric, metrics
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
-
-#: Up to so many nodes that passed stand in the open.
-MOST_PASSED = 20
 
 
 @dataclass(frozen=True)
@@ -94,30 +92,9 @@ class Nodes:
         ]
 
     @property
-    def told(self) -> list[Row]:
-        """The nodes that are no PASS, and those that are where there are few."""
-        return [row for row in self.rows if row.verdict.word != "PASS" or not self.folded]
-
-    @property
-    def folded(self) -> list[Row]:
-        """The nodes that passed, where there are many."""
-        passed = [row for row in self.rows if row.verdict.word == "PASS"]
-        return passed if len(passed) > MOST_PASSED else []
-
-    @property
-    def standing_out(self) -> list[Spread]:
-        """The metrics of which a node stands out."""
-        return [one for one in self.spreads if one.worse or one.better]
-
-    @property
     def behind(self) -> list[Spread]:
         """The metrics of which a node is behind the others, of worst and median one."""
         return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
-
-    @property
-    def even(self) -> list[Spread]:
-        """The metrics of which none does."""
-        return [one for one in self.spreads if not one.worse and not one.better]
 
 
 def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[Word, int, str]]:
@@ -139,17 +116,14 @@ def of(results: Results) -> Nodes | None:
     if len(there | asked) < 2 and not asked - there:
         return None
     spreads = spread.of(results.observed)
-    parts: dict[str, list[Observed]] = {}
+    parts: defaultdict[str, list[Observed]] = defaultdict(list)
     for part in results.observed:
-        parts.setdefault(part.on or "", []).append(part)
-    behind: dict[str, list[tuple[Spread, Far]]] = {}
+        parts[part.on or ""].append(part)
+    behind: defaultdict[str, list[tuple[Spread, Far]]] = defaultdict(list)
     for one in spreads:
         for far in one.worse:
-            behind.setdefault(far.node, []).append((one, far))
-    rows = [
-        _row(verdict, parts.get(verdict.node, ()), behind.get(verdict.node, ()))
-        for verdict in judge(results)
-    ]
+            behind[far.node].append((one, far))
+    rows = [_row(one, parts[one.node], behind[one.node]) for one in judge(results)]
     rows.sort(key=_place)
     return Nodes(tuple(rows), tuple(spreads), tuple(over_nodes.figures(spreads)))
 

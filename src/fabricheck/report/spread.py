@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -16,9 +17,6 @@ from fabricheck.results.session import REPETITION
 #: Robust standard deviations from the median of the nodes beyond which one stands out, as Iglewicz
 #: and Hoaglin (How to Detect and Handle Outliers, 1993) advise; and no less than BEHIND_PERCENT.
 FAR = 3.5
-
-#: A metric of a partition: ``system:partition``, check, environment, name and unit.
-Key = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,11 @@ class Spread:
         return 100 * (value / self.median - 1)
 
     @property
+    def far(self) -> tuple[Far, ...]:
+        """The nodes that stand out."""
+        return (*self.worse, *self.better)
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The least and the greatest value, in percent above the median."""
         every = self.values.values()
@@ -73,34 +76,33 @@ def of(parts: Iterable[Observed]) -> list[Spread]:
 
 
 def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
-    found: dict[tuple[str, Key], dict[str, list[float]]] = {}
-    environs: dict[str, set[str]] = {}
+    found: defaultdict[tuple[str, ...], defaultdict[str, list[float]]]
+    found = defaultdict(lambda: defaultdict(list))
+    environs: defaultdict[str, set[str]] = defaultdict(set)
     for part in parts:
         for case in part.cases:
-            environs.setdefault(part.where, set()).add(case.environ)
+            environs[part.where].add(case.environ)
             check = REPETITION.sub("", case.name)
             for name, (value, unit) in case.values.items():
                 if part.on is not None:
-                    key = (part.kind, (part.where, check, case.environ, name, unit))
-                    found.setdefault(key, {}).setdefault(part.on, []).append(value)
-    for (kind, (where, check, environ, name, unit)), nodes in found.items():
+                    key = (part.where, part.kind, check, name, unit, case.environ)
+                    found[key][part.on].append(value)
+    for (where, kind, check, name, unit, environ), nodes in found.items():
         if len(environs[where]) > 1:
             check += f" +{environ}"
         values = {node: statistics.median(several) for node, several in nodes.items()}
         median = statistics.median(values.values())
         if len(values) > 1 and median > 0:
-            yield _spread(where, kind, check, name, unit, values, median)
+            deviation = 100 * NORMAL * mad(list(values.values())) / median
+            far = _far(values, median, max(BEHIND_PERCENT, FAR * deviation))
+            sign = 1 if unit in SMALLER_IS_BETTER else -1
+            worse = tuple(one for one in far if one.percent * sign > 0)
+            better = tuple(one for one in far if one.percent * sign < 0)
+            yield Spread(where, kind, check, name, unit, values, median, deviation, worse, better)
 
 
-def _spread(
-    where: str, kind: str, check: str, name: str, unit: str, values: dict[str, float], median: float
-) -> Spread:
-    deviation = 100 * NORMAL * mad(list(values.values())) / median
-    least = max(BEHIND_PERCENT, FAR * deviation)
-    far = [Far(node, value, 100 * (value / median - 1)) for node, value in values.items()]
-    far = [one for one in far if len(values) >= FEWEST and abs(one.percent) > least]
-    far.sort(key=lambda one: -abs(one.percent))
-    sign = 1 if unit in SMALLER_IS_BETTER else -1
-    worse = tuple(one for one in far if one.percent * sign > 0)
-    better = tuple(one for one in far if one.percent * sign < 0)
-    return Spread(where, kind, check, name, unit, values, median, deviation, worse, better)
+def _far(values: Mapping[str, float], median: float, least: float) -> list[Far]:
+    """Return the nodes that are farther from the median than a least percentage."""
+    every = [Far(node, value, 100 * (value / median - 1)) for node, value in values.items()]
+    far = [one for one in every if len(values) >= FEWEST and abs(one.percent) > least]
+    return sorted(far, key=lambda one: -abs(one.percent))

@@ -61,15 +61,11 @@ def problems(entry: Entry) -> Iterator[str]:
 def of(observed: Observed) -> Verdict:
     """Return the verdict on one partition."""
     entries = {id(entry.case): entry for entry in observed.entries if entry.case is not None}
+    loose = [(None, entry) for entry in observed.entries if entry.case is None]
     attempts = [
         attempt
-        for case in observed.cases
-        for attempt in grouping.attempts(case, entries.get(id(case)), 0.0)
-    ] + [
-        attempt
-        for entry in observed.entries
-        if entry.case is None
-        for attempt in grouping.attempts(None, entry, 0.0)
+        for case, entry in [*((case, entries.get(id(case))) for case in observed.cases), *loose]
+        for attempt in grouping.attempts(case, entry, 0.0)
     ]
     choice = observed.session.choice if observed.session is not None else Choice((), None)
     found = checks.Checks.of(attempts, choice)
@@ -91,15 +87,14 @@ def of(observed: Observed) -> Verdict:
         (
             *reservations.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
             *expected.unknown(found.partitions, choice.set),
-            *_not_there(absent),
+            *([_not_there(len(absent))] if absent else ()),
         ),
     )
 
 
-def _not_there(absent: tuple[str, ...]) -> Iterator[str]:
-    if absent:
-        are = "is" if len(absent) == 1 else "are"
-        yield f"{count(len(absent), 'check')} that the site expects here {are} not in this session."
+def _not_there(absent: int) -> str:
+    are = "is" if absent == 1 else "are"
+    return f"{count(absent, 'check')} that the site expects here {are} not in this session."
 
 
 def _failures(reasons: list[checks.Reason]) -> list[Failure]:
@@ -115,33 +110,28 @@ def _failures(reasons: list[checks.Reason]) -> list[Failure]:
 
 
 def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) -> str:
-    passed = sum(case.passed for case in observed.cases)
-    parts = []
-    unknown = sum(case.result == killed.RESULT for case in observed.cases)
+    cases = observed.cases
+    unknown = sum(case.result == killed.RESULT for case in cases)
     if unknown:
-        parts.append(f"{count(unknown, 'check')} of which no run report says whether they passed")
-    elif observed.cases:
-        parts.append(f"{passed} of {count(len(observed.cases), 'check')} passed")
+        first = f"{count(unknown, 'check')} of which no run report says whether they passed"
+    elif cases:
+        first = f"{sum(case.passed for case in cases)} of {count(len(cases), 'check')} passed"
     else:
-        parts.append(f"{count(len(observed.entries), 'document')} outside of any session")
-    skipped = sum(case.skipped for case in observed.cases)
-    if skipped:
-        parts.append(f"{skipped} skipped")
-    retried = sum(case.failed_attempts > 0 for case in observed.cases)
-    if retried:
-        parts.append(f"{retried} after an attempt that failed")
-    if lacking:
-        parts.append(f"{count(len(lacking), 'document')} missing or not whole")
+        first = f"{count(len(observed.entries), 'document')} outside of any session"
+    skipped = sum(case.skipped for case in cases)
+    retried = sum(case.failed_attempts > 0 for case in cases)
     limited = limits["kept"] + limits["missed"]
-    if limited:
-        parts.append(f"{limits['kept']} of {count(limited, 'metric')} with a limit within it")
-    if limits["free"]:
-        parts.append(f"{limits['free']} without a limit")
     series = [one for document in observed.documents for one in document["series"]]
-    parts.append(f"{len(series)} series")
     noisy = sum(one["noisy"] for one in series)
-    if noisy:
-        parts.append(f"{noisy} of them noisy")
     wrong = sum(one["verification"]["errors"] > 0 for one in series)
-    parts.append(f"{wrong} with wrong data")
-    return ", ".join(parts)
+    where_any = (
+        (skipped, f"{skipped} skipped"),
+        (retried, f"{retried} after an attempt that failed"),
+        (len(lacking), f"{count(len(lacking), 'document')} missing or not whole"),
+        (limited, f"{limits['kept']} of {count(limited, 'metric')} with a limit within it"),
+        (limits["free"], f"{limits['free']} without a limit"),
+        (True, f"{len(series)} series"),
+        (noisy, f"{noisy} of them noisy"),
+        (True, f"{wrong} with wrong data"),
+    )
+    return ", ".join([first, *(text for number, text in where_any if number)])

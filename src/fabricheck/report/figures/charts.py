@@ -34,9 +34,6 @@ _BESIDE, _LETTER, _MARGIN, _ASIDE = 230, 6.5, 14, 46
 #: Heights in pixels: of a text, the gap between groups of bars, and a line of a legend.
 _TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
 
-#: How much a bar covers: the marks on it stay seen.
-_PAINT = 0.7
-
 #: Width of a heat map's cell in pixels, for many and for few columns, and of all of them together;
 #: and the greatest height of one.
 _LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
@@ -201,17 +198,19 @@ def bars(
     """
     mine = own(rows)
     groups = list(dict.fromkeys(row[by] for row in mine))
+    thin = thick < _TEXT
+    # Marks and their edges are seen on a thick bar only where it lets them.
+    paint = 1.0 if thin else 0.7
     legend = None
     if colours is None:
         every = [*known, *(label for label in groups if label not in known)]
         colours = {label: PALETTE[every.index(label) % len(PALETTE)] for label in groups}
     else:
         colours = {name: colours[name] for name in colours if any(r[fill] == name for r in mine)}
-        legend = alt.Legend(symbolType="square", symbolOpacity=_PAINT, labelLimit=160, offset=6)
+        legend = alt.Legend(symbolType="square", symbolOpacity=paint, labelLimit=160, offset=6)
     # Series of a group are in the order of their colours, ranks in that of their numbers.
     inside = sorted({row[within] for row in mine}) if within else []
     inside = [*colours] if within == fill else inside
-    thin = thick < _TEXT
     shown = [
         {
             **row,
@@ -242,7 +241,7 @@ def bars(
     at = base.encode(x=x)
     marks = at.encode(shape=shape(rows))
     layers = [
-        at.mark_bar(opacity=_PAINT, stroke="black", strokeWidth=0 if thin else 0.5)
+        at.mark_bar(opacity=paint, stroke="black", strokeWidth=0 if thin else 0.5)
         .encode(color=colour(fill, colours, legend))
         .transform_filter("datum.own"),
         base.mark_rule(strokeWidth=1.5)

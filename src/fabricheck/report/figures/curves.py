@@ -56,8 +56,8 @@ def curve_figure(
         lines.setdefault(row["series"], []).append(row)
     told = [words.of_curve(line) for line in lines.values()]
     if pairs:
-        ends = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
-        told = [f"{one[:-1]} ({between})." for one, between in zip(told, ends, strict=True)]
+        pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
+        told = [f"{one[:-1]} ({ends})." for one, ends in zip(told, pair, strict=True)]
     says = f"{intro}{' '.join(told)}{between}{words.of_published(rows)}{note}{words.of_noise(rows)}"
     return Figure(name, title, kind, says, rows, charts.curves(drawn or rows, **look))
 

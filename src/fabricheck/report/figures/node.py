@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, islice, permutations, product
 
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
 from fabricheck.report.figure import PALETTE, WIDTH, Figure
-from fabricheck.report.figures import layout, links, words
+from fabricheck.report.figures import links, words
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Spot, Style
 from fabricheck.report.figures.links import Health, State
 from fabricheck.results.observed import Observed
@@ -28,6 +28,10 @@ _BOX_WIDTH, _BOX_HEIGHT, _DOMAIN, _HOST, _BETWEEN, _LINE = 34, 28, 34, 50, 176, 
 
 #: Widths in pixels: of the widest link, of a link to the host, and of the narrowest domain.
 _WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
+
+
+#: Orders of devices to try at most; a node of which there are more is drawn in that of its numbers.
+_MOST_ORDERS = 5000
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
@@ -56,7 +60,7 @@ class _Sketch:
     hosts: Mapping[int, Health]
 
     def svg(self) -> str:
-        self.rows = layout.rows_of(self.node)
+        self.rows = rows_of(self.node)
         states = {one.state for one in (*self.peers.values(), *self.hosts.values())}
         legend = [style for state, style in STYLES.items() if state in states]
         spare = [domain for domain in self.node.domains if not domain.devices]
@@ -254,3 +258,42 @@ def _one(health: Health) -> str:
         f"{health.name} {health.text} ({decides.point.operation} "
         f"{words.amount(decides.point.value)}, {word} {words.amount(decides.wanted)})"
     )
+
+
+def rows_of(node: NodeModel) -> tuple[tuple[int, ...], ...]:
+    """Return the devices by row: those of a NUMA domain and of a package beside each other.
+
+    Of all orders that keep these together it is the first one with the shortest links.
+    """
+    count = len(node.devices)
+    if not node.links:
+        return _split(range(count))
+    orders = list(islice(_orders(node), _MOST_ORDERS + 1))
+    if len(orders) > _MOST_ORDERS:
+        return _split(range(count))
+    return min((_split(order) for order in orders), key=lambda rows: _length(node, rows))
+
+
+def _split(order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    if len(order) <= 2:
+        return (tuple(order),)
+    half = (len(order) + 1) // 2
+    return (tuple(order[:half]), tuple(order[half:]))
+
+
+def _orders(node: NodeModel) -> Iterator[tuple[int, ...]]:
+    domains: dict[int, list[tuple[int, ...]]] = {}
+    for package in node.packages:
+        domains.setdefault(node.devices[package[0]].domain, []).append(package)
+    for order in permutations(domains):
+        packages = [permutations(domains[domain]) for domain in order]
+        for chosen in product(*packages):
+            within = [permutations(package) for group in chosen for package in group]
+            for devices in product(*within):
+                yield tuple(chain.from_iterable(devices))
+
+
+def _length(node: NodeModel, rows: Sequence[Sequence[int]]) -> float:
+    """Return the sum of the squared lengths of the links, in places of a row."""
+    at = {device: (x, y) for y, row in enumerate(rows) for x, device in enumerate(row)}
+    return sum((at[a][0] - at[b][0]) ** 2 + (at[a][1] - at[b][1]) ** 2 for a, b in node.links)

@@ -94,7 +94,7 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
 
 def _rows(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
     for one in every:
-        far = {each.node for each in (*one.worse, *one.better)}
+        far = {each.node for each in one.far}
         for node, value in one.values.items():
             yield {
                 "partition": one.where, "check": one.check, "metric": one.metric, "node": node,
@@ -121,38 +121,27 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
         scale=alt.Scale(domain=labels),
         axis=alt.Axis(labelLimit=260, ticks=False, grid=True),
     )
-    colour = alt.Color(
-        "out:N",
-        title=None,
-        scale=alt.Scale(domain=[False, True], range=[PALETTE[0], PALETTE[1]]),
-        legend=None,
-    )
-    dots = list(_dots(shown, labels, high - low))
+    base = alt.Chart().encode(x=x, y=y)
+    share = alt.Scale(domain=[0, 1], range=[0.25, 1])
     names = [
         {"label": label, "percent": far.percent, "node": far.node}
         for one, label in zip(shown, labels, strict=True)
-        for far in (*one.worse, *one.better)[:_NAMED]
+        for far in one.far[:_NAMED]
     ]
     layers = [
-        alt.Chart(alt.InlineData(values=dots))
-        .mark_point(shape=SHAPES[kind], size=24, filled=True)
+        base.mark_point(shape=SHAPES[kind], size=24, filled=True)
         .encode(
-            x=x,
-            y=y,
-            color=colour,
-            opacity=alt.Opacity(
-                "share:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None
-            ),
+            color=alt.condition("datum.out", alt.value(PALETTE[1]), alt.value(PALETTE[0])),
+            opacity=alt.Opacity("share:Q", scale=share, legend=None),
         )
+        .transform_filter("!datum.node"),
+        base.mark_text(align="left", dx=5, fontSize=10)
+        .encode(text="node:N")
+        .transform_filter("datum.node"),
     ]
-    if names:
-        layers.append(
-            alt.Chart(alt.InlineData(values=names))
-            .mark_text(align="left", dx=5, fontSize=10)
-            .encode(x=x, y=y, text="node:N")
-        )
+    every = alt.InlineData([*_dots(shown, labels, high - low), *names])
     return drawn(
-        alt.layer(*layers).properties(
+        alt.layer(*layers, data=every).properties(
             width=_WIDTH, height=_STRIP * len(labels), padding={"left": 2, "right": 8}
         )
     )
@@ -166,7 +155,7 @@ def _dots(
     share: of the nodes on that spot, against the spot with most.
     """
     for one, label in zip(shown, labels, strict=True):
-        far = {each.node for each in (*one.worse, *one.better)}
+        far = {each.node for each in one.far}
         places: dict[tuple[int, bool], list[float]] = {}
         for node, value in one.values.items():
             percent = one.percent(value)
