@@ -352,6 +352,16 @@ def test_collectives_of_mpi_and_nccl_stand_beside_each_other(h200_figures):
     assert "collectives-rccl" not in h200_figures  # of one number of partners it says no more
 
 
+@pytest.mark.parametrize(
+    ("counts", "said"), [((2, 3), " Dotted lines are lower"), ((2,), " Lower")]
+)
+def test_bounds_are_called_lines_where_they_are_drawn(mi250x, counts, said):
+    series = [collective("reduce", 30.0, count) for count in counts]
+    (figure,) = collectives.figures(partition(mi250x, program("mpi", *series)))
+    assert f"{said} bounds that the paper states" in figure.says
+    assert ("lower bound" in texts(figure.svg)) == (len(counts) > 1)
+
+
 def test_rccl_over_its_partners_is_a_figure_of_its_own(mi250x):
     series = [
         collective("allreduce", 20.0 + count, count, experiment="E11", engine="rccl")

@@ -80,13 +80,14 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
         for name, record in COLLECTIVES.items()
         if record in bounds and name in there
     ]
+    over_partners = len({row["partners"] for row in rows}) > 1
     if theirs:
         bounds_said = words.listed(dict.fromkeys(words.amount(r["value"], "us") for r in theirs))
         says += (
-            " Dotted lines are lower bounds that the paper states, of one and of two rounds over "
-            f"the fastest pair: {bounds_said}."
+            f" {'Dotted lines are l' if over_partners else 'L'}ower bounds that the paper states, "
+            f"of one and of two rounds over the fastest pair: {bounds_said}."
         )
-    if len({row["partners"] for row in rows}) == 1:
+    if not over_partners:
         # A curve of one number of partners would be a dot in an empty field.
         count = rows[0]["partners"]
         says += f" All are of {count} partners."
