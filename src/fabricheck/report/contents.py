@@ -74,7 +74,7 @@ class Part:
     def glance(self) -> Iterator[str]:
         """What is worst, and what the verdict does not rest on: for those who read no further."""
         if self.observed.overlay:
-            yield f"The simulated node was changed on purpose: {self.observed.overlay}."
+            yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
             yield (
                 f"Farthest beyond its limit: {one.check} {one.metric}, {number(one.value)} "

@@ -142,7 +142,7 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
     for name, value in sorted(document["environment"].items()):
         yield Fact(f"variable {name}", value)
     if document["faults_injected"]:
-        yield Fact("faults made on purpose", ", ".join(document["faults_injected"]))
+        yield Fact("injected faults", ", ".join(document["faults_injected"]))
     for note in document["notes"]:
         yield Fact("note", note)
 

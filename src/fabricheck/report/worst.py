@@ -165,7 +165,7 @@ def _slow(observed: Observed) -> list[Slow]:
 
 
 def _is_one(point: Series) -> bool:
-    """Whether a series is of one pair, device or rank: sets of devices differ on purpose."""
+    """Whether a series is of one pair, device or rank: sets of devices differ by design."""
     if len(point.ranks or ()) == 1:
         return point.device is not None
     return point.role == "single" and len(point.devices) in (1, 2)
