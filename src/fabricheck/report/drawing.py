@@ -12,7 +12,6 @@ from markupsafe import Markup
 from fabricheck.core.text import printable
 
 SVG = "http://www.w3.org/2000/svg"
-LINK = "http://www.w3.org/1999/xlink"
 
 #: What may stand in a drawing; a charting library writes no more, and a page takes no other.
 ELEMENTS = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 
 from fabricheck.core.amounts import about
 from fabricheck.report.figure import Figure
@@ -13,7 +14,6 @@ from fabricheck.report.figures.rows import (
     Row,
     beside,
     is_own,
-    median_of,
     odd,
     of_point,
     of_value,
@@ -150,7 +150,7 @@ def _odd_name(row: Row, rows: Sequence[Row]) -> str:
 def _told(label: str, rows: Sequence[Row]) -> str:
     values = [row["value"] for row in rows]
     text = f"{words.begun(label)}: {len(rows)} ranks, median "
-    text += words.amount(median_of(values))
+    text += words.amount(median_low(values))
     if max(values) > 1.005 * min(values):
         text += f", {words.amount(min(values), '')} to {words.amount(max(values))}"
     remote = [str(row["rank"]) for row in rows if row["core"] == REMOTE]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from statistics import median_low
 from typing import Any
 
 from fabricheck.core.errors import FabricheckError
@@ -116,11 +117,6 @@ def by_check(points: Iterable[Series]) -> list[list[Series]]:
     return list(found.values())
 
 
-def median_of(values: Sequence[float]) -> float:
-    """Return the lower median, which is one of the values."""
-    return sorted(values)[(len(values) - 1) // 2]
-
-
 def odd(values: Mapping[str, float]) -> dict[str, float]:
     """Return those that are far from the median of all, with their distance in percent.
 
@@ -129,7 +125,7 @@ def odd(values: Mapping[str, float]) -> dict[str, float]:
     """
     if not values:
         return {}
-    middle = median_of(list(values.values()))
+    middle = median_low(values.values())
     away = {name: 100 * (value / middle - 1) for name, value in values.items()}
     found = {name: percent for name, percent in away.items() if abs(percent) > ODD_PERCENT}
     return found if 3 * len(found) <= len(values) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median_low
 
 import altair as alt
 
@@ -14,7 +15,6 @@ from fabricheck.report.figures.rows import (
     Row,
     beside,
     by_check,
-    median_of,
     odd,
     of_point,
     of_value,
@@ -163,7 +163,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
             continue
         values = {row["devices"]: row["value"] for row in mine}
         told.append(
-            f"{words.begun(name)}: median {words.amount(median_of(list(values.values())))}"
+            f"{words.begun(name)}: median {words.amount(median_low(values.values()))}"
             f" of {len(mine)} devices, {words.amount(min(values.values()), '')} to "
             f"{words.amount(max(values.values()))}"
         )
