@@ -66,6 +66,14 @@ def test_published_ranks_stand_beside_pageable_memory_only() -> None:
     assert not values(elsewhere["placement-pageable"], "published")
 
 
+def test_published_ranks_that_the_session_has_not_are_drawn_too() -> None:
+    ranks = [rank_copy(i, 12.0, "in_order") for i in range(4)]
+    found = drawn(placement.figures, partition({"pingpong_in_order": ranks}, **ranked()))
+    figure = found["placement-pageable"]
+    assert len(values(figure, "published")["in order"]) == 8
+    assert figure.svg.count('stroke="black" stroke-width="1"') >= 8
+
+
 def test_the_curve_is_of_the_slowest_rank_and_its_data_of_all() -> None:
     curve = {64 << 10: (5.0, 6.0), 128 << 10: (3.0, 2.0), MIB: (9.0, 10.0)}
     scan = [

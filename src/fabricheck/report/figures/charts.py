@@ -41,7 +41,7 @@ _LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
 #: From this part of the colour scale on a colour is so light that text on it is black.
 _LIGHT = 0.45
 
-
+#: The name of a panel.
 _HEADER = alt.Header(labelFontSize=12, labelFontWeight="bold", labelAnchor="start", labelPadding=4)
 
 
@@ -60,10 +60,9 @@ def finished(chart: alt.LayerChart | alt.FacetChart, height: int, right: int = 8
     )
 
 
-def data(rows: Iterable[Row], keys: Iterable[str], **more: Any) -> alt.InlineData:
+def data(rows: Iterable[Row], keys: Sequence[str]) -> alt.InlineData:
     """Return these columns as the data of a chart: a drawing carries no more than it shows."""
-    wanted = tuple(keys)
-    return alt.InlineData([{**{key: row.get(key) for key in wanted}, **more} for row in rows])
+    return alt.InlineData([{key: row.get(key) for key in keys} for row in rows])
 
 
 def colour(field: str, colours: Mapping[str, str], legend: alt.Legend | None) -> alt.Color:
@@ -209,7 +208,7 @@ def bars(
         colours = {name: colours[name] for name in colours if any(r[fill] == name for r in mine)}
         legend = alt.Legend(symbolType="square", symbolOpacity=paint, labelLimit=160, offset=6)
     # Series of a group are in the order of their colours, ranks in that of their numbers.
-    inside = sorted({row[within] for row in mine}) if within else []
+    inside = sorted({row[within] for row in rows}) if within else []
     inside = [*colours] if within == fill else inside
     shown = [
         {
@@ -264,8 +263,8 @@ def bars(
         .transform_filter("datum.own")
         .encode(x=alt.X("end:Q", title=unit), text="text:N"),
     ]
-    keys = dict.fromkeys((by, within or by, fill, "kind", "value", "low", "high", "text", "peak",
-                          "own", "reach", "aside"))  # fmt: skip
+    keys = (by, within or by, fill, "kind", "value", "low", "high", "text", "peak", "own", "reach",
+            "aside")  # fmt: skip
     height = len(groups) * (thick * max(len(inside), 1) + (_GAP if within else 0)) + 62
     height += _LEGEND_LINE * (1 + len(colours) // 2) if legend is not None else 0
     return finished(alt.layer(*layers, data=data(shown, keys)), height)
