@@ -198,7 +198,7 @@ def bars(
     mine = own(rows)
     groups = list(dict.fromkeys(row[by] for row in mine))
     thin = thick < _TEXT
-    # Marks and their edges are seen on a thick bar only where it lets them.
+    # A thick bar is translucent: marks and grid lines on it are seen.
     paint = 1.0 if thin else 0.7
     legend = None
     if colours is None:
