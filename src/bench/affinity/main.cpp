@@ -3,7 +3,7 @@
 #include <string>
 
 #include "harness/run.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace {
 
@@ -52,7 +52,7 @@ void print_map(const json& document, std::FILE* out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Team team(argc, argv);
+  RankGroup group(argc, argv);
   Program program;
   program.name = "affinity";
   program.description =
@@ -60,8 +60,8 @@ int main(int argc, char** argv) {
       "the memory it allocates, the devices it sees, and the one it uses.\n"
       "Example: mpiexec -n 8 affinity --output result.json";
   program.define_options = [](CommandLine&) {};
-  program.body = [&team](Run&) { team.step("tell where each rank is", [] {}); };
+  program.body = [&group](Run&) { group.step("tell where each rank is", [] {}); };
   program.table = print_map;
-  program.launch = &team;
+  program.launch = &group;
   return run_program(program, argc, argv);
 }

@@ -45,7 +45,7 @@ RankFault parse_rank_fault(const std::string& text, bool host_memory) {
   return fault;
 }
 
-void suffer(const std::vector<RankFault>& faults, int rank, int step) {
+void inject_rank_faults(const std::vector<RankFault>& faults, int rank, int step) {
   for (const auto& fault : faults) {
     if (fault.rank != rank || fault.step != step) {
       continue;

@@ -21,6 +21,6 @@ struct RankFault {
 RankFault parse_rank_fault(const std::string& text, bool host_memory = false);
 
 /// Makes the faults that `rank` has at a step: does not return from some, throws Failure of one.
-void suffer(const std::vector<RankFault>& faults, int rank, int step);
+void inject_rank_faults(const std::vector<RankFault>& faults, int rank, int step);
 
 }  // namespace fabricheck

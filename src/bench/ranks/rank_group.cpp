@@ -1,4 +1,4 @@
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 #include <hip/hip_runtime.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ int allocated_domain() {
 
 }  // namespace
 
-struct Team::State {
+struct RankGroup::State {
   Notice* own = nullptr;
   std::vector<const Notice*> board;
   mutable std::mutex looking;  // the watchdog's thread looks at the board
@@ -119,7 +119,7 @@ struct Team::State {
   }
 };
 
-Team::Team(int argc, char** argv) : state_(std::make_unique<State>()) {
+RankGroup::RankGroup(int argc, char** argv) : state_(std::make_unique<State>()) {
   hold_signals();  // threads that MPI starts must not take them
   if (!is_simulated_rank()) {
     set_device_early(argc, argv);
@@ -132,9 +132,9 @@ Team::Team(int argc, char** argv) : state_(std::make_unique<State>()) {
   state_->make(rank_, size_);
 }
 
-Team::~Team() = default;
+RankGroup::~RankGroup() = default;
 
-void Team::define_options(CommandLine& line) {
+void RankGroup::define_options(CommandLine& line) {
   line.heading("Ranks");
   line.add(
       {"--map",
@@ -146,7 +146,7 @@ void Team::define_options(CommandLine& line) {
   line.heading("Options");
 }
 
-void Team::take_place() {
+void RankGroup::take_place() {
   const auto cores = numbers_of(bind_text_, "core");
   const auto place = simulated_place();
   const auto domains = describe_host()["numa_domains"];
@@ -180,7 +180,7 @@ void Team::take_place() {
   }
 }
 
-void Team::describe(Document& document, const std::vector<std::string>& faults) {
+void RankGroup::describe(Document& document, const std::vector<std::string>& faults) {
   RankReport report;
   std::vector<RankFault> parsed;
   step("place and devices", [&] {
@@ -234,12 +234,12 @@ void Team::describe(Document& document, const std::vector<std::string>& faults) 
   }
 }
 
-int Team::device_of(int rank) const {
+int RankGroup::device_of(int rank) const {
   const auto& device = ranks_.at(static_cast<std::size_t>(rank))["device"];
   return device.is_null() ? -1 : device.get<int>();
 }
 
-std::vector<int> Team::devices_of(const std::vector<int>& ranks) const {
+std::vector<int> RankGroup::devices_of(const std::vector<int>& ranks) const {
   std::vector<int> devices;
   for (const int rank : ranks) {
     const int device = device_of(rank);
@@ -250,12 +250,12 @@ std::vector<int> Team::devices_of(const std::vector<int>& ranks) const {
   return devices;
 }
 
-int Team::memory_domain_of(int rank) const {
+int RankGroup::memory_domain_of(int rank) const {
   const auto& domain = ranks_.at(static_cast<std::size_t>(rank))["memory_domain"];
   return domain.is_null() ? -1 : domain.get<int>();
 }
 
-std::vector<int> Team::everyone() const {
+std::vector<int> RankGroup::everyone() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size_; ++rank) {
     ranks.push_back(rank);
@@ -263,11 +263,11 @@ std::vector<int> Team::everyone() const {
   return ranks;
 }
 
-void Team::step(const std::string& what, const std::function<void()>& work) {
+void RankGroup::step(const std::string& what, const std::function<void()>& work) {
   ++steps_;
   Outcome mine;
   try {
-    suffer(faults_, rank_, steps_);
+    inject_rank_faults(faults_, rank_, steps_);
     enter(*state_->own, what);
     work();
   } catch (const Failure& failure) {
@@ -288,7 +288,7 @@ void Team::step(const std::string& what, const std::function<void()>& work) {
   }
 }
 
-Outcome Team::lowest(const Outcome& mine) const {
+Outcome RankGroup::lowest(const Outcome& mine) const {
   const auto told = gather({static_cast<int>(mine.status), mine.complete, mine.sentence});
   for (int rank = 0; rank < size_; ++rank) {
     const auto& outcome = told[static_cast<std::size_t>(rank)];
@@ -303,7 +303,7 @@ Outcome Team::lowest(const Outcome& mine) const {
   return {static_cast<Status>(first[0].get<int>()), first[2], true};
 }
 
-Outcome Team::agree(const Outcome& mine) {
+Outcome RankGroup::agree(const Outcome& mine) {
   try {
     if (!mine.complete && mine.sentence != state_->agreed) {
       fail(*state_->own, mine);
@@ -319,7 +319,7 @@ Outcome Team::agree(const Outcome& mine) {
   }
 }
 
-std::optional<Outcome> Team::trouble(bool now) {
+std::optional<Outcome> RankGroup::trouble(bool now) {
   const std::lock_guard lock(state_->looking);
   if (state_->settled) {
     return std::nullopt;
@@ -334,12 +334,12 @@ std::optional<Outcome> Team::trouble(bool now) {
   return wall_seconds() - *state_->trouble_since < kGrace ? std::nullopt : found;
 }
 
-std::string Team::waited_for() const {
+std::string RankGroup::waited_for() const {
   const std::lock_guard lock(state_->looking);
   return state_->settled ? "" : waited_for_on(state_->board);
 }
 
-std::vector<json> Team::gather(const json& mine) const {
+std::vector<json> RankGroup::gather(const json& mine) const {
   const auto text = dumped(mine);
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(static_cast<std::size_t>(size_));
@@ -365,9 +365,9 @@ std::vector<json> Team::gather(const json& mine) const {
   return result;
 }
 
-void Team::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
+void RankGroup::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
 
-void Team::leave() {
+void RankGroup::leave() {
   {
     const std::lock_guard lock(state_->looking);
     state_->settled = true;
