@@ -91,9 +91,9 @@ class Skipped {
   std::map<std::string, std::string> reasons_;
 };
 
-void note_surroundings(const TimedStream* stream, const RankGroup& group, Run& run) {
+void note_surroundings(const TimedStream* stream, bool armed, const RankGroup& group, Run& run) {
   const auto content = run.document().content();
-  if (stream && !kSimulated && !device_is_cpu(stream->device())) {
+  if (armed) {
     const auto about = mpi_about_devices();
     if (!about.empty()) {
       run.note(about);
@@ -130,20 +130,19 @@ void measure(const MpiOptions& options, RankGroup& group, Run& run) {
   bool armed = false;
   group.step("options and buffers", [&] {
     stream = stream_of(options, group);
-    const bool virtual_device = stream && device_is_cpu(stream->device());
-    const bool large = kSimulated || (stream && !virtual_device);
-    request = options.request(group.size(), large ? "256MiB" : "1MiB");
+    const bool of_gpus = stream && !device_is_cpu(stream->device());
+    request = options.request(group.size(), kSimulated || of_gpus ? "256MiB" : "1MiB");
     jobs = plan_mpi(request);
     if (jobs.empty()) {
       throw Failure(Status::usage, "nothing is asked for that could be measured");
     }
-    armed = stream && !virtual_device && !kSimulated;
+    armed = of_gpus && !kSimulated;
     worker = std::make_unique<Worker>(MPI_COMM_WORLD, stream.get(), options.window, armed);
     worker->provide(jobs);
   });
   const auto places = places_of(stream.get(), group, run.document().content());
   Coordinator coordinator(MPI_COMM_WORLD, *worker, places);
-  note_surroundings(stream.get(), group, run);
+  note_surroundings(stream.get(), armed, group, run);
   Skipped skipped(request, run.document());
   if (options.trial) {
     for (const auto& job : jobs) {

@@ -81,12 +81,13 @@ struct RankGroup::State {
   int local_rank = 0;
   std::string agreed;                // the failure that all ranks know of
   std::atomic<bool> settled{false};  // nothing that happens now matters any more
+  bool left = false;                 // the board is no more
   std::optional<double> trouble_since;
 
   /// Where all ranks are one process its memory is the board, else memory of the machine.
   void make(int rank, int size) {
     board.assign(static_cast<std::size_t>(size), nullptr);
-    if (is_simulated_rank()) {
+    if (kSimulated) {
       local_rank = rank;
       private_notice = std::make_unique<Notice>();
       own = private_notice.get();
@@ -121,7 +122,7 @@ struct RankGroup::State {
 
 RankGroup::RankGroup(int argc, char** argv) : state_(std::make_unique<State>()) {
   hold_signals();  // threads that MPI starts must not take them
-  if (!is_simulated_rank()) {
+  if (!kSimulated) {
     set_device_early(argc, argv);
   }
   int provided = 0;  // the watchdog's thread makes no call of MPI
@@ -150,7 +151,7 @@ void RankGroup::take_place() {
   const auto cores = numbers_of(bind_text_, "core");
   const auto place = simulated_place();
   const auto domains = describe_host()["numa_domains"];
-  int domain = place.rfind("domain", 0) == 0 ? std::stoi(place.substr(6)) : -1;
+  int domain = place.domain;
   if (!cores.empty()) {
     if (static_cast<std::size_t>(rank_) >= cores.size()) {
       throw Failure(Status::usage, "--bind names the cores of " + std::to_string(cores.size()) +
@@ -167,10 +168,10 @@ void RankGroup::take_place() {
     state_->memory.emplace(domain);
   }
   const auto map = numbers_of(map_text_, "device");
-  if (is_simulated_rank() && map.empty()) {
-    device_ = simulated_device().value_or(-1);
-    if (device_ < 0 && place.rfind("device", 0) == 0) {
-      throw lacks_devices(place + " is not visible", device_count());
+  if (kSimulated && map.empty()) {
+    device_ = place.device;
+    if (device_ < 0 && place.domain < 0) {
+      throw lacks_devices(place.name + " is not visible", device_count());
     }
   } else {
     device_ = choose_device(map, rank_, state_->local_rank, device_count());
@@ -200,9 +201,9 @@ void RankGroup::describe(Document& document, const std::vector<std::string>& fau
       const auto cores = numbers_of(bind_text_, "core");
       if (!cores.empty()) {
         report.cores = {cores[static_cast<std::size_t>(rank_)]};
-      } else if (place.rfind("domain", 0) == 0) {
+      } else if (place.domain >= 0) {
         for (const auto& domain : report.host["numa_domains"]) {
-          if (domain["index"] == std::stoi(place.substr(6))) {
+          if (domain["index"] == place.domain) {
             report.cores = domain["cores"].get<std::vector<int>>();
           }
         }
@@ -324,7 +325,7 @@ std::optional<Outcome> RankGroup::trouble(bool now) {
   if (state_->settled) {
     return std::nullopt;
   }
-  auto found = trouble_on(state_->board, !is_simulated_rank());
+  auto found = trouble_on(state_->board, !kSimulated);
   if (!found || now) {
     return found;
   }
@@ -332,6 +333,15 @@ std::optional<Outcome> RankGroup::trouble(bool now) {
     state_->trouble_since = wall_seconds();
   }
   return wall_seconds() - *state_->trouble_since < kGrace ? std::nullopt : found;
+}
+
+bool RankGroup::is_abandoned() const {
+  const std::lock_guard lock(state_->looking);
+  if (state_->left) {
+    return false;
+  }
+  const auto* first = state_->board.front();  // null: on another machine
+  return first != nullptr && first->process > 0 && !first->gone && is_dead(first->process);
 }
 
 std::string RankGroup::waited_for() const {
@@ -372,6 +382,7 @@ void RankGroup::leave() {
     const std::lock_guard lock(state_->looking);
     state_->settled = true;
     state_->own->gone = true;
+    state_->left = true;
   }
   state_->memory.reset();
   std::vector<long> others;

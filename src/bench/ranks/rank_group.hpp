@@ -56,6 +56,7 @@ class RankGroup : public Launch {
   void describe(Document& document, const std::vector<std::string>& faults) override;
   Outcome agree(const Outcome& mine) override;
   std::optional<Outcome> trouble(bool now) override;
+  [[nodiscard]] bool is_abandoned() const override;
   [[nodiscard]] std::string waited_for() const override;
   void leave() override;
 

@@ -59,7 +59,7 @@ Verification compare(Accessor accessor, const void* array, const Region& region)
 /// Adds up: counts, and the mismatch with the lower offset.
 void add(Verification& sum, const Verification& part);
 
-/// Flips one bit of a byte: a fault made on purpose.
+/// Flips one bit of a byte: an injected fault.
 void flip_bit(Accessor accessor, void* array, std::uint64_t byte, int bit);
 
 /// Bits of the element `i` of content, in the low bytes.
