@@ -3,28 +3,13 @@
 #include <string>
 
 #include "harness/run.hpp"
+#include "harness/table.hpp"
 #include "ranks/rank_group.hpp"
 
 namespace {
 
 using namespace fabricheck;
 using nlohmann::json;
-
-/// "1-3,7"
-std::string spans(const json& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() &&
-           numbers[last + 1].get<int>() == numbers[last].get<int>() + 1) {
-      ++last;
-    }
-    text += (text.empty() ? "" : ",") + numbers[i].dump();
-    text += last > i ? "-" + numbers[last].dump() : "";
-    i = last + 1;
-  }
-  return text.empty() ? "none" : text;
-}
 
 std::string word(const json& value) { return value.is_null() ? "-" : value.dump(); }
 
@@ -42,9 +27,9 @@ void print_map(const json& document, std::FILE* out) {
       }
     }
     std::fprintf(out, "%4s %-20s %-20s %5s %7s %-9s %-7s %s\n", word(rank["rank"]).c_str(),
-                 rank["host"].get<std::string>().c_str(), spans(rank["cores"]).c_str(),
+                 rank["host"].get<std::string>().c_str(), spans_of(rank["cores"]).c_str(),
                  word(rank["numa_domain"]).c_str(), word(rank["memory_domain"]).c_str(),
-                 spans(rank["visible_devices"]).c_str(), word(rank["device"]).c_str(),
+                 spans_of(rank["visible_devices"]).c_str(), word(rank["device"]).c_str(),
                  address.c_str());
   }
 }
