@@ -202,7 +202,7 @@ TEST_CASE("lists of names are refused with the name and the choice") {
   CHECK_THROWS_WITH_AS((void)parse_shared_operations("read,copy"),
                        doctest::Contains("'copy' is not an operation: choose from read, write"),
                        Failure);
-  CHECK_THROWS_WITH_AS((void)parse_shared_operations("read,read"), "'read,read' names read twice",
-                       Failure);
+  CHECK_THROWS_WITH_AS((void)parse_shared_operations("read,read"),
+                       "the list of operations 'read,read' names read twice", Failure);
   CHECK_THROWS_AS((void)parse_shared_operations(""), Failure);
 }

@@ -171,8 +171,8 @@ TEST_CASE("faults of ranks are read, and what is none is refused") {
                            "rank:1:hang:x", "rank:1:flip-bit:8", "flip-bit:8:3"}) {
     CHECK_THROWS_AS((void)parse_rank_fault(text), Failure);
   }
-  CHECK_THROWS_WITH_AS(suffer({parse_rank_fault("rank:1:throw:2")}, 1, 2), "failed on purpose",
-                       Failure);
-  CHECK_NOTHROW(suffer({parse_rank_fault("rank:1:throw:2")}, 1, 1));
-  CHECK_NOTHROW(suffer({parse_rank_fault("rank:1:die:2")}, 0, 2));
+  CHECK_THROWS_WITH_AS(inject_rank_faults({parse_rank_fault("rank:1:throw:2")}, 1, 2),
+                       "injected failure", Failure);
+  CHECK_NOTHROW(inject_rank_faults({parse_rank_fault("rank:1:throw:2")}, 1, 1));
+  CHECK_NOTHROW(inject_rank_faults({parse_rank_fault("rank:1:die:2")}, 0, 2));
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "harness/gate.hpp"
+#include "harness/host.hpp"
 #include "harness/settings.hpp"
 
 using namespace fabricheck;

@@ -167,9 +167,9 @@ TEST_CASE("kernels hold, poison and find the same as the calling thread") {
 
 TEST_CASE("an empty region is filled and compared without a look at memory") {
   const TimedStream stream(0);
-  for (const auto* toucher : {static_cast<const TimedStream*>(nullptr), &stream}) {
-    fill(toucher, nullptr, {0, 0, {}});
-    CHECK(compare(toucher, nullptr, {0, 0, {}}).bytes_checked == 0);
+  for (const auto* accessor : {static_cast<const TimedStream*>(nullptr), &stream}) {
+    fill(accessor, nullptr, {0, 0, {}});
+    CHECK(compare(accessor, nullptr, {0, 0, {}}).bytes_checked == 0);
   }
 }
 

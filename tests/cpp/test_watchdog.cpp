@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "harness/document.hpp"
@@ -27,6 +28,7 @@ class OneOfTwo : public Launch {
     return now && other_died_ ? std::optional(Outcome{Status::runtime_error, "rank 1 died", false})
                               : std::nullopt;
   }
+  [[nodiscard]] bool is_abandoned() const override { return rank_ != 0 && other_died_; }
   [[nodiscard]] std::string waited_for() const override { return ""; }
   void leave() override {}
 
@@ -35,15 +37,17 @@ class OneOfTwo : public Launch {
   bool other_died_;
 };
 
-/// The exit code of a rank that a launcher asks to end.
-int ended_by_the_launcher(int rank, bool other_died, const std::string& path) {
+/// The exit code of a rank that waits for ever, once something happened to it.
+int ended_after(const std::function<void(Watchdog&)>& event, int rank, bool other_died,
+                const std::string& path) {
   const auto child = fork();
   if (child == 0) {
+    (void)alarm(60);  // a test that fails ends
     hold_signals();
     OneOfTwo launch(rank, other_died);
     Document document(path, nlohmann::json::object());
-    const Watchdog watchdog("test", 600, document, &launch);
-    (void)kill(getpid(), SIGTERM);
+    Watchdog watchdog("test", 600, document, &launch);
+    event(watchdog);
     for (;;) {
       pause();
     }
@@ -52,6 +56,11 @@ int ended_by_the_launcher(int rank, bool other_died, const std::string& path) {
   CHECK(waitpid(child, &status, 0) == child);
   CHECK(WIFEXITED(status));
   return WEXITSTATUS(status);
+}
+
+/// The exit code of a rank that a launcher asks to end.
+int ended_by_the_launcher(int rank, bool other_died, const std::string& path) {
+  return ended_after([](Watchdog&) { (void)kill(getpid(), SIGTERM); }, rank, other_died, path);
 }
 
 nlohmann::json outcome_of(const std::string& path) {
@@ -75,4 +84,13 @@ TEST_CASE("a rank that is asked to end says which one died, where one did") {
 
   CHECK(ended_by_the_launcher(1, true, "/dev/null") == 128 + SIGTERM);  // rank 0 speaks
   fs::remove_all(folder);
+}
+
+TEST_CASE("a rank that rank 0 has left alone ends, and so does one that cannot leave the launch") {
+  const auto nothing = [](Watchdog&) {};
+  CHECK(ended_after(nothing, 1, true, "/dev/null") == 0);
+
+  const auto leave = [](Watchdog& watchdog) { watchdog.begin_leaving(5, 0.1); };
+  CHECK(ended_after(leave, 0, false, "/dev/null") == 5);
+  CHECK(ended_after(leave, 1, false, "/dev/null") == 5);
 }

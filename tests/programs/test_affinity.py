@@ -101,7 +101,7 @@ def test_a_rank_that_throws_ends_the_run_with_its_sentence(ranks):
     ran = ranks("affinity", 3, "--inject-fault", "rank:1:throw")
     assert ran.code == 4
     document = load(ran.output)
-    assert document["outcome"]["message"] == "rank 1: failed on purpose"
+    assert document["outcome"]["message"] == "rank 1: injected failure"
     assert not document["complete"] and document["faults_injected"] == ["rank:1:throw"]
     assert len(document["ranks"]) == 3
 

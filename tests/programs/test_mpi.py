@@ -221,7 +221,7 @@ def test_what_an_mpi_does_not_do_is_skipped_and_the_rest_is_measured(mpi):
 def test_a_rank_that_fails_ends_the_run_with_its_sentence(mpi):
     ran = mpi(*QUICK, "--inject-fault", "rank:1:throw:3")
     assert ran.code == 4
-    assert ran.sentence == "mpi: rank 1: failed on purpose"
+    assert ran.sentence == "mpi: rank 1: injected failure"
     assert not load(ran.output)["complete"]
     assert len(load(ran.output)["series"]) == 1
 

@@ -223,7 +223,7 @@ def test_a_rank_that_fails_or_hangs_between_copies_is_named(pingpong):
     # Steps: what there is, the plan, then one for each series.
     ran = pingpong(2, *again, "--inject-fault", "rank:1:throw:4")
     assert ran.code == 4
-    assert ran.sentence == "pingpong: rank 1: failed on purpose"
+    assert ran.sentence == "pingpong: rank 1: injected failure"
     assert [one["bytes"] for one in ran.series] == [4, 4]
     ran = pingpong(2, *again, "--inject-fault", "rank:1:hang:4", "--time-limit", "2")
     outcome = load(ran.output)["outcome"]
@@ -231,6 +231,25 @@ def test_a_rank_that_fails_or_hangs_between_copies_is_named(pingpong):
     assert outcome["message"].endswith(
         "rank 1 has not come to: h2d of 8 B with host-pageable memory"
     )
+
+
+def test_no_rank_is_left_behind_where_the_launcher_ends_none(
+    programs, environment, mpiexec, tmp_path
+):
+    """Rank 0 ends the run while rank 1 waits in MPI: by itself it would, to the time limit."""
+    output = tmp_path / "result.json"
+    program = [str(programs / "pingpong"), *QUICK, "--memory", "pageable", "--operations", "h2d",
+               "--sizes", "4,8", "--time-limit", "100", "--output", str(output)]  # fmt: skip
+    subprocess.run(
+        [str(mpiexec), "-disable-auto-cleanup", "-n", "2", *program,
+         "--inject-fault", "rank:1:throw:4"],
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert load(output)["outcome"]["message"] == "rank 1: injected failure"
 
 
 def test_help_explains_itself(programs):

@@ -88,7 +88,7 @@ def test_without_the_plug_in_there_is_no_node(ranks, tmp_path):
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("throw", "rank 1: failed on purpose"),
+        ("throw", "rank 1: injected failure"),
         ("hang", "came to a halt: every rank waits; rank 1 has not come to: tell where each rank"),
     ],
 )

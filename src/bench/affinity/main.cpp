@@ -3,28 +3,13 @@
 #include <string>
 
 #include "harness/run.hpp"
-#include "ranks/team.hpp"
+#include "harness/table.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace {
 
 using namespace fabricheck;
 using nlohmann::json;
-
-/// "1-3,7"
-std::string spans(const json& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() &&
-           numbers[last + 1].get<int>() == numbers[last].get<int>() + 1) {
-      ++last;
-    }
-    text += (text.empty() ? "" : ",") + numbers[i].dump();
-    text += last > i ? "-" + numbers[last].dump() : "";
-    i = last + 1;
-  }
-  return text.empty() ? "none" : text;
-}
 
 std::string word(const json& value) { return value.is_null() ? "-" : value.dump(); }
 
@@ -42,9 +27,9 @@ void print_map(const json& document, std::FILE* out) {
       }
     }
     std::fprintf(out, "%4s %-20s %-20s %5s %7s %-9s %-7s %s\n", word(rank["rank"]).c_str(),
-                 rank["host"].get<std::string>().c_str(), spans(rank["cores"]).c_str(),
+                 rank["host"].get<std::string>().c_str(), spans_of(rank["cores"]).c_str(),
                  word(rank["numa_domain"]).c_str(), word(rank["memory_domain"]).c_str(),
-                 spans(rank["visible_devices"]).c_str(), word(rank["device"]).c_str(),
+                 spans_of(rank["visible_devices"]).c_str(), word(rank["device"]).c_str(),
                  address.c_str());
   }
 }
@@ -52,7 +37,7 @@ void print_map(const json& document, std::FILE* out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Team team(argc, argv);
+  RankGroup group(argc, argv);
   Program program;
   program.name = "affinity";
   program.description =
@@ -60,8 +45,8 @@ int main(int argc, char** argv) {
       "the memory it allocates, the devices it sees, and the one it uses.\n"
       "Example: mpiexec -n 8 affinity --output result.json";
   program.define_options = [](CommandLine&) {};
-  program.body = [&team](Run&) { team.step("tell where each rank is", [] {}); };
+  program.body = [&group](Run&) { group.step("tell where each rank is", [] {}); };
   program.table = print_map;
-  program.launch = &team;
+  program.launch = &group;
   return run_program(program, argc, argv);
 }

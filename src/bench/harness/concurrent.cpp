@@ -1,9 +1,6 @@
 #include "harness/concurrent.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <thread>
 #include <utility>
 
 #include "harness/settings.hpp"
@@ -97,45 +94,6 @@ BatchTimes run_by_host(const std::vector<Task>& tasks, int batch) {
   times.host = *std::max_element(times.device.begin(), times.device.end());
   return times;
 }
-
-#ifndef FABRICHECK_SIMULATED
-std::vector<double> run_at_once(const std::vector<std::function<void()>>& works) {
-  std::vector<double> seconds(works.size());
-  std::vector<std::exception_ptr> errors(works.size());
-  std::atomic<std::size_t> ready{0};
-  std::atomic<bool> started{false};
-  double start = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    threads.emplace_back([&, i] {
-      ++ready;
-      while (!started) {
-        std::this_thread::yield();
-      }
-      try {
-        works[i]();
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-      seconds[i] = host_seconds() - start;
-    });
-  }
-  while (ready < works.size()) {
-    std::this_thread::yield();
-  }
-  start = host_seconds();
-  started = true;
-  for (auto& thread : threads) {
-    thread.join();
-  }
-  for (const auto& error : errors) {
-    if (error) {
-      std::rethrow_exception(error);
-    }
-  }
-  return seconds;
-}
-#endif
 
 std::vector<Series> with_samples(std::vector<Series> parts,
                                  const std::vector<BatchTimes>& samples) {

@@ -9,7 +9,6 @@
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/sampling.hpp"
-#include "harness/simulation.hpp"
 
 namespace fabricheck {
 
@@ -58,6 +57,11 @@ class ConcurrentBatch {
   StartGate* gate_;
   bool primed_ = false;
 };
+
+/// Runs work of the host at the same time, each by a thread, on a simulated node by an actor; they
+/// start together. Returns the seconds from that start until each had ended, by the clock that
+/// programs measure by. Throws what one of them threw, when all have ended.
+std::vector<double> run_at_once(const std::vector<std::function<void()>>& works);
 
 /// Runs `batch` operations of every task by threads of the host that wait for them, timed by the
 /// host's clock: what copies of pageable memory need, which block their caller. One task is run by

@@ -5,14 +5,12 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
 #include "harness/power.hpp"
 #include "harness/settings.hpp"
-#include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 
 namespace fabricheck {
@@ -60,19 +58,6 @@ std::string version_text(int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   }
   return std::to_string(version);
-}
-
-/// The version of the GPU's kernel module: what an administrator updates. Neither vendor's runtime
-/// tells it by the calls in use.
-std::optional<std::string> kernel_module_version() {
-  for (const auto* path : {"/sys/module/nvidia/version", "/sys/module/amdgpu/version"}) {
-    std::ifstream file(path);
-    std::string version;
-    if (file >> version) {
-      return version;
-    }
-  }
-  return std::nullopt;
 }
 
 bool attribute(int device, hipDeviceAttribute_t which) {
@@ -191,8 +176,7 @@ json describe_devices() {
     const auto properties = properties_of(i);
     const auto address = device_pci_address(i);
     const int domain = device_numa_domain(i);
-    // A simulated device may have the address of one of this machine.
-    const auto power = address && !kSimulated ? power_state(*address) : PowerState{};
+    const auto power = address ? power_state(*address) : PowerState{};
     devices.push_back({{"index", i},
                        {"name", properties.name},
                        {"arch", properties.gcnArchName},
@@ -215,8 +199,7 @@ json describe_versions() {
   int runtime = 0;
   FABRICHECK_HIP(hipDriverGetVersion(&driver));
   FABRICHECK_HIP(hipRuntimeGetVersion(&runtime));
-  // The driver of this machine has no part in a simulation.
-  const auto module = kSimulated ? std::nullopt : kernel_module_version();
+  const auto module = kernel_module_version();
   return {{"runtime", version_text(runtime)}, {"driver", module.value_or(version_text(driver))}};
 }
 

@@ -1,4 +1,4 @@
-// Faults made on purpose, to see that they are found.
+// Injected faults, to see that they are detected.
 #pragma once
 
 #include <cstdint>

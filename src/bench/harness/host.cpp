@@ -17,6 +17,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/sampling.hpp"
 #include "harness/status.hpp"
 
 namespace fabricheck {
@@ -220,6 +221,8 @@ json describe_host() {
           {"transparent_hugepage", transparent_hugepage()}};
 }
 
+double host_seconds() { return wall_seconds(); }
+
 void* map_pages(std::size_t bytes) {
   // A page without access at each end keeps the system from merging the mapping with others, whose
   // pages would then be counted with these (huge_pages.hpp).
@@ -319,6 +322,27 @@ void move_pages_to(int numa_domain, void* data, std::size_t bytes) {
 void prefer_domain(int numa_domain, void* data, std::size_t bytes) {
   const auto mask = mask_of(numa_domain);
   (void)syscall(SYS_mbind, data, bytes, MPOL_PREFERRED, mask.data(), kMaskBits, 0);
+}
+
+std::optional<std::string> numa_balancing_setting(const std::string& path) {
+  std::ifstream file(path);
+  int value = 0;
+  if (!(file >> value) || value == 0) {
+    return std::nullopt;
+  }
+  return "NUMA balancing is on (" + path + " is " + std::to_string(value) +
+         ") and moves pages while they are used: switch it off (sysctl kernel.numa_balancing=0)";
+}
+
+std::optional<std::string> kernel_module_version() {
+  for (const auto* path : {"/sys/module/nvidia/version", "/sys/module/amdgpu/version"}) {
+    std::ifstream file(path);
+    std::string version;
+    if (file >> version) {
+      return version;
+    }
+  }
+  return std::nullopt;
 }
 
 int numa_domain_of_pci(const std::string& address) {

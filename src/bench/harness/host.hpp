@@ -85,6 +85,15 @@ void move_pages_to(int numa_domain, void* data, std::size_t bytes);
 /// domain, whichever thread they come for.
 void prefer_domain(int numa_domain, void* data, std::size_t bytes);
 
+/// How to switch off NUMA balancing, as a sentence; nothing when it is off, or when the system does
+/// not say.
+std::optional<std::string> numa_balancing_setting(
+    const std::string& path = "/proc/sys/kernel/numa_balancing");
+
+/// The version of the GPU's kernel module: what an administrator updates. Neither vendor's runtime
+/// tells it by the calls in use.
+std::optional<std::string> kernel_module_version();
+
 /// The NUMA domain a PCI device is attached to, by its address; -1 when the system does not say.
 int numa_domain_of_pci(const std::string& address);
 

@@ -8,6 +8,8 @@
 #include <map>
 #include <vector>
 
+#include "harness/devices.hpp"
+
 namespace fabricheck {
 namespace {
 
@@ -92,5 +94,13 @@ std::optional<PeerWay> kfd_way(const std::string& topology, const std::string& f
   }
   return std::nullopt;
 }
+
+std::optional<PeerWay> peer_way(int from, int to) {
+  const auto source = device_pci_address(from);
+  const auto destination = device_pci_address(to);
+  return source && destination ? kfd_way(kKfdTopology, *source, *destination) : std::nullopt;
+}
+
+std::string rocm_version() { return describe_versions()["runtime"]; }
 
 }  // namespace fabricheck

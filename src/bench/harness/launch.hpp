@@ -40,6 +40,9 @@ class Launch {
   /// `now`, the ranks have some time to agree on it by themselves.
   /// Called by the watchdog's thread, which may not use MPI.
   virtual std::optional<Outcome> trouble(bool now) = 0;
+  /// Whether rank 0 ended or died without leaving, so that no other rank can go on. Called by the
+  /// watchdog's thread, too.
+  [[nodiscard]] virtual bool is_abandoned() const = 0;
   /// Which ranks the others wait for, to follow a sentence; empty when that is not known.
   [[nodiscard]] virtual std::string waited_for() const = 0;
 

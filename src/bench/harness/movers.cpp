@@ -8,11 +8,6 @@
 namespace fabricheck {
 namespace {
 
-/// The version whose rules hold: a simulated node behaves as one, whatever simulates it.
-std::string rocm_version() {
-  return kSimulated ? simulated_rocm() : describe_versions()["runtime"].get<std::string>();
-}
-
 void tell(Series& series, const Mover& mover) {
   series.engine = mover.engine;
   series.engines = mover.engines;
@@ -30,14 +25,7 @@ std::optional<PeerWay> Movers::way(int from, int to) const {
   if (known != ways_.end()) {
     return known->second;
   }
-  std::optional<PeerWay> found;
-  if (kSimulated) {
-    found = simulated_way(from, to);
-  } else if (const auto source = device_pci_address(from), destination = device_pci_address(to);
-             source && destination) {
-    found = kfd_way(kKfdTopology, *source, *destination);
-  }
-  return ways_[{from, to}] = found;
+  return ways_[{from, to}] = peer_way(from, to);
 }
 
 void Movers::of_host(Series& series, std::uint64_t bytes) const {

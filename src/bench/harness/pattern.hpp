@@ -34,7 +34,7 @@ Verification compare(const TimedStream& stream, const double* data, std::uint64_
 Verification compare_bytes(const TimedStream& stream, const double* data, std::uint64_t bytes,
                            std::uint32_t seed);
 
-/// Flips one bit of word `word`, by a kernel: a fault made on purpose.
+/// Flips one bit of word `word`, by a kernel: an injected fault.
 void flip_bit(const TimedStream& stream, double* data, std::uint64_t word, int bit);
 
 /// The same five by the calling thread, of memory that no device reaches.

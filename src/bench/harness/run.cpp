@@ -50,7 +50,7 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
       rules.series_seconds, 0, 3600);
   line.heading("Testing");
   line.add({"--inject-fault",
-            "make a fault on purpose, to see it found: flip-bit:OFFSET:BIT (byte offset into the "
+            "inject a fault, to see that it is detected: flip-bit:OFFSET:BIT (byte offset into the "
             "destination) or unwritten; of memcpy and pingpong also pages-on:DOMAIN; of a rank "
             "rank:R:FAULT, where FAULT may be hang, die or throw too",
             "", false},
@@ -176,7 +176,7 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
 }
 
 /// The exit code of a launch is that of rank 0, the last to end.
-int own_code(int code, bool speaks) { return speaks || is_simulated_rank() ? code : 0; }
+int own_code(int code, bool speaks) { return speaks || kSimulated ? code : 0; }
 
 /// Measures and writes the document; returns the exit code. The process then has to end, for the
 /// watchdog still refers to what was in use, except on a rank of a simulation.
@@ -192,7 +192,7 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
     return {};
   });
   std::unique_ptr<Watchdog> watchdog;
-  if (document != nullptr && (speaks || !is_simulated_rank())) {
+  if (document != nullptr && (speaks || !kSimulated)) {
     watchdog = std::make_unique<Watchdog>(program.name, options.time_limit, *document, launch);
   }
   outcome = launch == nullptr ? opened : launch->agree(opened);
@@ -215,15 +215,18 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
   if (speaks && !outcome.sentence.empty()) {
     say(program.name, outcome.sentence);
   }
+  const int code = own_code(static_cast<int>(outcome.status), speaks);
   if (launch != nullptr) {
+    if (watchdog != nullptr) {
+      watchdog->begin_leaving(code);
+    }
     launch->leave();
   }
   std::fflush(nullptr);
-  const int code = own_code(static_cast<int>(outcome.status), speaks);
   if (launch == nullptr) {
     _exit(code);  // a device call may still hang: unwind nothing
   }
-  if (!is_simulated_rank()) {
+  if (!kSimulated) {
     std::exit(code);  // MPI has handlers at exit; without them launchers take a rank for dead
   }
   return code;

@@ -1,7 +1,6 @@
 #include "harness/sampling.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "harness/statistics.hpp"
@@ -28,16 +27,6 @@ double BatchTimes::together() const {
   const double slowest = *std::max_element(device.begin(), device.end());
   return device.size() > 1 && host > 1.02 * slowest ? host : slowest;
 }
-
-double wall_seconds() {
-  using std::chrono::duration;
-  using std::chrono::steady_clock;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
-#ifndef FABRICHECK_SIMULATED
-double host_seconds() { return wall_seconds(); }
-#endif
 
 int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
               const Clock& clock) {

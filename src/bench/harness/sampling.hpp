@@ -1,6 +1,7 @@
 // How often an operation is repeated: the length of a batch, and the number of samples.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -37,7 +38,10 @@ using Clock = std::function<double()>;
 /// one.
 double host_seconds();
 /// Seconds of the monotonic clock of this machine, for time limits and progress.
-double wall_seconds();
+inline double wall_seconds() {
+  const auto now = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(now.time_since_epoch()).count();
+}
 
 /// The number of operations that make a batch last rules.batch_seconds. `at_least` is a time in
 /// seconds for which operations are run in any case (warm-up).

@@ -9,9 +9,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-
-#include "harness/simulation.hpp"
 
 namespace fabricheck {
 namespace {
@@ -136,16 +133,16 @@ std::vector<Setting> hiding_settings(int visible) {
       found.push_back({known.name, value->empty() ? "empty" : *value, known.concerns});
     }
   }
-  if (kSimulated || std::string(FABRICHECK_RUNTIME) == runtime::host) {
+  const std::string built_for = FABRICHECK_RUNTIME;
+  if (built_for != runtime::rocm && built_for != runtime::cuda) {
     return found;
   }
   const auto granted = variable("SLURM_GPUS_ON_NODE");
   if (granted && std::atoi(granted->c_str()) == visible) {
     found.push_back({"SLURM_GPUS_ON_NODE", *granted, concern::devices});
   }
-  const auto refused = std::string(FABRICHECK_RUNTIME) == runtime::rocm
-                           ? refused_device_files()
-                           : std::vector<std::string>{};
+  const auto refused =
+      built_for == runtime::rocm ? refused_device_files() : std::vector<std::string>{};
   if (!refused.empty()) {
     found.push_back(
         {"the control group",
@@ -178,16 +175,6 @@ json describe_settings(int visible) {
         {{"name", setting.name}, {"value", setting.value}, {"concerns", setting.concerns}});
   }
   return described;
-}
-
-std::optional<std::string> numa_balancing_setting(const std::string& path) {
-  std::ifstream file(path);
-  int value = 0;
-  if (kSimulated || !(file >> value) || value == 0) {
-    return std::nullopt;
-  }
-  return "NUMA balancing is on (" + path + " is " + std::to_string(value) +
-         ") and moves pages while they are used: switch it off (sysctl kernel.numa_balancing=0)";
 }
 
 }  // namespace fabricheck

@@ -47,9 +47,4 @@ Failure no_such_device(const std::string& device, int visible,
 /// The member `settings` of the result document.
 nlohmann::json describe_settings(int visible);
 
-/// How to switch off NUMA balancing, as a sentence; nothing when it is off, when the system does
-/// not say, or on a simulated node.
-std::optional<std::string> numa_balancing_setting(
-    const std::string& path = "/proc/sys/kernel/numa_balancing");
-
 }  // namespace fabricheck

@@ -1,4 +1,4 @@
-// The simulated node in the place of the host and of its clock: simulation.hpp and host.hpp.
+// The simulated node: simulation.hpp, and what is the machine elsewhere, as that says.
 #include <exception>
 #include <optional>
 #include <simgrid/s4u.hpp>
@@ -6,8 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "harness/concurrent.hpp"
 #include "harness/host.hpp"
+#include "harness/huge_pages.hpp"
+#include "harness/kfd.hpp"
 #include "harness/numa.hpp"
+#include "harness/power.hpp"
 #include "harness/simulation.hpp"
 #include "harness/status.hpp"
 #include "sim.hpp"
@@ -58,14 +62,15 @@ SamplingRules simulated_rules(SamplingRules rules) {
 
 json describe_node() { return fabricheck_sim::node_identity(); }
 
-std::string simulated_rocm() { return fabricheck_sim::rocm(); }
-std::optional<PeerWay> simulated_way(int from, int to) {
-  return fabricheck_sim::peer_way(from, to);
+SimulatedPlace simulated_place() {
+  const std::string of_domain = "domain";
+  SimulatedPlace place{fabricheck_sim::rank_place(), fabricheck_sim::rank_device().value_or(-1)};
+  if (place.name.rfind(of_domain, 0) == 0) {
+    place.domain = std::stoi(place.name.substr(of_domain.size()));
+  }
+  return place;
 }
 
-bool is_simulated_rank() { return fabricheck_sim::is_rank(); }
-std::string simulated_place() { return fabricheck_sim::rank_place(); }
-std::optional<int> simulated_device() { return fabricheck_sim::rank_device(); }
 std::function<void()> on_simulated_halt(const std::function<void()>& told) {
   return fabricheck_sim::on_halt(told);
 }
@@ -113,6 +118,15 @@ int numa_domain_of(const void* data, std::size_t bytes) {
   const auto places = page_places(data, bytes);
   return places.domains.empty() ? -1 : places.domains.front();
 }
+
+// What runs in the simulation is not of the machine that simulates it, nor of its drivers.
+std::optional<std::uint64_t> huge_page_bytes(const void*, std::size_t) { return std::nullopt; }
+std::optional<std::string> numa_balancing_setting(const std::string&) { return std::nullopt; }
+std::optional<std::string> kernel_module_version() { return std::nullopt; }
+PowerState power_state(const std::string&) { return {}; }
+
+std::optional<PeerWay> peer_way(int from, int to) { return fabricheck_sim::peer_way(from, to); }
+std::string rocm_version() { return fabricheck_sim::rocm(); }
 
 // The simulated system says where pages are, and puts them where they are asked for.
 std::string pages_obstacle() { return ""; }

@@ -1,5 +1,9 @@
-// What programs tell a simulated node, and what it tells them. On real devices all of this is
-// empty.
+// The one interface to a simulated node: what programs tell it, and what they ask of it. In the
+// build `sim` simulated.cpp has it; in all others it is empty, and costs nothing.
+//
+// What is the machine elsewhere (its memory, NUMA domains, clock and drivers) is the node there:
+// simulated.cpp has the functions of host.hpp, numa.hpp, huge_pages.hpp, power.hpp and kfd.hpp,
+// too.
 //
 // A simulated node really moves and verifies a slice of a large transfer and simulates the whole:
 // a program says what each operation reads and writes in full, and moves only `moved_bytes`.
@@ -11,11 +15,8 @@
 #include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "harness/copy_rules.hpp"
 #include "harness/sampling.hpp"
 
 namespace fabricheck {
@@ -27,14 +28,17 @@ struct Traffic {
   bool write;
 };
 
-/// Runs work of the host at the same time, each by a thread, on a simulated node by an actor; they
-/// start together. Returns the seconds from that start until each had ended, by the clock that
-/// programs measure by. Throws what one of them threw, when all have ended.
-std::vector<double> run_at_once(const std::vector<std::function<void()>>& works);
+/// Where a rank was put on the node.
+struct SimulatedPlace {
+  std::string name;  ///< device3 or domain1
+  int device = -1;   ///< of device3 the number that the runtime gives it; -1: it does not see it
+  int domain = -1;   ///< of domain1 its number; -1: the rank is on a device
+};
 
 #ifdef FABRICHECK_SIMULATED
 
-/// True when all times come from a simulation.
+/// True when all times come from a simulation. All ranks of a launch are then one process, which
+/// none may end.
 constexpr bool kSimulated = true;
 /// Says what the next kernel on the stream reads and writes.
 void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic);
@@ -57,16 +61,8 @@ void require_node();
 SamplingRules simulated_rules(SamplingRules rules);
 /// The member `node` of the result document.
 nlohmann::json describe_node();
-/// The version of ROCm that the node behaves as.
-std::string simulated_rocm();
-/// The way between two devices, as the runtime numbers them.
-std::optional<PeerWay> simulated_way(int from, int to);
-/// Whether this is a rank of a simulation: all ranks are then one process, which none may end.
-bool is_simulated_rank();
-/// Where a simulated rank was put, device3 or domain1; empty where ranks are no simulation.
-std::string simulated_place();
-/// The device it was put on, as the runtime numbers it; nothing where that is none that it sees.
-std::optional<int> simulated_device();
+/// Where this rank was put.
+SimulatedPlace simulated_place();
 /// Calls `told` when nothing in a simulation of ranks can go on, until the result is called.
 std::function<void()> on_simulated_halt(const std::function<void()>& told);
 
@@ -81,11 +77,7 @@ inline void run_simulated(const std::function<void()>& body) { body(); }
 inline void require_node() {}
 inline SamplingRules simulated_rules(SamplingRules rules) { return rules; }
 inline nlohmann::json describe_node() { return nullptr; }
-inline std::string simulated_rocm() { return ""; }
-inline std::optional<PeerWay> simulated_way(int, int) { return std::nullopt; }
-inline bool is_simulated_rank() { return false; }
-inline std::string simulated_place() { return ""; }
-inline std::optional<int> simulated_device() { return std::nullopt; }
+inline SimulatedPlace simulated_place() { return {}; }
 inline std::function<void()> on_simulated_halt(const std::function<void()>&) {
   return [] {};
 }

@@ -65,6 +65,30 @@ std::string cell_of(const json& series) {
   return text.data();
 }
 
+Matrix& matrix_of(std::vector<Matrix>& matrices, const std::string& title) {
+  for (auto& matrix : matrices) {
+    if (matrix.title == title) {
+      return matrix;
+    }
+  }
+  return matrices.emplace_back(Matrix{title, {}, {}, {}});
+}
+
+std::string spans_of(const json& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() &&
+           numbers[last + 1].get<int>() == numbers[last].get<int>() + 1) {
+      ++last;
+    }
+    text += (text.empty() ? "" : ",") + numbers[i].dump();
+    text += last > i ? "-" + numbers[last].dump() : "";
+    i = last + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
 void print_matrices(const json& document, const std::vector<Matrix>& matrices, std::FILE* out) {
   if (matrices.empty()) {
     return;

@@ -17,8 +17,9 @@
 namespace fabricheck {
 namespace {
 
-constexpr double kLater = 5;   // seconds after rank 0 at which other ranks give up
-constexpr double kLook = 0.2;  // seconds between two looks at the other ranks
+constexpr double kOthersLater = 5;  // seconds after rank 0's time limit at which other ranks end
+constexpr double kRootPoll = 0.2;   // seconds between two looks of rank 0 at the other ranks
+constexpr double kOthersPoll = 2;   // and of another rank at rank 0
 constexpr std::chrono::milliseconds kPatience{500};
 
 sigset_t handled_signals() {
@@ -53,7 +54,7 @@ void say(const std::string& name, const std::string& sentence) {
 Watchdog::Watchdog(std::string name, double seconds, Document& document, Launch* launch)
     : name_(std::move(name)), seconds_(seconds), document_(document), launch_(launch) {
   thread_ = std::thread([this] { watch(); });
-  if (is_simulated_rank()) {
+  if (kSimulated && launch != nullptr) {
     forget_halt_ = on_simulated_halt([this] {
       const auto trouble = launch_->trouble(true);  // nothing goes on: there is nothing to wait for
       end(status_word(trouble ? trouble->status : Status::runtime_error),
@@ -73,9 +74,14 @@ Watchdog::~Watchdog() {
   }
 }
 
+void Watchdog::begin_leaving(int code, double seconds) {
+  leaving_code_ = code;
+  leaving_ends_ = wall_seconds() + seconds;
+}
+
 void Watchdog::watch() {
   const bool speaks = launch_ == nullptr || launch_->rank() == 0;
-  const auto deadline = wall_seconds() + seconds_ + (speaks ? 0 : kLater);
+  const auto deadline = wall_seconds() + seconds_ + (speaks ? 0 : kOthersLater);
   for (;;) {
     const auto left = deadline - wall_seconds();
     if (left <= 0) {
@@ -84,10 +90,18 @@ void Watchdog::watch() {
           "not finished within the time limit of " + nlohmann::json(seconds_).dump() + " s" +
               missing);
     }
-    const bool looks = launch_ != nullptr && speaks && !is_simulated_rank();
-    const int signal = signal_within(looks ? std::min(left, kLook) : left);
+    const bool polls = launch_ != nullptr && !kSimulated;
+    const bool looks = polls && speaks;
+    const int signal =
+        signal_within(polls ? std::min(left, speaks ? kRootPoll : kOthersPoll) : left);
     if (stopping_) {
       return;
+    }
+    if (leaving_ends_ > 0 && wall_seconds() > leaving_ends_) {
+      _exit(leaving_code_);
+    }
+    if (polls && !speaks && signal < 0 && launch_->is_abandoned()) {
+      _exit(0);  // the exit code of a launch is that of rank 0
     }
     // A launcher that sees a rank die asks the others to end: first, what happened to that rank.
     if (const auto trouble = looks ? launch_->trouble(signal >= 0) : std::nullopt) {

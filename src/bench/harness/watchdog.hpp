@@ -27,6 +27,10 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
+  /// Nothing is left but to leave the launch: where that takes longer than `seconds`, because
+  /// another rank does not come, the process ends with `code`.
+  void begin_leaving(int code, double seconds = 60);
+
  private:
   void watch();
   void end(const char* word, int code, const std::string& sentence);
@@ -36,6 +40,8 @@ class Watchdog {
   Document& document_;
   Launch* launch_;
   std::atomic<bool> stopping_{false};
+  std::atomic<int> leaving_code_{0};
+  std::atomic<double> leaving_ends_{0};  // 0: not yet
   std::function<void()> forget_halt_;
   std::thread thread_;
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "harness/copy_rules.hpp"
-#include "harness/sizes.hpp"
+#include "harness/names.hpp"
 #include "harness/status.hpp"
 
 namespace fabricheck::managed {
@@ -42,29 +42,6 @@ const char* name_of(const Names<Value, Count>& names, Value value) {
   return found == names.end() ? "" : found->second;
 }
 
-/// The values of a list; `kind` is what one of them is called, with its article.
-template <typename Value, std::size_t Count>
-std::vector<Value> parse_names(const Names<Value, Count>& names, const std::string& text,
-                               const std::string& kind, const std::string& list) {
-  std::vector<Value> values;
-  for (const auto& item : split_list(text, list)) {
-    const auto found = std::find_if(names.begin(), names.end(),
-                                    [&item](const auto& entry) { return item == entry.second; });
-    if (found == names.end()) {
-      std::string known;
-      for (const auto& entry : names) {
-        known += (known.empty() ? "" : ", ") + std::string(entry.second);
-      }
-      throw Failure(Status::usage, "'" + item + "' is not " + kind + ": choose from " + known);
-    }
-    if (std::find(values.begin(), values.end(), found->first) != values.end()) {
-      throw Failure(Status::usage, "'" + text + "' names " + item + " twice");
-    }
-    values.push_back(found->first);
-  }
-  return values;
-}
-
 std::string device_text(int device, const std::string& arch) {
   return "device " + std::to_string(device) + " (" + arch + ")";
 }
@@ -90,11 +67,11 @@ const char* movement_name(Movement movement) { return name_of(kMovements, moveme
 const char* operation_name(SharedOperation operation) { return name_of(kOperations, operation); }
 
 std::vector<SharedMemory> parse_memories(const std::string& text) {
-  return parse_names(kMemories, text, "a kind of memory", "the list of kinds of memory");
+  return parse_names(text, kMemories, "the list of kinds of memory", "a kind of memory");
 }
 
 std::vector<SharedOperation> parse_shared_operations(const std::string& text) {
-  return parse_names(kOperations, text, "an operation", "the list of operations");
+  return parse_names(text, kOperations, "the list of operations", "an operation");
 }
 
 bool is_prefetch(SharedOperation operation) {

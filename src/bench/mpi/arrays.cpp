@@ -6,17 +6,17 @@
 
 namespace fabricheck::mpi {
 
-MessageArray::MessageArray(Toucher toucher, std::uint64_t bytes, std::uint64_t moved) {
+MessageArray::MessageArray(Accessor accessor, std::uint64_t bytes, std::uint64_t moved) {
   if (kSimulated && moved == bytes && moved_bytes(bytes) < bytes) {
     // What the simulated node allocates holds a slice; messages go by the ranks' places anyway.
     whole_ = {std::malloc(bytes), std::free};
     data_ = whole_.get();
   } else {
-    buffer_ = toucher != nullptr ? Buffer::on_device(toucher->device(), bytes)
-                                 : Buffer::on_host(-1, bytes, HostMemory::pageable);
+    buffer_ = accessor != nullptr ? Buffer::on_device(accessor->device(), bytes)
+                                  : Buffer::on_host(-1, bytes, HostMemory::pageable);
     data_ = buffer_.as<void>();
   }
-  poison(toucher, data_, moved);
+  poison(accessor, data_, moved);
 }
 
 }  // namespace fabricheck::mpi

@@ -16,7 +16,7 @@ class MessageArray {
   /// Of the stream's device, with null of the host, pageable; poisoned. Of a slice of a large array
   /// (a simulated node has no more) only `moved` bytes at the start hold data. Throws
   /// Failure(unsupported) when memory is missing.
-  MessageArray(Toucher toucher, std::uint64_t bytes, std::uint64_t moved);
+  MessageArray(Accessor accessor, std::uint64_t bytes, std::uint64_t moved);
 
   [[nodiscard]] void* data() const { return data_; }
 

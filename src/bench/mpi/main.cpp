@@ -10,12 +10,12 @@
 #include "harness/movers.hpp"
 #include "harness/run.hpp"
 #include "harness/simulation.hpp"
-#include "mpi/director.hpp"
+#include "mpi/coordinator.hpp"
 #include "mpi/guard.hpp"
 #include "mpi/options.hpp"
 #include "mpi/probe.hpp"
 #include "mpi/table.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace {
 
@@ -24,29 +24,29 @@ using namespace fabricheck::mpi;
 using nlohmann::json;
 
 /// Where this rank's messages lie: on its device, or with null on the host.
-std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const Team& team) {
-  const bool on_host = options.buffers.empty() ? team.device() < 0 : options.buffers == "host";
+std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const RankGroup& group) {
+  const bool on_host = options.buffers.empty() ? group.device() < 0 : options.buffers == "host";
   if (on_host) {
     return nullptr;
   }
-  if (team.device() < 0) {
+  if (group.device() < 0) {
     throw Failure(Status::unsupported, "there is no device for buffers of devices");
   }
-  return std::make_unique<TimedStream>(team.device());
+  return std::make_unique<TimedStream>(group.device());
 }
 
-std::vector<RankPlace> places_of(const TimedStream* stream, const Team& team,
+std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& group,
                                  const json& document) {
   const auto cache = stream ? device_last_level_cache(stream->device()) : host_last_level_cache();
   std::vector<RankPlace> places;
-  const auto told = team.gather({{"on_device", stream != nullptr}, {"cache", cache}});
-  for (int rank = 0; rank < team.size(); ++rank) {
+  const auto told = group.gather({{"on_device", stream != nullptr}, {"cache", cache}});
+  for (int rank = 0; rank < group.size(); ++rank) {
     const auto& one = told[static_cast<std::size_t>(rank)];
     RankPlace place;
     place.host = document["ranks"][static_cast<std::size_t>(rank)]["host"];
     place.memory = one["on_device"].get<bool>() ? memory::device : memory::host_pageable;
-    place.device = team.device_of(rank);
-    place.numa_domain = team.memory_domain_of(rank);
+    place.device = group.device_of(rank);
+    place.numa_domain = group.memory_domain_of(rank);
     place.cache_bytes = one["cache"];
     places.push_back(place);
   }
@@ -91,9 +91,9 @@ class Skipped {
   std::map<std::string, std::string> reasons_;
 };
 
-void note_surroundings(const TimedStream* stream, const Team& team, Run& run) {
+void note_surroundings(const TimedStream* stream, bool armed, const RankGroup& group, Run& run) {
   const auto content = run.document().content();
-  if (stream && !kSimulated && !device_is_cpu(stream->device())) {
+  if (armed) {
     const auto about = mpi_about_devices();
     if (!about.empty()) {
       run.note(about);
@@ -112,38 +112,37 @@ void note_surroundings(const TimedStream* stream, const Team& team, Run& run) {
       cores.insert(core.get<int>());
     }
   }
-  if (!kSimulated && hosts.size() == 1 && cores.size() < static_cast<std::size_t>(team.size())) {
-    run.note(std::to_string(team.size()) + " ranks share " + std::to_string(cores.size()) +
+  if (!kSimulated && hosts.size() == 1 && cores.size() < static_cast<std::size_t>(group.size())) {
+    run.note(std::to_string(group.size()) + " ranks share " + std::to_string(cores.size()) +
              " core(s): ranks that wait take time from those that work");
   }
 }
 
-void measure(const MpiOptions& options, Team& team, Run& run) {
-  if (team.size() < 2) {
+void measure(const MpiOptions& options, RankGroup& group, Run& run) {
+  if (group.size() < 2) {
     throw Failure(Status::unsupported,
                   "mpi needs two ranks, and the launch has one: start it by mpiexec -n 2");
   }
   std::unique_ptr<TimedStream> stream;
   std::vector<MpiJob> jobs;
   MpiRequest request;
-  std::unique_ptr<Part> part;
+  std::unique_ptr<Worker> worker;
   bool armed = false;
-  team.step("options and buffers", [&] {
-    stream = stream_of(options, team);
-    const bool virtual_device = stream && device_is_cpu(stream->device());
-    const bool large = kSimulated || (stream && !virtual_device);
-    request = options.request(team.size(), large ? "256MiB" : "1MiB");
+  group.step("options and buffers", [&] {
+    stream = stream_of(options, group);
+    const bool of_gpus = stream && !device_is_cpu(stream->device());
+    request = options.request(group.size(), kSimulated || of_gpus ? "256MiB" : "1MiB");
     jobs = plan_mpi(request);
     if (jobs.empty()) {
       throw Failure(Status::usage, "nothing is asked for that could be measured");
     }
-    armed = stream && !virtual_device && !kSimulated;
-    part = std::make_unique<Part>(MPI_COMM_WORLD, stream.get(), options.window, armed);
-    part->provide(jobs);
+    armed = of_gpus && !kSimulated;
+    worker = std::make_unique<Worker>(MPI_COMM_WORLD, stream.get(), options.window, armed);
+    worker->provide(jobs);
   });
-  const auto places = places_of(stream.get(), team, run.document().content());
-  Director director(MPI_COMM_WORLD, *part, places);
-  note_surroundings(stream.get(), team, run);
+  const auto places = places_of(stream.get(), group, run.document().content());
+  Coordinator coordinator(MPI_COMM_WORLD, *worker, places);
+  note_surroundings(stream.get(), armed, group, run);
   Skipped skipped(request, run.document());
   if (options.trial) {
     for (const auto& job : jobs) {
@@ -152,7 +151,7 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
   }
   const auto content = run.document().content();
   if (crosses_devices(places, content["devices"])) {
-    team.step("first messages between devices", [&] {
+    group.step("first messages between devices", [&] {
       require_device_messages(MPI_COMM_WORLD, stream.get(), armed, content["versions"]["mpi"]);
     });
   }
@@ -164,9 +163,9 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
       skipped.put(job.operation, "the trial ended in it");
     }
     std::vector<Series> measured;
-    team.step(job.text(), [&] {
+    group.step(job.text(), [&] {
       try {
-        measured = director.measure(job, run.options().rules, team.data_faults());
+        measured = coordinator.measure(job, run.options().rules, group.data_faults());
       } catch (const Failure& failure) {
         throw Failure(failure.status(), job.text() + ": " + failure.what());
       }
@@ -178,8 +177,8 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
       skipped.remove(job.operation);
     }
   }
-  team.step("faults", [&] {
-    if (!team.data_faults().empty() && !part->made_fault()) {
+  group.step("faults", [&] {
+    if (!group.data_faults().empty() && !worker->made_fault()) {
       throw Failure(Status::usage, "the fault lies outside of everything that the rank receives");
     }
   });
@@ -188,7 +187,7 @@ void measure(const MpiOptions& options, Team& team, Run& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Team team(argc, argv);
+  RankGroup group(argc, argv);
   MpiOptions options;
   Program program;
   program.name = "mpi";
@@ -211,7 +210,7 @@ int main(int argc, char** argv) {
   program.rules.series_seconds = 0.03;
   program.table = print_ranks;
   program.define_options = [&options](CommandLine& line) { options.define(line); };
-  program.body = [&options, &team](Run& run) { measure(options, team, run); };
-  program.launch = &team;
+  program.body = [&options, &group](Run& run) { measure(options, group, run); };
+  program.launch = &group;
   return run_program(program, argc, argv);
 }

@@ -28,14 +28,14 @@ std::string value_of(const char* name) {
 }
 
 /// The messages of one size; 0 ends them. Rank 1's part.
-void answer(MPI_Comm world, Toucher toucher) {
+void answer(MPI_Comm world, Accessor accessor) {
   for (;;) {
     std::uint64_t bytes = 0;
     FABRICHECK_MPI(MPI_Recv(&bytes, sizeof bytes, MPI_BYTE, 0, kSize, world, MPI_STATUS_IGNORE));
     if (bytes == 0) {
       return;
     }
-    const MessageArray array(toucher, bytes, moved_bytes(bytes));
+    const MessageArray array(accessor, bytes, moved_bytes(bytes));
     for (int i = 0; i <= kTimed; ++i) {
       FABRICHECK_MPI(MPI_Recv(array.data(), static_cast<int>(bytes), MPI_BYTE, 0, kMessage, world,
                               MPI_STATUS_IGNORE));
@@ -45,9 +45,9 @@ void answer(MPI_Comm world, Toucher toucher) {
 }
 
 /// The seconds of the fastest of some messages from rank 0 to rank 1.
-double fastest(MPI_Comm world, Toucher toucher, std::uint64_t bytes) {
+double fastest(MPI_Comm world, Accessor accessor, std::uint64_t bytes) {
   FABRICHECK_MPI(MPI_Send(&bytes, sizeof bytes, MPI_BYTE, 1, kSize, world));
-  const MessageArray array(toucher, bytes, moved_bytes(bytes));
+  const MessageArray array(accessor, bytes, moved_bytes(bytes));
   double seconds = std::numeric_limits<double>::max();
   for (int i = 0; i <= kTimed; ++i) {
     const double start = MPI_Wtime();
@@ -58,11 +58,11 @@ double fastest(MPI_Comm world, Toucher toucher, std::uint64_t bytes) {
   return seconds;
 }
 
-void ask(MPI_Comm world, Toucher toucher, const std::string& library) {
+void ask(MPI_Comm world, Accessor accessor, const std::string& library) {
   double rate = 0;
   std::uint64_t last = 0;
   for (const auto bytes : kSizes) {
-    const double seconds = fastest(world, toucher, bytes);
+    const double seconds = fastest(world, accessor, bytes);
     last = bytes;
     rate = static_cast<double>(bytes) / seconds;
     if (rate >= kLeastRate || seconds >= kDecisiveSeconds) {
@@ -108,7 +108,7 @@ std::string device_buffers_advice(const std::string& library) {
   return cray + ", " + open;
 }
 
-void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
+void require_device_messages(MPI_Comm world, Accessor accessor, bool armed,
                              const std::string& library) {
   int rank = 0;
   FABRICHECK_MPI(MPI_Comm_rank(world, &rank));
@@ -116,7 +116,7 @@ void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
     return;
   }
   try {
-    guarded(armed, [&] { rank == 0 ? ask(world, toucher, library) : answer(world, toucher); });
+    guarded(armed, [&] { rank == 0 ? ask(world, accessor, library) : answer(world, accessor); });
   } catch (const MpiCrash& crash) {
     throw not_taken(crash, library);
   } catch (const MpiError& error) {

@@ -16,9 +16,9 @@ std::string device_buffers_advice(const std::string& library);
 /// Sends some messages from rank 0 to rank 1, which both have buffers of devices; other ranks
 /// return at once. Throws Failure(setting) when MPI crashes or fails on them, or copies them by the
 /// processor: below 0.5 GB/s, where the slowest link of devices has ten times that. Ends as soon as
-/// the rate is known, which takes half a second at 10 MB/s. `armed` is that of Part, `library` what
-/// MPI states as its version.
-void require_device_messages(MPI_Comm world, Toucher toucher, bool armed,
+/// the rate is known, which takes half a second at 10 MB/s. `armed` is that of Worker, `library`
+/// what MPI states as its version.
+void require_device_messages(MPI_Comm world, Accessor accessor, bool armed,
                              const std::string& library);
 
 }  // namespace fabricheck::mpi

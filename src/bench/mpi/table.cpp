@@ -33,16 +33,12 @@ std::vector<Matrix> matrices_of(const json& document) {
     const auto title = what_of(series) + (both ? ", both directions together" : "") +
                        (series["role"] == role::share ? ", disjoint pairs at once" : "") +
                        " (row: source, column: destination)";
-    auto matrix = std::find_if(matrices.begin(), matrices.end(),
-                               [&title](const Matrix& one) { return one.title == title; });
-    if (matrix == matrices.end()) {
-      matrix = matrices.insert(matrices.end(), {title, {}, {}, {}});
-    }
-    matrix->rows.insert(ranks.begin(), ranks.end());
-    matrix->columns = matrix->rows;
-    matrix->cells.try_emplace({ranks.front(), ranks.back()}, cell_of(series));
+    auto& matrix = matrix_of(matrices, title);
+    matrix.rows.insert(ranks.begin(), ranks.end());
+    matrix.columns = matrix.rows;
+    matrix.cells.try_emplace({ranks.front(), ranks.back()}, cell_of(series));
     if (both) {
-      matrix->cells.try_emplace({ranks.back(), ranks.front()}, cell_of(series));
+      matrix.cells.try_emplace({ranks.back(), ranks.front()}, cell_of(series));
     }
   }
   return matrices;

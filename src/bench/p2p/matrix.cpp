@@ -46,11 +46,7 @@ void print_pairs(const json& document, std::FILE* out) {
     if (series["role"] == role::share) {
       continue;  // of a pair: its sum is in the matrix, both shares in the document
     }
-    const auto title = title_of(series);
-    if (matrices.empty() || matrices.back().title != title) {
-      matrices.push_back({title, {}, {}, {}});
-    }
-    auto& matrix = matrices.back();
+    auto& matrix = matrix_of(matrices, title_of(series));
     matrix.rows.insert(devices.begin(), devices.end());
     matrix.columns = matrix.rows;
     const auto cell = cell_of(series);

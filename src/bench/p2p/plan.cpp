@@ -81,10 +81,6 @@ std::vector<Pair> parse_pairs(const std::string& text, int count) {
   return pairs;
 }
 
-std::string pair_text(const Pair& pair) {
-  return std::to_string(pair.from) + "-" + std::to_string(pair.to);
-}
-
 std::string Measurement::name() const {
   for (const auto& [known, word] : kNames) {
     if (known == operation) {

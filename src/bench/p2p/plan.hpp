@@ -20,9 +20,6 @@ inline bool operator==(const Pair& a, const Pair& b) { return a.from == b.from &
 /// (settings.hpp).
 std::vector<Pair> parse_pairs(const std::string& text, int count);
 
-/// "0-1", as options write it.
-std::string pair_text(const Pair& pair);
-
 enum class PeerOperation {
   engine,        ///< copy engine; the source's device executes
   read,          ///< kernel of the destination's device

@@ -29,7 +29,7 @@ class ExchangeArrays {
     int numa_domain = -1;  ///< of its host memory; -1: wherever the system puts it
   };
 
-  /// Allocates and fills. Throws as Buffer does. `pages_on` is a fault made on purpose.
+  /// Allocates and fills. Throws as Buffer does. `pages_on` is an injected fault.
   ExchangeArrays(const Owner& owner, const ExchangeNeeds& needs, std::optional<int> pages_on);
 
   /// Poisons where the job's copies go, and fills where they come from.

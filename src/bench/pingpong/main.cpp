@@ -6,13 +6,13 @@
 #include "pingpong/measure.hpp"
 #include "pingpong/plan.hpp"
 #include "pingpong/report.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 int main(int argc, char** argv) {
   using namespace fabricheck;
   using namespace fabricheck::pingpong;
-  Team team(argc, argv);
-  team.allow_page_faults();
+  RankGroup group(argc, argv);
+  group.allow_page_faults();
   PingpongOptions options;
   Program program;
   program.name = "pingpong";
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
       "sample\n"
       "and compared after the last, where it lies.\n"
       "Example: mpiexec -n 2 pingpong --map 0,1 --sizes 4:128MiB --output result.json";
-  program.launch = &team;
+  program.launch = &group;
   program.table = print_ranks;
   program.define_options = [&options](CommandLine& line) {
     line.add({"--memory", "kinds of host memory, in order"}, options.memory);
@@ -43,6 +43,6 @@ int main(int argc, char** argv) {
     line.add({"--placement", "how the place of the ranks is called: a name of the node model's"},
              options.placement, placement_names());
   };
-  program.body = [&options, &team](Run& run) { measure_ranks(options, team, run); };
+  program.body = [&options, &group](Run& run) { measure_ranks(options, group, run); };
   return run_program(program, argc, argv);
 }

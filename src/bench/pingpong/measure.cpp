@@ -22,22 +22,22 @@ namespace {
 using nlohmann::json;
 
 /// The caches that this rank has for itself: those of the host are shared by its ranks.
-std::uint64_t caches_of(const Team& team, const json& ranks) {
-  const auto& own = ranks[static_cast<std::size_t>(team.rank())]["host"];
+std::uint64_t caches_of(const RankGroup& group, const json& ranks) {
+  const auto& own = ranks[static_cast<std::size_t>(group.rank())]["host"];
   const auto neighbours = std::count_if(ranks.begin(), ranks.end(),
                                         [&own](const json& other) { return other["host"] == own; });
   return std::max(host_last_level_cache() / static_cast<std::uint64_t>(neighbours),
-                  device_last_level_cache(team.device()));
+                  device_last_level_cache(group.device()));
 }
 
 /// Sentences on ranks that have to share a device.
-std::vector<std::string> sharing_notes(const Team& team) {
+std::vector<std::string> sharing_notes(const RankGroup& group) {
   std::vector<std::string> notes;
-  for (const int device : team.devices_of(team.everyone())) {
+  for (const int device : group.devices_of(group.everyone())) {
     std::string ranks;
     int count = 0;
-    for (const int rank : team.everyone()) {
-      if (team.device_of(rank) == device) {
+    for (const int rank : group.everyone()) {
+      if (group.device_of(rank) == device) {
         ranks += (count++ == 0 ? "" : ", ") + std::to_string(rank);
       }
     }
@@ -48,13 +48,13 @@ std::vector<std::string> sharing_notes(const Team& team) {
   return notes;
 }
 
-bool all_agree(const Team& team, bool mine) {
-  const auto told = team.gather(mine);
+bool all_agree(const RankGroup& group, bool mine) {
+  const auto told = group.gather(mine);
   return std::all_of(told.begin(), told.end(), [](const json& one) { return one.get<bool>(); });
 }
 
 /// Seconds of single copies, as many on every rank: those of the rank that needs most.
-std::vector<double> take_samples_together(const Team& team, const ExchangeArrays& arrays,
+std::vector<double> take_samples_together(const RankGroup& group, const ExchangeArrays& arrays,
                                           const ExchangeJob& job, const SamplingRules& rules,
                                           double warm_up) {
   const double begun = host_seconds();
@@ -67,7 +67,7 @@ std::vector<double> take_samples_together(const Team& team, const ExchangeArrays
   std::vector<double> rates;
   for (;;) {
     arrays.prepare(job);
-    team.barrier();
+    group.barrier();
     seconds.push_back(arrays.run(job));
     if (!(seconds.back() > 0)) {
       throw Failure(Status::runtime_error, "the clock gave a time that is not positive");
@@ -81,7 +81,7 @@ std::vector<double> take_samples_together(const Team& team, const ExchangeArrays
     const bool precise = width && *width <= rules.precision;
     const bool enough =
         precise || taken >= rules.max_samples || host_seconds() - start >= rules.series_seconds;
-    if (all_agree(team, enough)) {
+    if (all_agree(group, enough)) {
       return seconds;
     }
   }
@@ -98,19 +98,19 @@ struct Work {
 };
 
 /// What a rank has to work with. Throws Failure.
-Work prepare_rank(const Team& team, const json& ranks) {
+Work prepare_rank(const RankGroup& group, const json& ranks) {
   Work work;
-  if (team.device() < 0) {
+  if (group.device() < 0) {
     throw Failure(Status::usage, "there is no device for it: name one by --map");
   }
-  work.owner = {team.rank(), team.device(), team.memory_domain_of(team.rank())};
-  work.caches = caches_of(team, ranks);
-  work.pages_on = pages_on(team.data_faults());
+  work.owner = {group.rank(), group.device(), group.memory_domain_of(group.rank())};
+  work.caches = caches_of(group, ranks);
+  work.pages_on = pages_on(group.data_faults());
   if (work.pages_on == work.owner.numa_domain) {
     throw Failure(Status::usage, "the fault pages-on:" + std::to_string(*work.pages_on) +
                                      " needs a rank on another NUMA domain");
   }
-  work.notes = sharing_notes(team);
+  work.notes = sharing_notes(group);
   for (const auto& note : Movers().notes(false)) {
     work.notes.push_back(note);
   }
@@ -129,11 +129,11 @@ void plan_jobs(const PingpongOptions& options, std::uint64_t caches, Work& work)
   }
 }
 
-RankPart measure_job(const Team& team, ExchangeArrays& arrays, const ExchangeJob& job,
+RankPart measure_job(const RankGroup& group, ExchangeArrays& arrays, const ExchangeJob& job,
                      const SamplingRules& rules, double warm_up) {
   RankPart part;
-  part.seconds = take_samples_together(team, arrays, job, rules, warm_up);
-  part.verification = arrays.check(job, team.data_faults());
+  part.seconds = take_samples_together(group, arrays, job, rules, warm_up);
+  part.verification = arrays.check(job, group.data_faults());
   arrays.prove_pages();
   part.source = arrays.source_place(job);
   part.destination = arrays.destination_place(job);
@@ -142,41 +142,41 @@ RankPart measure_job(const Team& team, ExchangeArrays& arrays, const ExchangeJob
 
 }  // namespace
 
-void measure_ranks(const PingpongOptions& options, Team& team, Run& run) {
+void measure_ranks(const PingpongOptions& options, RankGroup& group, Run& run) {
   Work work;
-  team.step("what each rank has to work with",
-            [&] { work = prepare_rank(team, run.document().content()["ranks"]); });
+  group.step("what each rank has to work with",
+             [&] { work = prepare_rank(group, run.document().content()["ranks"]); });
   std::uint64_t caches = 0;
-  for (const auto& told : team.gather(work.caches)) {
+  for (const auto& told : group.gather(work.caches)) {
     caches = std::max(caches, told.get<std::uint64_t>());
   }
-  team.step("the plan of what is measured", [&] { plan_jobs(options, caches, work); });
+  group.step("the plan of what is measured", [&] { plan_jobs(options, caches, work); });
   for (const auto& note : work.notes) {
     run.note(note);
   }
   run.plan(work.jobs.size());
 
   std::unique_ptr<ExchangeArrays> arrays;
-  const auto devices = team.devices_of(team.everyone());
+  const auto devices = group.devices_of(group.everyone());
   const Movers movers;  // all ranks are on devices of one kind, in one environment
   const auto& rules = run.options().rules;
   for (std::size_t i = 0; i < work.jobs.size(); ++i) {
     const auto& job = work.jobs[i];
     run.begin(job.text());
     RankPart part;
-    team.step(job.text(), [&] {
+    group.step(job.text(), [&] {
       if (i == 0 || job.memory != work.jobs[i - 1].memory) {
         arrays.reset();
         work.needs.memory = job.memory;
         arrays = std::make_unique<ExchangeArrays>(work.owner, work.needs, work.pages_on);
       }
-      part = measure_job(team, *arrays, job, rules, i == 0 ? rules.warm_up_seconds : 0);
+      part = measure_job(group, *arrays, job, rules, i == 0 ? rules.warm_up_seconds : 0);
       part.in_memory = past_caches(2 * job.bytes, work.caches);
     });
-    const auto told = team.gather(to_json(part));
-    for (int rank = 0; rank < team.size(); ++rank) {
+    const auto told = group.gather(to_json(part));
+    for (int rank = 0; rank < group.size(); ++rank) {
       auto series = exchange_series(job, rank_part(told[static_cast<std::size_t>(rank)]),
-                                    team.device_of(rank), devices, team.size() == 1);
+                                    group.device_of(rank), devices, group.size() == 1);
       movers.of_host(series, job.bytes);
       series.ranks = {rank};
       series.placement = options.placement;

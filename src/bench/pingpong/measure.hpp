@@ -4,7 +4,7 @@
 #include <string>
 
 #include "harness/run.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace fabricheck::pingpong {
 
@@ -16,6 +16,6 @@ struct PingpongOptions {
 };
 
 /// Collective.
-void measure_ranks(const PingpongOptions& options, Team& team, Run& run);
+void measure_ranks(const PingpongOptions& options, RankGroup& group, Run& run);
 
 }  // namespace fabricheck::pingpong

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/sizes.hpp"
+#include "harness/table.hpp"
 
 namespace fabricheck::pingpong {
 namespace {
@@ -30,22 +31,6 @@ std::string number_or_dash(const json& value) {
   return value.is_number() ? std::to_string(value.get<int>()) : "-";
 }
 
-/// "49", "0-3,8"
-std::string cores_text(const json& cores) {
-  std::string text;
-  const auto list = cores.get<std::vector<int>>();
-  for (std::size_t i = 0; i < list.size();) {
-    auto last = i;
-    while (last + 1 < list.size() && list[last + 1] == list[last] + 1) {
-      ++last;
-    }
-    text += (text.empty() ? "" : ",") + std::to_string(list[i]) +
-            (last > i ? "-" + std::to_string(list[last]) : "");
-    i = last + 1;
-  }
-  return text.empty() ? "-" : text;
-}
-
 void print_line(const json& document, const json& series, std::FILE* out) {
   const int rank = series["ranks"][0];
   const auto& place = document["ranks"][static_cast<std::size_t>(rank)];
@@ -54,16 +39,16 @@ void print_line(const json& document, const json& series, std::FILE* out) {
   const auto times = copy_times(series);
   const auto bytes = series["bytes_moved"].get<double>();
   const auto errors = series["verification"]["errors"].get<std::uint64_t>();
-  std::fprintf(
-      out, "%4d %-9s %4s %6s  %-13s %-4s %9s %11.5f %9.5f %11.5f %11.5f %9.5g %4zu  %s%s\n", rank,
-      cores_text(place["cores"]).c_str(), number_or_dash(host["numa_domain"]).c_str(),
-      number_or_dash(series["device"]).c_str(), host["memory"].get<std::string>().c_str(),
-      series["operation"].get<std::string>().c_str(),
-      format_size(series["bytes"].get<std::uint64_t>()).c_str(), 1e3 * times.mean,
-      1e3 * times.deviation, 1e3 * times.least, 1e3 * times.most, bytes / times.mean / 1e9,
-      series["samples"].size(),
-      errors > 0 ? (std::to_string(errors) + " WRONG").c_str() : "verified",
-      series["noisy"].get<bool>() ? ", noisy" : "");
+  std::fprintf(out,
+               "%4d %-9s %4s %6s  %-13s %-4s %9s %11.5f %9.5f %11.5f %11.5f %9.5g %4zu  %s%s\n",
+               rank, spans_of(place["cores"]).c_str(), number_or_dash(host["numa_domain"]).c_str(),
+               number_or_dash(series["device"]).c_str(), host["memory"].get<std::string>().c_str(),
+               series["operation"].get<std::string>().c_str(),
+               format_size(series["bytes"].get<std::uint64_t>()).c_str(), 1e3 * times.mean,
+               1e3 * times.deviation, 1e3 * times.least, 1e3 * times.most, bytes / times.mean / 1e9,
+               series["samples"].size(),
+               errors > 0 ? (std::to_string(errors) + " WRONG").c_str() : "verified",
+               series["noisy"].get<bool>() ? ", noisy" : "");
 }
 
 }  // namespace

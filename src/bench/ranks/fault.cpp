@@ -45,18 +45,18 @@ RankFault parse_rank_fault(const std::string& text, bool host_memory) {
   return fault;
 }
 
-void suffer(const std::vector<RankFault>& faults, int rank, int step) {
+void inject_rank_faults(const std::vector<RankFault>& faults, int rank, int step) {
   for (const auto& fault : faults) {
     if (fault.rank != rank || fault.step != step) {
       continue;
     }
     if (fault.kind == RankFault::Kind::fail) {
-      throw Failure(Status::runtime_error, "failed on purpose");
+      throw Failure(Status::runtime_error, "injected failure");
     }
     if (fault.kind == RankFault::Kind::die) {
       (void)raise(SIGKILL);
     }
-    if (fault.kind == RankFault::Kind::hang && is_simulated_rank()) {
+    if (fault.kind == RankFault::Kind::hang && kSimulated) {
       int never = 0;  // a rank of a simulation that waits lets the others go on
       (void)MPI_Recv(&never, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }

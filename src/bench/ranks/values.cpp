@@ -189,41 +189,41 @@ std::vector<DataType> parse_types(const std::string& text) {
   return types;
 }
 
-void fill(Toucher toucher, void* array, const Region& region) {
+void fill(Accessor accessor, void* array, const Region& region) {
   if (region.count == 0) {
     return;
   }
   with_type(region.content.type, [&](auto* element) {
     using T = std::remove_pointer_t<decltype(element)>;
     auto* data = static_cast<T*>(array) + region.offset;
-    if (toucher == nullptr) {
+    if (accessor == nullptr) {
       for (std::uint64_t i = 0; i < region.count; ++i) {
         data[i] = expected_of<T>(i, region.content);
       }
       return;
     }
-    toucher->use();
-    hipLaunchKernelGGL(fill_kernel<T>, grid_for(region.count), dim3(kBlock), 0, toucher->get(),
+    accessor->use();
+    hipLaunchKernelGGL(fill_kernel<T>, grid_for(region.count), dim3(kBlock), 0, accessor->get(),
                        data, region.count, region.content);
     FABRICHECK_HIP(hipGetLastError());
-    toucher->synchronize();
+    accessor->synchronize();
   });
 }
 
-void poison(Toucher toucher, void* array, std::uint64_t bytes) {
-  if (toucher == nullptr) {
+void poison(Accessor accessor, void* array, std::uint64_t bytes) {
+  if (accessor == nullptr) {
     std::memset(array, 0xff, bytes);
     return;
   }
   const auto words = bytes / sizeof(std::uint64_t);
   auto* data = static_cast<std::uint64_t*>(array);
-  toucher->use();
-  set_bits(*toucher, data, words);
-  set_bits(*toucher, reinterpret_cast<std::uint8_t*>(data + words), bytes % sizeof(std::uint64_t));
-  toucher->synchronize();
+  accessor->use();
+  set_bits(*accessor, data, words);
+  set_bits(*accessor, reinterpret_cast<std::uint8_t*>(data + words), bytes % sizeof(std::uint64_t));
+  accessor->synchronize();
 }
 
-Verification compare(Toucher toucher, const void* array, const Region& region) {
+Verification compare(Accessor accessor, const void* array, const Region& region) {
   Verification result;
   if (region.count == 0) {
     return result;
@@ -231,7 +231,7 @@ Verification compare(Toucher toucher, const void* array, const Region& region) {
   with_type(region.content.type, [&](auto* element) {
     using T = std::remove_pointer_t<decltype(element)>;
     const auto* data = static_cast<const T*>(array) + region.offset;
-    result = toucher == nullptr ? compared(data, region) : compared(*toucher, data, region);
+    result = accessor == nullptr ? compared(data, region) : compared(*accessor, data, region);
     result.bytes_checked = region.count * sizeof(T);
   });
   return result;
@@ -246,16 +246,16 @@ void add(Verification& sum, const Verification& part) {
   }
 }
 
-void flip_bit(Toucher toucher, void* array, std::uint64_t byte, int bit) {
+void flip_bit(Accessor accessor, void* array, std::uint64_t byte, int bit) {
   auto* data = static_cast<std::uint8_t*>(array);
-  if (toucher == nullptr) {
+  if (accessor == nullptr) {
     data[byte] = static_cast<std::uint8_t>(data[byte] ^ (1U << bit));
     return;
   }
-  toucher->use();
-  hipLaunchKernelGGL(flip_kernel, dim3(1), dim3(1), 0, toucher->get(), data, byte, bit);
+  accessor->use();
+  hipLaunchKernelGGL(flip_kernel, dim3(1), dim3(1), 0, accessor->get(), data, byte, bit);
   FABRICHECK_HIP(hipGetLastError());
-  toucher->synchronize();
+  accessor->synchronize();
 }
 
 std::uint64_t element_bits(const Content& content, std::uint64_t i) {

@@ -41,25 +41,26 @@ struct Region {
   Content content;
 };
 
-/// Who touches an array: the device of a stream, by kernels, or with null the calling thread.
-using Toucher = const TimedStream*;
+/// What reads and writes an array: kernels on the device of a stream or, where null, the calling
+/// thread.
+using Accessor = const TimedStream*;
 
 /// Writes what the region holds. Kernels are waited for.
-void fill(Toucher toucher, void* array, const Region& region);
+void fill(Accessor accessor, void* array, const Region& region);
 
 /// Sets all bits of `bytes` bytes: no element of any type that was not written is taken for a
 /// value.
-void poison(Toucher toucher, void* array, std::uint64_t bytes);
+void poison(Accessor accessor, void* array, std::uint64_t bytes);
 
 /// Compares element by element, bit by bit. `errors` counts elements; the mismatch has the byte
 /// offset into the array, and the elements' bits.
-Verification compare(Toucher toucher, const void* array, const Region& region);
+Verification compare(Accessor accessor, const void* array, const Region& region);
 
 /// Adds up: counts, and the mismatch with the lower offset.
 void add(Verification& sum, const Verification& part);
 
-/// Flips one bit of a byte: a fault made on purpose.
-void flip_bit(Toucher toucher, void* array, std::uint64_t byte, int bit);
+/// Flips one bit of a byte: an injected fault.
+void flip_bit(Accessor accessor, void* array, std::uint64_t byte, int bit);
 
 /// Bits of the element `i` of content, in the low bytes.
 std::uint64_t element_bits(const Content& content, std::uint64_t i);

@@ -1,5 +1,5 @@
-// Rank 0 leads a job, the other ranks follow: how long batches are, how many samples, what they
-// are.
+// Rank 0 coordinates a job, the other ranks follow: how long batches are, how many samples, what
+// they are.
 #pragma once
 
 #include <mpi.h>
@@ -11,8 +11,8 @@
 #include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/sampling.hpp"
-#include "mpi/part.hpp"
 #include "mpi/plan.hpp"
+#include "mpi/worker.hpp"
 
 namespace fabricheck::mpi {
 
@@ -25,13 +25,13 @@ struct RankPlace {
   std::uint64_t cache_bytes = 0;        ///< last level, of the device or of the host
 };
 
-class Director {
+class Coordinator {
  public:
   /// Collective. `places` by rank.
-  Director(MPI_Comm world, Part& part, std::vector<RankPlace> places);
-  Director(const Director&) = delete;
-  Director& operator=(const Director&) = delete;
-  ~Director();
+  Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places);
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+  ~Coordinator();
 
   /// Collective: all ranks measure the same jobs in the same order, and those that are not in a job
   /// return at once. Only rank 0 returns series. `faults` are those of the calling rank.
@@ -48,19 +48,19 @@ class Director {
   };
 
   void follow(const MpiJob& job, const std::vector<Fault>& faults);
-  std::vector<Series> lead(const MpiJob& job, const SamplingRules& rules,
-                           const std::vector<Fault>& faults);
-  void command(const MpiJob& job, int batch);
+  std::vector<Series> coordinate(const MpiJob& job, const SamplingRules& rules,
+                                 const std::vector<Fault>& faults);
+  void send_command(const MpiJob& job, int batch);
   [[nodiscard]] Verification verification_of(const MpiJob& job, int rank, const Reply& reply) const;
   [[nodiscard]] double warm_up_for(const MpiJob& job, const SamplingRules& rules);
-  std::vector<Reply> replies(const MpiJob& job, const Reply& own);
-  Reply obey(const MpiJob& job, int batch, const std::vector<Fault>& faults);
+  std::vector<Reply> gather_replies(const MpiJob& job, const Reply& own);
+  Reply execute(const MpiJob& job, int batch, const std::vector<Fault>& faults);
   BatchTimes times(const MpiJob& job, int batch);
   [[nodiscard]] Series describe(const MpiJob& job, const std::vector<int>& ranks) const;
   [[nodiscard]] std::vector<Series> describe_parts(const MpiJob& job) const;
 
   MPI_Comm control_ = MPI_COMM_NULL;  // so that no command is taken for data
-  Part& part_;
+  Worker& worker_;
   std::vector<RankPlace> places_;
   std::set<int> warmed_;
   int rank_ = 0;

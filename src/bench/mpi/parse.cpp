@@ -1,4 +1,4 @@
-// What options ask for, read from their text.
+// Options of mpi, parsed.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// One rank's part in a measurement: its arrays, its messages, its clock.
+// What one rank does in a measurement: its arrays, its messages, its clock.
 #pragma once
 
 #include <mpi.h>
@@ -22,14 +22,14 @@ MPI_Datatype mpi_type(DataType type);
 void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm);
 
 /// What a rank does in the jobs of a launch. Every rank runs the same jobs in the same order.
-class Part {
+class Worker {
  public:
-  /// `world` must return errors. `toucher` null: buffers of the host. `armed`: a crash of MPI is
+  /// `world` must return errors. `accessor` null: buffers of the host. `armed`: a crash of MPI is
   /// taken for one that does not know devices.
-  Part(MPI_Comm world, Toucher toucher, int window, bool armed);
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  ~Part();
+  Worker(MPI_Comm world, Accessor accessor, int window, bool armed);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker();
 
   /// Allocates for all of the jobs at once, so that arrays stay where they are.
   void provide(const std::vector<MpiJob>& jobs);
@@ -66,7 +66,7 @@ class Part {
   void exchange(const MpiJob& job, MPI_Comm comm);
 
   MPI_Comm world_;
-  Toucher toucher_;
+  Accessor accessor_;
   int window_;  // 0: as window_for() says
   bool armed_;
   bool made_fault_ = false;

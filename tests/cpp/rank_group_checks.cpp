@@ -9,7 +9,7 @@
 #include "harness/simulation.hpp"
 #include "mpi/probe.hpp"
 #include "ranks/mpi_call.hpp"
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 #include "ranks/values.hpp"
 
 using namespace fabricheck;
@@ -25,38 +25,38 @@ void expect(bool good, const std::string& what) {
 }
 
 /// The failure that a step ends with.
-std::string failure_of(Team& team, const std::function<void()>& work) {
+std::string failure_of(RankGroup& group, const std::function<void()>& work) {
   try {
-    team.step("a step that fails", work);
+    group.step("a step that fails", work);
   } catch (const Failure& failure) {
     return failure.what();
   }
   return "";
 }
 
-void agreement(Team& team) {
-  const auto told = team.gather({{"rank", team.rank()}});
+void agreement(RankGroup& group) {
+  const auto told = group.gather({{"rank", group.rank()}});
   expect(told.size() == 4 && told[2]["rank"] == 2, "every rank has what each rank gave");
-  const auto said = failure_of(team, [&team] {
-    if (team.rank() >= 2) {
-      throw Failure(Status::unsupported, "rank " + std::to_string(team.rank()) + " cannot");
+  const auto said = failure_of(group, [&group] {
+    if (group.rank() >= 2) {
+      throw Failure(Status::unsupported, "rank " + std::to_string(group.rank()) + " cannot");
     }
   });
   expect(said == "rank 2: rank 2 cannot", "the lowest rank that failed is heard by all: " + said);
-  expect(failure_of(team, [] {}).empty(), "the next step is a new one");
+  expect(failure_of(group, [] {}).empty(), "the next step is a new one");
 }
 
-void exchange(Team& team) {
+void exchange(RankGroup& group) {
   const auto check = [](const std::vector<std::int32_t>& data, int first, int ranks) {
     return compare(nullptr, data.data(), {0, data.size(), {DataType::int32, first, ranks, 0, 0}})
                .errors == 0;
   };
   std::vector<std::int32_t> mine(1000);
   std::vector<std::int32_t> received(1000);
-  fill(nullptr, mine.data(), {0, mine.size(), {DataType::int32, team.rank(), 1, 0, 0}});
-  if (team.rank() == 3) {
+  fill(nullptr, mine.data(), {0, mine.size(), {DataType::int32, group.rank(), 1, 0, 0}});
+  if (group.rank() == 3) {
     FABRICHECK_MPI(MPI_Send(mine.data(), 1000, MPI_INT32_T, 0, 0, MPI_COMM_WORLD));
-  } else if (team.rank() == 0) {
+  } else if (group.rank() == 0) {
     FABRICHECK_MPI(
         MPI_Recv(received.data(), 1000, MPI_INT32_T, 3, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     expect(check(received, 3, 1), "a message has the sender's values");
@@ -84,20 +84,20 @@ void first_messages() {
 }
 
 /// Seconds of a message of 1 GiB from one rank to another, of which each pair here has one.
-double message(Team& team, int from, int to, bool copies_too) {
+double message(RankGroup& group, int from, int to, bool copies_too) {
   constexpr std::uint64_t bytes = 1ULL << 30;
-  const auto data = Buffer::on_device(team.device(), bytes);
-  const auto other = Buffer::on_device(team.device(), bytes);
-  team.barrier();
+  const auto data = Buffer::on_device(group.device(), bytes);
+  const auto other = Buffer::on_device(group.device(), bytes);
+  group.barrier();
   const double start = host_seconds();
-  if (team.rank() == from) {
+  if (group.rank() == from) {
     FABRICHECK_MPI(MPI_Send(data.as<void>(), 1 << 30, MPI_BYTE, to, 0, MPI_COMM_WORLD));
-  } else if (team.rank() == to) {
+  } else if (group.rank() == to) {
     FABRICHECK_MPI(
         MPI_Recv(data.as<void>(), 1 << 30, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  } else if (copies_too && team.rank() == 2) {
+  } else if (copies_too && group.rank() == 2) {
     const auto remote = Buffer::on_device(1, bytes);
-    FABRICHECK_HIP(hipSetDevice(team.device()));
+    FABRICHECK_HIP(hipSetDevice(group.device()));
     FABRICHECK_HIP(hipMemcpy(remote.as<void>(), other.as<void>(), bytes, hipMemcpyDefault));
   }
   return host_seconds() - start;
@@ -105,38 +105,39 @@ double message(Team& team, int from, int to, bool copies_too) {
 
 /// Ranks 0 and 2 are on device 0, ranks 1 and 3 on device 1 of three_devices.json: an engine copies
 /// 8 GB/s, the link between both has 10 GB/s.
-void simulated_messages(Team& team) {
-  const auto expect_seconds = [&team](double found, double wanted, int ranks, const char* what) {
+void simulated_messages(RankGroup& group) {
+  const auto expect_seconds = [&group](double found, double wanted, int ranks, const char* what) {
     // Ranks leave a barrier one after the other.
-    expect(team.rank() >= ranks || std::abs(found / wanted - 1) < 1e-3,
+    expect(group.rank() >= ranks || std::abs(found / wanted - 1) < 1e-3,
            std::string(what) + ": " + std::to_string(found) + " s");
   };
   const double gib = std::pow(2.0, 30);
-  const int even = team.rank() / 2 * 2;
-  expect_seconds(message(team, 0, 1, false), 5e-6 + gib / 8e9, 2, "a message takes start and link");
-  expect_seconds(message(team, even, even + 1, false), 5e-6 + gib / 4e9, 4,
+  const int even = group.rank() / 2 * 2;
+  expect_seconds(message(group, 0, 1, false), 5e-6 + gib / 8e9, 2,
+                 "a message takes start and link");
+  expect_seconds(message(group, even, even + 1, false), 5e-6 + gib / 4e9, 4,
                  "two messages between the same devices share the engine");
-  expect_seconds(message(team, 0, 1, true), 5e-6 + gib / 5e9, 3,
+  expect_seconds(message(group, 0, 1, true), 5e-6 + gib / 5e9, 3,
                  "a message and a copy by engine share the link");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Team team(argc, argv);
+  RankGroup group(argc, argv);
   Program program;
   program.name = "affinity";  // its document needs no series
   program.description = "Checks of what ranks do together; four of them.";
   program.define_options = [](CommandLine&) {};
-  program.body = [&team](Run&) {
-    team.step("size", [&team] { expect(team.size() == 4, "there are four ranks"); });
-    agreement(team);
-    team.step("exchange", [&team] { exchange(team); });
-    team.step("first messages", first_messages);
+  program.body = [&group](Run&) {
+    group.step("size", [&group] { expect(group.size() == 4, "there are four ranks"); });
+    agreement(group);
+    group.step("exchange", [&group] { exchange(group); });
+    group.step("first messages", first_messages);
     if (kSimulated) {
-      team.step("messages", [&team] { simulated_messages(team); });
+      group.step("messages", [&group] { simulated_messages(group); });
     }
   };
-  program.launch = &team;
+  program.launch = &group;
   return run_program(program, argc, argv);
 }

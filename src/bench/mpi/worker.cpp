@@ -1,4 +1,4 @@
-#include "mpi/part.hpp"
+#include "mpi/worker.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,18 +48,18 @@ void receive_quietly(void* data, int bytes, int from, int tag, MPI_Comm comm) {
   wait_quietly(&request);
 }
 
-Part::Part(MPI_Comm world, Toucher toucher, int window, bool armed)
-    : world_(world), toucher_(toucher), window_(window), armed_(armed) {
+Worker::Worker(MPI_Comm world, Accessor accessor, int window, bool armed)
+    : world_(world), accessor_(accessor), window_(window), armed_(armed) {
   FABRICHECK_MPI(MPI_Comm_rank(world_, &rank_));
 }
 
-Part::~Part() {
+Worker::~Worker() {
   for (auto& [members, comm] : comms_) {
     (void)MPI_Comm_free(&comm);
   }
 }
 
-void Part::provide(const std::vector<MpiJob>& jobs) {
+void Worker::provide(const std::vector<MpiJob>& jobs) {
   struct Need {
     std::uint64_t source = 16, destination = 16, moved = 16;
   };
@@ -78,16 +78,18 @@ void Part::provide(const std::vector<MpiJob>& jobs) {
   for (const auto& [sliced, need] : needs) {
     Arrays arrays;
     const auto slice = sliced ? need.moved : std::max(need.source, need.destination);
-    arrays.source = MessageArray(toucher_, need.source, std::min(slice, need.source));
+    arrays.source = MessageArray(accessor_, need.source, std::min(slice, need.source));
     arrays.destination =
-        MessageArray(toucher_, need.destination, std::min(slice, need.destination));
+        MessageArray(accessor_, need.destination, std::min(slice, need.destination));
     arrays_[sliced] = std::move(arrays);
   }
 }
 
-Part::Arrays& Part::arrays_of(const MpiJob& job) { return arrays_.at(moved_of(job) < job.bytes()); }
+Worker::Arrays& Worker::arrays_of(const MpiJob& job) {
+  return arrays_.at(moved_of(job) < job.bytes());
+}
 
-MPI_Comm Part::comm_of(const MpiJob& job) {
+MPI_Comm Worker::comm_of(const MpiJob& job) {
   auto members = job.members();
   std::sort(members.begin(), members.end());
   const auto found = comms_.find(members);
@@ -107,36 +109,36 @@ MPI_Comm Part::comm_of(const MpiJob& job) {
   return comm;
 }
 
-void Part::prepare(const MpiJob& job) {
+void Worker::prepare(const MpiJob& job) {
   const auto contents = contents_of(job, rank_);
   auto& arrays = arrays_of(job);
   auto& given = contents.in_place ? arrays.destination : arrays.source;
   for (const auto& region : moved_of(job, contents.given)) {
-    fill(toucher_, given.data(), region);
+    fill(accessor_, given.data(), region);
   }
   if (job.members().size() > 2) {
     (void)comm_of(job);
   }
 }
 
-int Part::messages_of(const MpiJob& job) const {
+int Worker::messages_of(const MpiJob& job) const {
   const bool windowed =
       job.operation == MpiOperation::bandwidth || job.operation == MpiOperation::bandwidth_both;
   return !windowed ? 1 : window_ > 0 ? window_ : window_for(job.bytes());
 }
 
-double Part::run(const MpiJob& job, int batch) {
+double Worker::run(const MpiJob& job, int batch) {
   const auto contents = contents_of(job, rank_);
   if (!contents.in_place) {
     const auto bytes = extent_of(moved_of(job, contents.received)) * type_bytes(job.type);
-    poison(toucher_, arrays_of(job).destination.data(), bytes);
+    poison(accessor_, arrays_of(job).destination.data(), bytes);
   }
   double seconds = 0;
   guarded(armed_, [&] { seconds = job.ranks > 0 ? calls(job, batch) : messages(job, batch); });
   return seconds;
 }
 
-double Part::messages(const MpiJob& job, int batch) {
+double Worker::messages(const MpiJob& job, int batch) {
   if (job.pairs.size() > 1) {
     FABRICHECK_MPI(MPI_Barrier(comm_of(job)));
   }
@@ -149,7 +151,7 @@ double Part::messages(const MpiJob& job, int batch) {
   return 0;
 }
 
-Verification Part::verify(const MpiJob& job, const std::vector<Fault>& faults) {
+Verification Worker::verify(const MpiJob& job, const std::vector<Fault>& faults) {
   const auto regions = moved_of(job, contents_of(job, rank_).received);
   auto* const data = arrays_of(job).destination.data();
   const auto bytes = extent_of(regions) * type_bytes(job.type);
@@ -157,21 +159,21 @@ Verification Part::verify(const MpiJob& job, const std::vector<Fault>& faults) {
     // The word of 64 bits that holds the byte, as in other programs; no array is that short there.
     const auto byte = fault.offset_bytes / 8 * 8 + static_cast<std::uint64_t>(fault.bit / 8);
     if (fault.kind == Fault::Kind::unwritten) {
-      poison(toucher_, data, bytes);
+      poison(accessor_, data, bytes);
       made_fault_ = true;
     } else if (fault.kind == Fault::Kind::flip_bit && byte < bytes) {
-      flip_bit(toucher_, data, byte, fault.bit % 8);
+      flip_bit(accessor_, data, byte, fault.bit % 8);
       made_fault_ = true;
     }
   }
   Verification found;
   for (const auto& region : regions) {
-    add(found, compare(toucher_, data, region));
+    add(found, compare(accessor_, data, region));
   }
   return found;
 }
 
-double Part::windows(const MpiJob& job, const RankPair& pair, int batch) {
+double Worker::windows(const MpiJob& job, const RankPair& pair, int batch) {
   const bool first = pair.from == rank_;
   const bool both = job.operation == MpiOperation::bandwidth_both;
   const int peer = first ? pair.to : pair.from;
@@ -214,7 +216,7 @@ double Part::windows(const MpiJob& job, const RankPair& pair, int batch) {
   return MPI_Wtime() - start;
 }
 
-double Part::ping_pong(const MpiJob& job, const RankPair& pair, int batch) {
+double Worker::ping_pong(const MpiJob& job, const RankPair& pair, int batch) {
   const auto type = mpi_type(job.type);
   auto& arrays = arrays_of(job);
   const bool first = pair.from == rank_;
@@ -235,7 +237,7 @@ double Part::ping_pong(const MpiJob& job, const RankPair& pair, int batch) {
   return (MPI_Wtime() - start) / 2;
 }
 
-double Part::calls(const MpiJob& job, int batch) {
+double Worker::calls(const MpiJob& job, int batch) {
   const MPI_Comm comm = comm_of(job);
   double seconds = 0;
   for (int i = 0; i < batch; ++i) {
@@ -247,7 +249,7 @@ double Part::calls(const MpiJob& job, int batch) {
   return seconds;
 }
 
-void Part::call(const MpiJob& job, MPI_Comm comm) {
+void Worker::call(const MpiJob& job, MPI_Comm comm) {
   auto& arrays = arrays_of(job);
   const auto* source = arrays.source.data();
   auto* destination = arrays.destination.data();
@@ -276,7 +278,7 @@ void Part::call(const MpiJob& job, MPI_Comm comm) {
   }
 }
 
-void Part::exchange(const MpiJob& job, MPI_Comm comm) {
+void Worker::exchange(const MpiJob& job, MPI_Comm comm) {
   const auto type = mpi_type(job.type);
   const auto step = job.bytes();
   auto& arrays = arrays_of(job);

@@ -1,4 +1,4 @@
-#include "mpi/director.hpp"
+#include "mpi/coordinator.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -25,22 +25,22 @@ void add_rank(Verification& sum, const Verification& part) {
 
 }  // namespace
 
-Director::Director(MPI_Comm world, Part& part, std::vector<RankPlace> places)
-    : part_(part), places_(std::move(places)) {
+Coordinator::Coordinator(MPI_Comm world, Worker& worker, std::vector<RankPlace> places)
+    : worker_(worker), places_(std::move(places)) {
   FABRICHECK_MPI(MPI_Comm_dup(world, &control_));
   FABRICHECK_MPI(MPI_Comm_set_errhandler(control_, MPI_ERRORS_RETURN));
   FABRICHECK_MPI(MPI_Comm_rank(control_, &rank_));
 }
 
-Director::~Director() { (void)MPI_Comm_free(&control_); }
+Coordinator::~Coordinator() { (void)MPI_Comm_free(&control_); }
 
-std::vector<Series> Director::measure(const MpiJob& job, const SamplingRules& rules,
-                                      const std::vector<Fault>& faults) {
+std::vector<Series> Coordinator::measure(const MpiJob& job, const SamplingRules& rules,
+                                         const std::vector<Fault>& faults) {
   if (job.has(rank_)) {
-    part_.prepare(job);
+    worker_.prepare(job);
   }
   if (rank_ == 0) {
-    return lead(job, rules, faults);
+    return coordinate(job, rules, faults);
   }
   if (job.has(rank_)) {
     follow(job, faults);
@@ -48,11 +48,11 @@ std::vector<Series> Director::measure(const MpiJob& job, const SamplingRules& ru
   return {};
 }
 
-void Director::follow(const MpiJob& job, const std::vector<Fault>& faults) {
+void Coordinator::follow(const MpiJob& job, const std::vector<Fault>& faults) {
   for (;;) {
     int batch = 0;
     receive_quietly(&batch, sizeof batch, 0, kCommand, control_);
-    const auto reply = obey(job, batch, faults);
+    const auto reply = execute(job, batch, faults);
     FABRICHECK_MPI(MPI_Send(&reply, sizeof reply, MPI_BYTE, 0, kReply, control_));
     if (batch == kVerify) {
       return;
@@ -60,15 +60,16 @@ void Director::follow(const MpiJob& job, const std::vector<Fault>& faults) {
   }
 }
 
-Director::Reply Director::obey(const MpiJob& job, int batch, const std::vector<Fault>& faults) {
+Coordinator::Reply Coordinator::execute(const MpiJob& job, int batch,
+                                        const std::vector<Fault>& faults) {
   Reply reply;
   if (batch != kVerify) {
-    reply.seconds = part_.run(job, batch);
+    reply.seconds = worker_.run(job, batch);
     reply.end = host_seconds();
     reply.start = reply.end - reply.seconds;
     return reply;
   }
-  const auto found = part_.verify(job, faults);
+  const auto found = worker_.verify(job, faults);
   reply.bytes_checked = found.bytes_checked;
   reply.errors = found.errors;
   if (found.first_mismatch) {
@@ -79,7 +80,7 @@ Director::Reply Director::obey(const MpiJob& job, int batch, const std::vector<F
   return reply;
 }
 
-Verification Director::verification_of(const MpiJob& job, int rank, const Reply& reply) const {
+Verification Coordinator::verification_of(const MpiJob& job, int rank, const Reply& reply) const {
   Verification found{reply.bytes_checked, reply.errors, std::nullopt};
   if (reply.errors > 0) {
     Verification::Mismatch first;
@@ -94,7 +95,7 @@ Verification Director::verification_of(const MpiJob& job, int rank, const Reply&
   return found;
 }
 
-void Director::command(const MpiJob& job, int batch) {
+void Coordinator::send_command(const MpiJob& job, int batch) {
   for (const int member : job.members()) {
     if (member != 0) {
       FABRICHECK_MPI(MPI_Send(&batch, sizeof batch, MPI_BYTE, member, kCommand, control_));
@@ -102,7 +103,7 @@ void Director::command(const MpiJob& job, int batch) {
   }
 }
 
-std::vector<Director::Reply> Director::replies(const MpiJob& job, const Reply& own) {
+std::vector<Coordinator::Reply> Coordinator::gather_replies(const MpiJob& job, const Reply& own) {
   std::vector<Reply> result;
   for (const int member : job.members()) {
     result.push_back(own);
@@ -113,9 +114,9 @@ std::vector<Director::Reply> Director::replies(const MpiJob& job, const Reply& o
   return result;
 }
 
-BatchTimes Director::times(const MpiJob& job, int batch) {
-  command(job, batch);
-  const auto all = replies(job, job.has(0) ? obey(job, batch, {}) : Reply{});
+BatchTimes Coordinator::times(const MpiJob& job, int batch) {
+  send_command(job, batch);
+  const auto all = gather_replies(job, job.has(0) ? execute(job, batch, {}) : Reply{});
   BatchTimes result;
   if (job.ranks > 0) {
     const auto sum = std::accumulate(all.begin(), all.end(), 0.0,
@@ -141,7 +142,7 @@ BatchTimes Director::times(const MpiJob& job, int batch) {
   return result;
 }
 
-double Director::warm_up_for(const MpiJob& job, const SamplingRules& rules) {
+double Coordinator::warm_up_for(const MpiJob& job, const SamplingRules& rules) {
   double warm_up = 0;
   for (const int rank : job.members()) {
     if (warmed_.insert(rank).second) {
@@ -151,8 +152,8 @@ double Director::warm_up_for(const MpiJob& job, const SamplingRules& rules) {
   return warm_up;
 }
 
-std::vector<Series> Director::lead(const MpiJob& job, const SamplingRules& rules,
-                                   const std::vector<Fault>& faults) {
+std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRules& rules,
+                                            const std::vector<Fault>& faults) {
   const auto run = [&](int batch) { return times(job, batch); };
   int batch = 1;
   std::vector<BatchTimes> samples;
@@ -165,12 +166,12 @@ std::vector<Series> Director::lead(const MpiJob& job, const SamplingRules& rules
   } else {
     samples = {run(1)};
   }
-  command(job, kVerify);
-  const auto all = replies(job, job.has(0) ? obey(job, kVerify, faults) : Reply{});
+  send_command(job, kVerify);
+  const auto all = gather_replies(job, job.has(0) ? execute(job, kVerify, faults) : Reply{});
 
   auto parts = describe_parts(job);
   for (auto& part : parts) {
-    part.batch = batch * part_.messages_of(job);
+    part.batch = batch * worker_.messages_of(job);
   }
   const auto members = job.members();
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -187,7 +188,7 @@ std::vector<Series> Director::lead(const MpiJob& job, const SamplingRules& rules
   return series;
 }
 
-Series Director::describe(const MpiJob& job, const std::vector<int>& ranks) const {
+Series Coordinator::describe(const MpiJob& job, const std::vector<int>& ranks) const {
   Series series;
   series.experiment = job.experiment();
   series.operation = operation_name(job.operation);
@@ -227,7 +228,7 @@ Series Director::describe(const MpiJob& job, const std::vector<int>& ranks) cons
   return series;
 }
 
-std::vector<Series> Director::describe_parts(const MpiJob& job) const {
+std::vector<Series> Coordinator::describe_parts(const MpiJob& job) const {
   if (job.ranks > 0) {
     return {describe(job, job.members())};
   }

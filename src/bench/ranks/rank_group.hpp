@@ -15,11 +15,11 @@ namespace fabricheck {
 
 /// The launch that this process is a rank of. Everything marked collective must be called by all
 /// ranks, in the same order.
-class Team : public Launch {
+class RankGroup : public Launch {
  public:
   /// Initializes MPI. To be made at the start of main, and given to Program::launch.
-  Team(int argc, char** argv);
-  ~Team() override;
+  RankGroup(int argc, char** argv);
+  ~RankGroup() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const { return size_; }
@@ -56,6 +56,7 @@ class Team : public Launch {
   void describe(Document& document, const std::vector<std::string>& faults) override;
   Outcome agree(const Outcome& mine) override;
   std::optional<Outcome> trouble(bool now) override;
+  [[nodiscard]] bool is_abandoned() const override;
   [[nodiscard]] std::string waited_for() const override;
   void leave() override;
 

@@ -1,4 +1,4 @@
-#include "ranks/team.hpp"
+#include "ranks/rank_group.hpp"
 
 #include <hip/hip_runtime.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ int allocated_domain() {
 
 }  // namespace
 
-struct Team::State {
+struct RankGroup::State {
   Notice* own = nullptr;
   std::vector<const Notice*> board;
   mutable std::mutex looking;  // the watchdog's thread looks at the board
@@ -81,12 +81,13 @@ struct Team::State {
   int local_rank = 0;
   std::string agreed;                // the failure that all ranks know of
   std::atomic<bool> settled{false};  // nothing that happens now matters any more
+  bool left = false;                 // the board is no more
   std::optional<double> trouble_since;
 
   /// Where all ranks are one process its memory is the board, else memory of the machine.
   void make(int rank, int size) {
     board.assign(static_cast<std::size_t>(size), nullptr);
-    if (is_simulated_rank()) {
+    if (kSimulated) {
       local_rank = rank;
       private_notice = std::make_unique<Notice>();
       own = private_notice.get();
@@ -119,9 +120,9 @@ struct Team::State {
   }
 };
 
-Team::Team(int argc, char** argv) : state_(std::make_unique<State>()) {
+RankGroup::RankGroup(int argc, char** argv) : state_(std::make_unique<State>()) {
   hold_signals();  // threads that MPI starts must not take them
-  if (!is_simulated_rank()) {
+  if (!kSimulated) {
     set_device_early(argc, argv);
   }
   int provided = 0;  // the watchdog's thread makes no call of MPI
@@ -132,9 +133,9 @@ Team::Team(int argc, char** argv) : state_(std::make_unique<State>()) {
   state_->make(rank_, size_);
 }
 
-Team::~Team() = default;
+RankGroup::~RankGroup() = default;
 
-void Team::define_options(CommandLine& line) {
+void RankGroup::define_options(CommandLine& line) {
   line.heading("Ranks");
   line.add(
       {"--map",
@@ -146,11 +147,11 @@ void Team::define_options(CommandLine& line) {
   line.heading("Options");
 }
 
-void Team::take_place() {
+void RankGroup::take_place() {
   const auto cores = numbers_of(bind_text_, "core");
   const auto place = simulated_place();
   const auto domains = describe_host()["numa_domains"];
-  int domain = place.rfind("domain", 0) == 0 ? std::stoi(place.substr(6)) : -1;
+  int domain = place.domain;
   if (!cores.empty()) {
     if (static_cast<std::size_t>(rank_) >= cores.size()) {
       throw Failure(Status::usage, "--bind names the cores of " + std::to_string(cores.size()) +
@@ -167,10 +168,10 @@ void Team::take_place() {
     state_->memory.emplace(domain);
   }
   const auto map = numbers_of(map_text_, "device");
-  if (is_simulated_rank() && map.empty()) {
-    device_ = simulated_device().value_or(-1);
-    if (device_ < 0 && place.rfind("device", 0) == 0) {
-      throw lacks_devices(place + " is not visible", device_count());
+  if (kSimulated && map.empty()) {
+    device_ = place.device;
+    if (device_ < 0 && place.domain < 0) {
+      throw lacks_devices(place.name + " is not visible", device_count());
     }
   } else {
     device_ = choose_device(map, rank_, state_->local_rank, device_count());
@@ -180,7 +181,7 @@ void Team::take_place() {
   }
 }
 
-void Team::describe(Document& document, const std::vector<std::string>& faults) {
+void RankGroup::describe(Document& document, const std::vector<std::string>& faults) {
   RankReport report;
   std::vector<RankFault> parsed;
   step("place and devices", [&] {
@@ -200,9 +201,9 @@ void Team::describe(Document& document, const std::vector<std::string>& faults) 
       const auto cores = numbers_of(bind_text_, "core");
       if (!cores.empty()) {
         report.cores = {cores[static_cast<std::size_t>(rank_)]};
-      } else if (place.rfind("domain", 0) == 0) {
+      } else if (place.domain >= 0) {
         for (const auto& domain : report.host["numa_domains"]) {
-          if (domain["index"] == std::stoi(place.substr(6))) {
+          if (domain["index"] == place.domain) {
             report.cores = domain["cores"].get<std::vector<int>>();
           }
         }
@@ -234,12 +235,12 @@ void Team::describe(Document& document, const std::vector<std::string>& faults) 
   }
 }
 
-int Team::device_of(int rank) const {
+int RankGroup::device_of(int rank) const {
   const auto& device = ranks_.at(static_cast<std::size_t>(rank))["device"];
   return device.is_null() ? -1 : device.get<int>();
 }
 
-std::vector<int> Team::devices_of(const std::vector<int>& ranks) const {
+std::vector<int> RankGroup::devices_of(const std::vector<int>& ranks) const {
   std::vector<int> devices;
   for (const int rank : ranks) {
     const int device = device_of(rank);
@@ -250,12 +251,12 @@ std::vector<int> Team::devices_of(const std::vector<int>& ranks) const {
   return devices;
 }
 
-int Team::memory_domain_of(int rank) const {
+int RankGroup::memory_domain_of(int rank) const {
   const auto& domain = ranks_.at(static_cast<std::size_t>(rank))["memory_domain"];
   return domain.is_null() ? -1 : domain.get<int>();
 }
 
-std::vector<int> Team::everyone() const {
+std::vector<int> RankGroup::everyone() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size_; ++rank) {
     ranks.push_back(rank);
@@ -263,11 +264,11 @@ std::vector<int> Team::everyone() const {
   return ranks;
 }
 
-void Team::step(const std::string& what, const std::function<void()>& work) {
+void RankGroup::step(const std::string& what, const std::function<void()>& work) {
   ++steps_;
   Outcome mine;
   try {
-    suffer(faults_, rank_, steps_);
+    inject_rank_faults(faults_, rank_, steps_);
     enter(*state_->own, what);
     work();
   } catch (const Failure& failure) {
@@ -288,7 +289,7 @@ void Team::step(const std::string& what, const std::function<void()>& work) {
   }
 }
 
-Outcome Team::lowest(const Outcome& mine) const {
+Outcome RankGroup::lowest(const Outcome& mine) const {
   const auto told = gather({static_cast<int>(mine.status), mine.complete, mine.sentence});
   for (int rank = 0; rank < size_; ++rank) {
     const auto& outcome = told[static_cast<std::size_t>(rank)];
@@ -303,7 +304,7 @@ Outcome Team::lowest(const Outcome& mine) const {
   return {static_cast<Status>(first[0].get<int>()), first[2], true};
 }
 
-Outcome Team::agree(const Outcome& mine) {
+Outcome RankGroup::agree(const Outcome& mine) {
   try {
     if (!mine.complete && mine.sentence != state_->agreed) {
       fail(*state_->own, mine);
@@ -319,12 +320,12 @@ Outcome Team::agree(const Outcome& mine) {
   }
 }
 
-std::optional<Outcome> Team::trouble(bool now) {
+std::optional<Outcome> RankGroup::trouble(bool now) {
   const std::lock_guard lock(state_->looking);
   if (state_->settled) {
     return std::nullopt;
   }
-  auto found = trouble_on(state_->board, !is_simulated_rank());
+  auto found = trouble_on(state_->board, !kSimulated);
   if (!found || now) {
     return found;
   }
@@ -334,12 +335,21 @@ std::optional<Outcome> Team::trouble(bool now) {
   return wall_seconds() - *state_->trouble_since < kGrace ? std::nullopt : found;
 }
 
-std::string Team::waited_for() const {
+bool RankGroup::is_abandoned() const {
+  const std::lock_guard lock(state_->looking);
+  if (state_->left) {
+    return false;
+  }
+  const auto* first = state_->board.front();  // null: on another machine
+  return first != nullptr && first->process > 0 && !first->gone && is_dead(first->process);
+}
+
+std::string RankGroup::waited_for() const {
   const std::lock_guard lock(state_->looking);
   return state_->settled ? "" : waited_for_on(state_->board);
 }
 
-std::vector<json> Team::gather(const json& mine) const {
+std::vector<json> RankGroup::gather(const json& mine) const {
   const auto text = dumped(mine);
   const int length = static_cast<int>(text.size());
   std::vector<int> lengths(static_cast<std::size_t>(size_));
@@ -365,13 +375,14 @@ std::vector<json> Team::gather(const json& mine) const {
   return result;
 }
 
-void Team::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
+void RankGroup::barrier() const { FABRICHECK_MPI(MPI_Barrier(MPI_COMM_WORLD)); }
 
-void Team::leave() {
+void RankGroup::leave() {
   {
     const std::lock_guard lock(state_->looking);
     state_->settled = true;
     state_->own->gone = true;
+    state_->left = true;
   }
   state_->memory.reset();
   std::vector<long> others;
