@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson, OnNodes, choose, entries_of, heading, say_problems
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
+from fabricheck.cli.results import OnNodes, choose, entries_of, heading, say_problems
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -21,6 +22,7 @@ from fabricheck.results.observed import Observed, observe
 COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11, None)
 
 
+@commands.command("claims")
 def claims(
     what: Annotated[
         str,
@@ -193,8 +195,3 @@ def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
         "numbers": [asdict(number) for number in one.finding.numbers],
         "published": [asdict(number) for number in one.published],
     }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("claims")(claims)

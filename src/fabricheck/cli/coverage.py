@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge import coverage_text, testable
@@ -17,6 +17,7 @@ from fabricheck.results.session import Session
 from fabricheck.site import partitions
 
 
+@commands.command("coverage")
 def coverage(
     session: Annotated[
         str,
@@ -94,8 +95,3 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
             for ran in row.ran
         ],
     }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("coverage")(coverage)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output, show
+from fabricheck.cli import commands, output, show
+from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
@@ -29,11 +29,8 @@ from fabricheck.results.session import Session
 from fabricheck.site import sets
 from fabricheck.site.software import record
 
-app = typer.Typer(
-    help="List sessions, and show or validate what they measured.",
-    rich_markup_mode=None,
-    no_args_is_help=False,
-)
+results_app = typer.Typer(help="List sessions, and show or validate what they measured.")
+commands.add_typer(results_app, name="results")
 
 OnNodes = Annotated[
     list[str] | None,
@@ -45,10 +42,8 @@ OnNodes = Annotated[
 #: What a heading says of a session without a run report.
 _KILLED = "which no readable run report names: it was killed, or still runs"
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
-
-@app.command("list")
+@results_app.command("list")
 def list_sessions(
     as_json: AsJson = False,
     limit: Annotated[int, typer.Option(min=1, help="The latest so many sessions.")] = 20,
@@ -101,7 +96,7 @@ def list_sessions(
             )
     _warn_about(folder, left)
     for _, problem in unreadable:
-        _warn(str(problem))
+        output.say(str(problem))
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
     if not rows and not left and not found:
@@ -128,17 +123,12 @@ def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
 
 def _warn_about(folder: ResultsFolder, left: int) -> None:
     for problem in folder.problems:
-        _warn(str(problem))
+        output.say(str(problem))
     if left:
-        _warn(
+        output.say(
             f"{left} result document(s) belong to no session, as a killed one leaves them: see "
             f"`fabricheck results show {UNREPORTED}`."
         )
-
-
-def _warn(sentence: str) -> None:
-    said = archive.naming_archives(" ".join(sentence.split()))
-    print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 def choose(name: str, on: Sequence[str] | None = None) -> Results:
@@ -207,12 +197,12 @@ def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     """Write what is missing or cannot be read to standard error; return the exit code for it."""
     problems = [entry.problem for entry in entries if entry.problem is not None]
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
-        _warn(sentence)
+        output.say(sentence)
     codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
     return max(codes, default=EXIT_GOOD)
 
 
-@app.command("show")
+@results_app.command("show")
 def show_results(
     what: Annotated[
         str,
@@ -263,7 +253,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-@app.command("beside")
+@results_app.command("beside")
 def mpi_beside_osu(
     what: Annotated[
         str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As of show.")
@@ -295,7 +285,7 @@ def mpi_beside_osu(
     output.console().print(table)
 
 
-@app.command("validate")
+@results_app.command("validate")
 def validate(
     names: Annotated[
         list[str] | None,
@@ -365,7 +355,7 @@ def _verdict(entry: Entry) -> tuple[int, str]:
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
 
 
-@app.command("join")
+@results_app.command("join")
 def join_results(
     folders: Annotated[
         list[Path],
@@ -385,7 +375,7 @@ def join_results(
         sets.require(whole)
     found = joined.join(folders, target, whole)
     for sentence in found.lacking:
-        _warn(sentence)
+        output.say(sentence)
     typer.echo(f"Joined: {found.report}")
     if found.lacking:
         raise typer.Exit(InvalidInputError.exit_code)

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core import page_block, whole_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge import set_times
@@ -26,6 +26,7 @@ from fabricheck.site import sets as rules
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
 
 
+@commands.command("sets")
 def sets(
     results: Annotated[
         list[Path] | None,
@@ -220,8 +221,3 @@ def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list
         for where, own in listed.items()
         for one in own
     ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("sets")(sets)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import output
+from fabricheck.cli import commands, output
 from fabricheck.core import nodelists
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -33,6 +33,7 @@ LONGEST_REASON = 400
 MOST_REASONS = 10
 
 
+@commands.command("verdict")
 def verdict(
     what: Annotated[
         list[str] | None,
@@ -173,8 +174,3 @@ def _show_lists(rows: Sequence[Row]) -> None:
         _say(f"Run again: {again}")
     for line in scheduler.drain_lines(rows):
         _say(line)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("verdict")(verdict)
