@@ -224,7 +224,7 @@ def show_results(
     if as_json:
         output.write_json([_entry_json(entry) for entry in entries])
     else:
-        show.show(heading(found), entries, show_all)
+        show.show(heading(found), found.checks, show_all)
     code = say_problems(found, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -263,7 +263,7 @@ def mpi_beside_osu(
 ) -> None:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
     found = choose(what, on)
-    rows = beside.compare(found.entries)
+    rows = beside.compare(found.series)
     if as_json:
         output.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
         return
