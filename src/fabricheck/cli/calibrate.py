@@ -287,5 +287,5 @@ def _noise(found: Record, page: Path | None) -> None:
     if page is None:
         typer.echo(text, nl=False)
     else:
-        page_block.rewrite(page, f"noise of {found.partition}", text)
+        page_block.rewrite(page, {f"noise of {found.partition}": text})
         typer.echo(f"wrote {page}", err=True)

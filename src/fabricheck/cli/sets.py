@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -38,7 +39,11 @@ def sets(
     ] = "",
     page: Annotated[
         Path | None,
-        typer.Option("--page", help="Write the tables between their markers in this page."),
+        typer.Option(
+            "--page",
+            help="Write the tables between their markers in this page; the times of sets that no "
+            "session ran stay.",
+        ),
     ] = None,
     write: Annotated[
         bool,
@@ -65,8 +70,16 @@ def sets(
     elif page is None:
         _print(listed, times)
     else:
-        for where, own in listed.items():
-            page_block.rewrite(page, f"sets of {where}", markdown(where, own, times))
+        blocks = {where: f"sets of {where}" for where in listed}
+        kept = {where: _times_in(page_block.read(page, name)) for where, name in blocks.items()}
+        page_block.rewrite(
+            page,
+            {
+                blocks[where]: markdown(where, own, times, kept[where])
+                for where, own in listed.items()
+            },
+        )
+        for where in listed:
             typer.echo(f"wrote {page}: {where}", err=True)
 
 
@@ -103,7 +116,7 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
 def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> None:
     console = output.console()
     for where, own in listed.items():
-        console.print(f"{where}: {_about(where, times)}", style="bold")
+        console.print(f"{where}: {_about(where, _is_measured(where, times))}", style="bold")
         table = output.table(*HEAD, right=("Jobs", "Their limits"))
         for one in own:
             table.add_row(*_row(one, _latest_first(times, where, one.name)[:1]))
@@ -120,21 +133,49 @@ def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> Non
                     console.print(output.plain(f"{latest.sentence} ({latest.session})"))
 
 
-def markdown(where: str, own: Sequence[Listed], times: Sequence[Took]) -> str:
-    """Return the table of a partition, and the checks of its sets, as a page has them."""
+def markdown(
+    where: str,
+    own: Sequence[Listed],
+    times: Sequence[Took],
+    kept: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> str:
+    """Return the table of a partition, and the checks of its sets, as a page has them.
+
+    :param kept: by set the two cells of its times that stay where no session is of it.
+    """
     lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---:", "---", "---"])]
-    lines += [_line(_row(one, _latest_first(times, where, one.name))) for one in own]
+    for one in own:
+        sessions = _latest_first(times, where, one.name)
+        cells = _row(one, sessions)
+        if not sessions and one.name in kept:
+            cells = (*cells[:-2], *kept[one.name])
+        lines.append(_line(cells))
     checks = [f"- {line}" for line in _checks(own)]
-    return "\n".join([*lines, "", f"`{where}`: {_about(where, times)}.", "", *checks, ""])
+    about = _about(where, bool(kept) or _is_measured(where, times))
+    return "\n".join([*lines, "", f"`{where}`: {about}.", "", *checks, ""])
+
+
+def _times_in(block: str) -> dict[str, Sequence[str]]:
+    """Return by set the cells of the table in a page that tell times, where they tell any."""
+    rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("|")]
+    return {
+        row[0]: row[-2:]
+        for row in rows
+        if len(row) == len(HEAD) and row[0] in rules.known() and row[-1] != "-"
+    }
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _about(where: str, times: Sequence[Took]) -> str:
+def _is_measured(where: str, times: Sequence[Took]) -> bool:
+    return any(one.where == where for one in times)
+
+
+def _about(where: str, measured: bool) -> str:
     known = partitions.known(where)
-    kind = "measured" if any(one.where == where for one in times) else "not measured"
+    kind = "measured" if measured else "not measured"
     if "simulated" in known.get("features", []):
         kind = "simulated"
     return f"{known.get('descr', 'no site of this repository')}; {kind}"

@@ -104,5 +104,5 @@ def table_command(
     if write is None:
         typer.echo(text, nl=False)
         return
-    page_block.rewrite(write, render.BLOCK, f"\n{text}\n")
+    page_block.rewrite(write, {render.BLOCK: f"\n{text}\n"})
     typer.echo(f"wrote {write}", err=True)
