@@ -5,7 +5,7 @@ import verdict_sessions as made
 
 import factories
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.judge.verdict import attempts, expected
+from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
 from fabricheck.rfm import failing
@@ -196,9 +196,9 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
 
     monkeypatch.setattr(partitions, "known_sites", lambda: None if broken else {"systems": []})
     monkeypatch.setattr(partitions, "require_sites", require_sites)
-    expected._why_no_site.cache_clear()
+    checks._why_no_site.cache_clear()
     found = made.only(tmp_path, made.good(node=None, system="h200", partition="x2"), GOOD)
-    expected._why_no_site.cache_clear()
+    checks._why_no_site.cache_clear()
     (said,) = [one for one in found.reservations if "Nothing says" in one]
     why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
     assert found.word == "PASS"
@@ -206,9 +206,9 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
 
 
 def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
-    assert list(expected.unknown(["h200:x2"], "smoke")) == []
+    assert list(checks.unknown(["h200:x2"], "smoke")) == []
     monkeypatch.setattr(partitions, "extras", lambda where: {})
-    (said,) = expected.unknown(["h200:x2"], "smoke")
+    (said,) = checks.unknown(["h200:x2"], "smoke")
     assert said == (
         "Nothing lists the checks that h200:x2 should have: write the list beside its site file, "
         "with 'fabricheck sets --write'."
