@@ -349,7 +349,7 @@ def _verdict(entry: Entry) -> tuple[int, str]:
         f"{document['program']['name']}, {found}, {document['clock']}, outcome {outcome['status']}"
     )
     if document["faults_injected"]:
-        text += f", with faults made on purpose ({', '.join(document['faults_injected'])})"
+        text += f", with injected faults ({', '.join(document['faults_injected'])})"
     if document["complete"]:
         return EXIT_GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."

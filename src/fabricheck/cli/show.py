@@ -91,7 +91,7 @@ def _about(check: Check, document: ResultDocument) -> Iterator[str]:
     if not document["complete"]:
         yield "  incomplete: the series are only those finished"
     if document["faults_injected"]:
-        yield f"  faults made on purpose: {', '.join(document['faults_injected'])}"
+        yield f"  injected faults: {', '.join(document['faults_injected'])}"
     differences = document.get("differences")
     if differences is not None:
         yield f"  differences from the node model: {len(differences) or 'none'}"

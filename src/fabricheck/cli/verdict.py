@@ -1,4 +1,4 @@
-"""`fabricheck verdict`: one word for each node of a session, and what to do with it."""
+"""`fabricheck verdict`: the status of each node of a session, and what to do with it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     if table.row_count:
         output.console().print(table)
     _show_reasons(total.nodes)
-    _show_reservations(passed)
+    _show_caveats(passed)
     _show_lists(total.nodes)
 
 
@@ -150,14 +150,14 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             _say(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 
 
-def _show_reservations(passed: Sequence[Row]) -> None:
+def _show_caveats(passed: Sequence[Row]) -> None:
     """Say what PASS does not rest on, once for all nodes of which the same holds."""
     by_sentence: dict[str, list[str]] = {}
     for row in passed:
-        for sentence in row.reservations:
+        for sentence in row.caveats:
             by_sentence.setdefault(sentence, []).append(row.node)
     for sentence, nodes in by_sentence.items():
-        _say(f"Reservation on {nodelists.folded(nodes)}: {sentence}")
+        _say(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
 
 
 def _show_lists(rows: Sequence[Row]) -> None:

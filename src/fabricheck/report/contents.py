@@ -85,7 +85,7 @@ class Part:
                 f"{slow.unit}, {slow.percent:.1f} % behind the median of {slow.members} "
                 f"{slow.among}."
             )
-        yield from self.verdict.reservations
+        yield from self.verdict.caveats
 
     @property
     def shown(self) -> Iterator[Shown]:

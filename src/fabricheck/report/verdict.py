@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.judge.verdict import checks, grouping, reservations
-from fabricheck.judge.verdict.reservations import count
+from fabricheck.judge.verdict import caveats, checks, grouping
+from fabricheck.judge.verdict.caveats import count
 from fabricheck.judge.verdict.rules import Finding, Word, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
@@ -34,7 +34,7 @@ class Verdict:
     word: as a node with these results has it. says: why, in numbers. failures: why it is no PASS,
     the worst first. problems: what is missing or not whole. skipped: checks that did not run.
     absent: checks that the site expects there and the session has not, chosen or not.
-    reservations: what the word does not rest on, each in one sentence.
+    caveats: what the word does not rest on, each in one sentence.
     """
 
     word: Word
@@ -43,7 +43,7 @@ class Verdict:
     problems: tuple[str, ...]
     skipped: tuple[str, ...]
     absent: tuple[str, ...]
-    reservations: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -75,7 +75,7 @@ def of(observed: Observed) -> Verdict:
     absent = tuple(found.absent_of(EVERYTHING))
     skipped = tuple(case.name for case in observed.cases if case.skipped)
     missing = tuple(one for entry in observed.entries for one in problems(entry))
-    limits = reservations.limits(observed.cases)
+    limits = caveats.limits(observed.cases)
     return Verdict(
         worst(one.word for one in reasons),
         _says(observed, missing, limits),
@@ -84,7 +84,7 @@ def of(observed: Observed) -> Verdict:
         skipped,
         absent,
         (
-            *reservations.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
+            *caveats.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
             *checks.unknown(found.partitions, choice.set),
             *([_not_there(len(absent))] if absent else ()),
         ),

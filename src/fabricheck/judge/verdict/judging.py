@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import checks, facts, model, reservations
+from fabricheck.judge.verdict import caveats, checks, facts, model
 from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import UNPLACED, NodeResults, Subject, group
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
@@ -90,7 +90,7 @@ class _Node:
                              metric=one.metric)
                 for one in reasons
             ],
-            reservations=list(self._reservations(len(skipped), missing)),
+            caveats=list(self._caveats(len(skipped), missing)),
             checks=model.Checks(
                 passed=sum(not one.skipped and not one.reasons for one in self.tried.values()),
                 failed=sum(bool(one.reasons) for one in self.tried.values()),
@@ -110,7 +110,7 @@ class _Node:
                 )
                 for one in self.results.sources
             ],
-            made_on_purpose=sorted({f for one in self.documents for f in one["faults_injected"]}),
+            faults_injected=sorted({f for one in self.documents for f in one["faults_injected"]}),
         )  # fmt: skip
 
     def _kind(self) -> model.Kind:
@@ -178,10 +178,10 @@ class _Node:
                 if key not in self.tried and key[2] not in absent:
                     yield key[2]
 
-    def _reservations(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
+    def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
         cases = [one.case for one in self.results.attempts if one.case is not None]
         if self.tried:
-            yield from reservations.of(cases, self.documents, len(self.tried), skipped)
+            yield from caveats.of(cases, self.documents, len(self.tried), skipped)
         if self.subject.simulated is not None and not self.documents:
             yield "It is of a simulated node, and says nothing of a machine."
         if self.choice.set is None and self.tried and not missing:
