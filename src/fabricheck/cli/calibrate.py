@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import console, say, table
+from fabricheck.cli.output import console, print_table, say, table
 from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration import changes, expected, noise, record, rule, transfer
@@ -256,12 +256,12 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
 
 def _show(proposal: changes.Proposal) -> None:
     found = proposal.record
-    shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
+    columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
+    rows = []
     for one in proposal.changes:
-        entries = (said(one.present), said(one.entry))
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
-        shown.add_row(one.check, one.metric, *entries, by, one.effect)
-    console().print(shown)
+        rows.append((one.check, one.metric, said(one.present), said(one.entry), by, one.effect))
+    print_table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)
         and not found.same_devices
@@ -273,13 +273,13 @@ def _show(proposal: changes.Proposal) -> None:
 def _show_devices(found: Record) -> None:
     names = list(found.device_sets)
     typer.echo("\nMedians by node (devices):")
-    shown = table("Check", "Metric", "Unit", *names, right=tuple(names))
+    rows = []
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():
             groups = one.by_devices or {}
             medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
-            shown.add_row(check, metric, one.unit, *medians)
-    console().print(shown)
+            rows.append((check, metric, one.unit, *medians))
+    print_table(("Check", "Metric", "Unit", *names), rows, names)
 
 
 def _noise(found: Record, page: Path | None) -> None:

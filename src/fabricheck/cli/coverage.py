@@ -37,10 +37,10 @@ def coverage(
     console.print(f"Coverage of session {name}" if name else "Coverage: no session yet")
     if sites is None:
         console.print("The sites were not found: run this in the repository.")
-    table = output.table("", "Experiment", "Ran in this session, or why not and how to get it")
-    for row in rows:
-        table.add_row(row.experiment.id, row.experiment.title, row.sentence)
-    console.print(table)
+    output.print_table(
+        ("", "Experiment", "Ran in this session, or why not and how to get it"),
+        [(row.experiment.id, row.experiment.title, row.sentence) for row in rows],
+    )
     ran = sum(row.measured_anything for row in rows)
     simulated = sum(row.only_simulated for row in rows)
     of_those = f", {simulated} of those only simulated" if simulated else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,6 +39,24 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     for column in columns:
         result.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return result
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: Sequence[str] = (),
+    widths: Sequence[int | None] = (),
+) -> None:
+    """Write a table, with every cell as it is.
+
+    :param right: the columns that are aligned to the right. widths: the most of the first columns.
+    """
+    shown = table(*columns, right=tuple(right))
+    for column, width in zip(shown.columns, widths, strict=False):
+        column.max_width = width
+    for row in rows:
+        shown.add_row(*map(plain, row))
+    console().print(shown)
 
 
 def plain(text: str) -> Text:

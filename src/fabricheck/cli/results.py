@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -67,19 +67,11 @@ def list_sessions(
         right = ("checks", "passed", "failed", "retried")
         on = ("nodes",) if any(row["nodes"] for row in rows) else ()
         columns = ("session", "date", "partitions", *on, *right, "clock")
-        table = output.table(
-            *(name.capitalize() for name in columns),
-            right=tuple(name.capitalize() for name in right),
+        output.print_table(
+            [name.capitalize() for name in columns],
+            [[_cell(row, name) for name in columns] for row in rows],
+            [name.capitalize() for name in right],
         )
-        for row in rows:
-            shown = row | {"nodes": folded(row["nodes"]) or "-"}
-            table.add_row(
-                *(
-                    ", ".join(shown[name]) if isinstance(shown[name], list) else str(shown[name])
-                    for name in columns
-                )
-            )
-        output.console().print(table)
         if any(row["retried"] for row in rows):
             output.console().print(
                 "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
@@ -101,6 +93,12 @@ def list_sessions(
         raise typer.Exit(InvalidInputError.exit_code)
     if not rows and not left and not found:
         raise folder.no_session()
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name == "nodes":
+        return folded(row["nodes"]) or "-"
+    return ", ".join(row[name]) if isinstance(row[name], list) else str(row[name])
 
 
 def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
@@ -276,13 +274,22 @@ def mpi_beside_osu(
         )
     right = ("mpi", "OSU", "mpi/OSU")
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
-    table = output.table(*columns, right=right)
-    for row in rows:
-        values = (amounts.number(row.mpi), amounts.number(row.osu), f"{row.ratio:.3f}")
-        between = "-".join(map(str, row.members))
-        what_for = (row.where, row.operation, between, amounts.size(row.bytes), row.buffers)
-        table.add_row(*what_for, "on" if row.engines else "off", row.unit, *values)
-    output.console().print(table)
+    cells = [
+        (
+            row.where,
+            row.operation,
+            "-".join(map(str, row.members)),
+            amounts.size(row.bytes),
+            row.buffers,
+            "on" if row.engines else "off",
+            row.unit,
+            amounts.number(row.mpi),
+            amounts.number(row.osu),
+            f"{row.ratio:.3f}",
+        )
+        for row in rows
+    ]
+    output.print_table(columns, cells, right)
 
 
 @results_app.command("validate")

@@ -117,10 +117,8 @@ def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> Non
     console = output.console()
     for where, own in listed.items():
         console.print(f"{where}: {_about(where, _is_measured(where, times))}", style="bold")
-        table = output.table(*HEAD, right=("Jobs", "Their limits"))
-        for one in own:
-            table.add_row(*_row(one, _latest_first(times, where, one.name)[:1]))
-        console.print(table)
+        rows = [_row(one, _latest_first(times, where, one.name)[:1]) for one in own]
+        output.print_table(HEAD, rows, ("Jobs", "Their limits"))
         for line in _checks(own):
             console.print(output.plain(line))
         console.print()

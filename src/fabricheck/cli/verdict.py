@@ -101,14 +101,10 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
         _say(f"Began {' to '.join(times)}")
     passed = [row for row in total.nodes if row.word == "PASS"]
     folded = passed if len(passed) > MOST_ROWS else []
-    table = output.table(
-        "Node", "Word", "Of", "Set", "Checks", "Time", "First reason", right=("Checks", "Time")
-    )
-    for row in total.nodes:
-        if row not in folded:
-            table.add_row(*map(output.plain, _cells(row)))
-    if table.row_count:
-        output.console().print(table)
+    rows = [_cells(row) for row in total.nodes if row not in folded]
+    if rows:
+        columns = ("Node", "Word", "Of", "Set", "Checks", "Time", "First reason")
+        output.print_table(columns, rows, ("Checks", "Time"))
     _show_reasons(total.nodes)
     _show_caveats(passed)
     _show_lists(total.nodes)
