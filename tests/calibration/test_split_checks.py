@@ -149,8 +149,7 @@ def test_the_report_finds_the_origin_under_the_check_of_today(tmp_path, older):
 
 def test_a_check_that_an_older_session_measured_is_not_absent(older, tmp_path):
     from fabricheck.judge.verdict.attempts import Attempt
-    from fabricheck.judge.verdict.checks import Checks
-    from fabricheck.judge.verdict.expected import choice_of
+    from fabricheck.judge.verdict.checks import Checks, choice_of
     from fabricheck.site.sets import EVERYTHING
 
     results = write(tmp_path / "a", *older, 0, 0, "n0")

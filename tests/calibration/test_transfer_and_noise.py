@@ -191,11 +191,11 @@ def test_a_page_is_changed_between_its_markers_only(tmp_path):
     page = tmp_path / "page.md"
     first, last = "<!-- noise of a:b -->", "<!-- end of noise of a:b -->"
     page.write_text(f"Before.\n\n{first}\nold\n{last}\n\nAfter.\n")
-    page_block.rewrite(page, "noise of a:b", "new\n")
+    page_block.rewrite(page, {"noise of a:b": "new\n"})
     assert page.read_text() == f"Before.\n\n{first}\nnew\n{last}\n\nAfter.\n"
     for text in ("", first, f"{last}\n{first}\n", f"{first}{first}{last}"):
         page.write_text(text)
         with pytest.raises(InvalidInputError, match=r"page\.md: does not have the lines"):
-            page_block.rewrite(page, "noise of a:b", "new\n")
+            page_block.rewrite(page, {"noise of a:b": "new\n"})
     with pytest.raises(NotFoundError, match="There is no file"):
-        page_block.rewrite(tmp_path / "none.md", "noise of a:b", "new\n")
+        page_block.rewrite(tmp_path / "none.md", {"noise of a:b": "new\n"})

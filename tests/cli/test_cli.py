@@ -240,7 +240,7 @@ def test_show_of_everything_that_is_not_good(results_folder):
         "attempt 1 (fail)",
         "outcome wrong-data: a word differs",
         "check: sanity error: 3 words are wrong",
-        "faults made on purpose: flip-bit:0:1",
+        "injected faults: flip-bit:0:1",
         "note: the machine was busy",
         "3 WRONG",
         "not verified",
@@ -404,7 +404,7 @@ def test_validate(one_session, tmp_path):
     lines = result.stdout.splitlines()
     assert "has no schema version" in lines[0]
     assert "valid but incomplete (stream, 1 series, measured, outcome running)" in lines[1]
-    assert "with faults made on purpose (unwritten)" in lines[2]
+    assert "with injected faults (unwritten)" in lines[2]
     assert "There is no result document" in lines[3]
     run("results", "validate", killed, code=INVALID)
     run("results", "validate", faulty, tmp_path / "x.json", code=NOTHING)

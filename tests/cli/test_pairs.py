@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app, output, pairs
+from fabricheck.cli import app, output
 
 P2P = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "four-devices" / "p2p_all.json"
 NOTHING_CHECKED = {"bytes_checked": 0, "errors": 0, "first_mismatch": None}
@@ -126,10 +126,10 @@ def test_a_sum_is_in_both_cells_and_counts_once():
     assert "12 more series: --all" in text
 
 
-def test_devices_for_themselves_are_no_pairs():
+def test_devices_for_themselves_are_no_pairs(tmp_path):
     alone = [factories.series(device=index, device_set=[index]) for index in range(8)]
-    matrices, rest = pairs.split(alone)
-    assert matrices == [] and rest == alone
+    text = shown(node(alone, 8), tmp_path)
+    assert text.count("\ncopy ") == 8 and "row: source" not in text and "pairs:" not in text
 
 
 @pytest.mark.parametrize(("count", "fits"), [(10, True), (12, False)])

@@ -55,7 +55,7 @@ def ours(name, measured, kind="measured", node=""):
 
 def test_a_drawing_of_published_values_alone_is_no_counterpart():
     def shown(kind):
-        rows = coverage.coverage(None, [], {}, {})
+        rows = coverage.coverage(None, {})
         found = document_figures.counterparts([ours("hops", "E7", kind)], rows)
         return [row for row in found if row.ours]
 
@@ -64,7 +64,7 @@ def test_a_drawing_of_published_values_alone_is_no_counterpart():
 
 @pytest.mark.parametrize(("measured", "figures"), [("E10", {"11"}), ("E11", {"11", "12"})])
 def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measured, figures):
-    rows = coverage.coverage(None, [], {}, {})
+    rows = coverage.coverage(None, {})
     found = document_figures.counterparts([ours("collectives", measured)], rows)
     assert {row.theirs.figure for row in found if row.ours} == figures
 
@@ -80,7 +80,7 @@ def test_a_figure_without_the_experiment_of_the_document_is_no_counterpart(measu
 )
 def test_a_figure_of_another_kind_of_node_is_no_counterpart(node, figures):
     curve = ours("placement-curves", "E6", node=node)
-    rows = document_figures.counterparts([curve], coverage.coverage(None, [], {}, {}))
+    rows = document_figures.counterparts([curve], coverage.coverage(None, {}))
     leonardo = [row for row in rows if row.theirs.nodes and row.ours]
     assert {row.theirs.figure for row in leonardo} == figures
     why = next(row.why_not for row in rows if row.theirs.figure == "4 (Leonardo)")

@@ -48,7 +48,7 @@ def test_what_a_pass_does_not_rest_on_is_told(results_folder):
         factories.case("other", result="skip"),
     ]
     found = of(results_folder, cases, {"stream_local": factories.document()})
-    judged_ones, skipped, absent = found.reservations
+    judged_ones, skipped, absent = found.caveats
     assert judged_ones.startswith("1 of 2 metrics have a limit; the others are recorded")
     assert skipped == "1 of 2 checks was skipped."
     assert absent.startswith(f"{len(found.absent)} checks that the site expects")
@@ -61,7 +61,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
         results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
     )
     said = "None of 1 metric has a limit: nothing judges whether it is fast."
-    assert found.word == "PASS" and (said in found.reservations) == (lower is None)
+    assert found.word == "PASS" and (said in found.caveats) == (lower is None)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
 )
 def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):
     case = factories.case(perfvalues={"local:host:a": judged(10.0)})
-    found = of(results_folder, [case], {"stream_local": document}).reservations
+    found = of(results_folder, [case], {"stream_local": document}).caveats
     others = [one for one in found if not one.endswith("this session.")]
     assert len(others) == len(said) and all(map(str.startswith, others, said))
 

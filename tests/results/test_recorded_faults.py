@@ -83,7 +83,7 @@ def test_shown_as_wrong_and_as_made_on_purpose(name):
     shown = CliRunner().invoke(app, ["results", "show", str(FOLDER / f"{name}.json")])
     assert shown.exit_code == 0
     text = " ".join(shown.stdout.split())
-    assert f"faults made on purpose: {FAULTS[name][0]}" in text
+    assert f"injected faults: {FAULTS[name][0]}" in text
     assert "outcome wrong-data: " in text
     assert "WRONG" in text and " verified" not in text
 
@@ -94,6 +94,4 @@ def test_the_documents_are_valid():
     assert valid.exit_code == 0
     lines = valid.stdout.splitlines()
     for line, (fault, _) in zip(lines, FAULTS.values(), strict=True):
-        assert line.endswith(
-            f", measured, outcome wrong-data, with faults made on purpose ({fault}))."
-        )
+        assert line.endswith(f", measured, outcome wrong-data, with injected faults ({fault})).")

@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_what_was_recorded(
         if f"] {full_after}: good" in sentence:
             limit(path.stat().st_size)
 
-    monkeypatch.setattr(commands, "_say", fill)
+    monkeypatch.setattr(commands, "_note", fill)
     monkeypatch.setenv("FAKE_FAULT", "nvbandwidth:crash")
     arguments = ["tools", "rounds", str(path.parent), "--programs", str(programs), "--rounds", "1"]
     for tool, program in tools.items():

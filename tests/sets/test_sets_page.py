@@ -66,13 +66,11 @@ def test_the_checks_of_this_machine_are_those_of_the_page(made_anew, tmp_path):
     anew = made_anew("local", tmp_path)
     for partition in ("local:host", "local:sim-mi250x"):
         now, then = block(anew, partition), block(PAGE.read_text(), partition)
-        now = now.replace("; not measured", "; measured")  # without the sessions of the page
-        assert now.partition("\n\n")[2] == then.partition("\n\n")[2]
-        times = re.compile(r"(\| (?:smoke|node|full) (?:\| [^|]+){4})\| ([^|]+) \|", re.MULTILINE)
-        assert [row[0] for row in times.findall(now)] == [row[0] for row in times.findall(then)]
+        assert now == then  # without the sessions of the page, whose times stay
         # Each set has been measured here.
-        assert all(re.match(r"\d+\.\d", row[1]) for row in times.findall(then))
-        assert len(times.findall(then)) == 3
+        assert (
+            len(re.findall(r"^\| (?:smoke|node|full) (?:\| [^|]+){4}\| \d+\.\d", then, re.M)) == 3
+        )
 
 
 def test_what_make_run_prints_at_its_end_is_of_all_checks_of_this_machine():

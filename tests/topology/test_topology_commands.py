@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import reframe
 import topology_texts as texts
-import typer
 import yaml
 from typer.testing import CliRunner
 
-from fabricheck.cli.node import register
+from fabricheck.cli import app
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory
 
@@ -22,9 +21,6 @@ PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
 NUMA = str(PUBLISHED / "published-hugging-face-showtoponuma.txt")
 NODES = ("a100-booster", "h200", "mi250", "mi250-two-sockets", "mi250x")
-
-app = typer.Typer()
-register(app)
 
 
 def run(*arguments: str):

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 import topology_texts as texts
-import typer
 from typer.testing import CliRunner
 
-from fabricheck.cli.node import register
+from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.results import document
 from fabricheck.tools.topology import Question, record
-
-app = typer.Typer()
-register(app)
 
 
 def run(*arguments: str, code: int = 0) -> str:

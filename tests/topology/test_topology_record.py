@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 import topology_texts as texts
-import typer
 from typer.testing import CliRunner
 
-from fabricheck.cli.node import register
+from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
@@ -22,9 +21,6 @@ from fabricheck.tools.topology.host import balancing_setting, describe_host, dri
 
 OVERLAYS = node_directory() / "overlays"
 NODE = load("mi250x")
-
-app = typer.Typer()
-register(app)
 
 
 def run(*arguments: str):

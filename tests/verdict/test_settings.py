@@ -147,7 +147,7 @@ def test_numa_balancing_is_told_beside_a_pass(tmp_path):
         found["host"] |= {"numa_balancing": value}
         verdict = made.only(tmp_path / str(value), made.good(), found)
         assert verdict.word == "PASS"
-        told = [one for one in verdict.reservations if one.startswith("Node node1 has NUMA balanc")]
+        told = [one for one in verdict.caveats if one.startswith("Node node1 has NUMA balanc")]
         assert len(told) == said
     simulated = factories.simulated_document()
     assert settings.numa_balancing([factories.document(), simulated]) is None

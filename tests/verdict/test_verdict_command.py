@@ -79,7 +79,7 @@ def test_what_a_pass_does_not_rest_on_is_told_once(results):
     made.write(results, [case("node1", perfvalues={}), case("node2", perfvalues={})])
     said = run().stdout
     assert said.count("No metric was recorded: nothing judges") == 1
-    assert "Reservation on node[1-2]: No metric was recorded" in said
+    assert "Caveat on node[1-2]: No metric was recorded" in said
 
 
 def test_text_of_others_is_shown_as_text(results):

@@ -17,7 +17,7 @@ from full_disk import files_of_at_most
 
 
 def test_the_schema_in_the_package_is_that_of_the_types():
-    text = Path(documents.__file__).with_name("verdict-1.schema.json").read_text()
+    text = Path(documents.__file__).with_name("verdict-2.schema.json").read_text()
     assert json.loads(text) == documents.schema()
 
 
@@ -73,10 +73,16 @@ def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
     assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
 
 
-def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path):
+@pytest.mark.parametrize("form", ["fabricheck-verdict-1", "fabricheck-verdict-2"])
+def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path, form):
     verdicts = list(two_nodes(tmp_path).values())
     folder = tmp_path / "v"
-    documents.write(folder, verdicts, documents.whole("run-0", verdicts))
+    written = documents.write(folder, verdicts, documents.whole("run-0", verdicts))
+    earlier = json.loads(written.read_text()) | {"form": form}
+    if form.endswith("1"):  # caveats had another name
+        for row in earlier["nodes"]:
+            row["reservations"] = row.pop("caveats")
+    written.write_text(json.dumps(earlier))
     (folder / "mine.txt").write_text("kept")
     documents.write(folder, verdicts[:1], documents.whole("run-0", verdicts[:1]))
     assert {one.name for one in folder.iterdir()} == {"verdict.json", "node1.json", "mine.txt"}
@@ -115,7 +121,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
         ({"kind": "simulated", "simulated": "a:b"}, "# simulated: scontrol"),
         ({"kind": "nothing"}, "# no document tells what was measured: scontrol"),
         ({"scheduled": False}, "# no scheduler named this node: scontrol"),
-        ({"made_on_purpose": ["flip-bit"]}, "# faults made on purpose: scontrol"),
+        ({"faults_injected": ["flip-bit"]}, "# injected faults: scontrol"),
         ({"node": "a b;c"}, "# no name of a node of Slurm: a b;c"),
     ],
 )

@@ -298,12 +298,12 @@ def test_the_recorded_miss_is_told_by_pair_and_address(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["stream_unwritten", "p2p_flip", "bcast_flip"])
-def test_a_recorded_fault_is_wrong_data_and_named_as_made_on_purpose(tmp_path, name):
+def test_a_recorded_fault_is_wrong_data_and_named_as_faults_injected(tmp_path, name):
     target = tmp_path / "stage" / "20261121T000000-1" / "h200" / "x2" / "cuda" / "check"
     target.mkdir(parents=True)
     shutil.copy(H200 / "faults-x2" / f"{name}.json", target / "result.json")
     (found,) = judging.judge(reading.read([str(tmp_path)]))
-    assert found.word == "DATA-FAIL" and found.made_on_purpose
+    assert found.word == "DATA-FAIL" and found.faults_injected
     assert found.reasons[0].rule == "wrong-data" and "(0000:" in found.reasons[0].sentence
 
 

@@ -5,7 +5,7 @@ import verdict_sessions as made
 
 import factories
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.judge.verdict import attempts, expected
+from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
 from fabricheck.rfm import failing
@@ -114,7 +114,7 @@ def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
     again = made.write(tmp_path / "b", [(made.good(), GOOD)], start=factories.SESSION_START + 3)
     found = made.judge(again, first)["node1"]
     assert found.word == (RULES[rule].beside_a_pass or "PASS")
-    assert bool(found.reservations) or RULES[rule].beside_a_pass
+    assert bool(found.caveats) or RULES[rule].beside_a_pass
     if found.word == "UNSTABLE":
         assert made.rules(found) == {"varies"}
         assert "stream_local: passed 1 of 2 times; at time 1: " in found.reasons[0].sentence
@@ -196,19 +196,19 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
 
     monkeypatch.setattr(partitions, "known_sites", lambda: None if broken else {"systems": []})
     monkeypatch.setattr(partitions, "require_sites", require_sites)
-    expected._why_no_site.cache_clear()
+    checks._why_no_site.cache_clear()
     found = made.only(tmp_path, made.good(node=None, system="h200", partition="x2"), GOOD)
-    expected._why_no_site.cache_clear()
-    (said,) = [one for one in found.reservations if "Nothing says" in one]
+    checks._why_no_site.cache_clear()
+    (said,) = [one for one in found.caveats if "Nothing says" in one]
     why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
     assert found.word == "PASS"
     assert said == f"Nothing says which checks and devices h200:x2 should have. {why}"
 
 
 def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
-    assert list(expected.unknown(["h200:x2"], "smoke")) == []
+    assert list(checks.unknown(["h200:x2"], "smoke")) == []
     monkeypatch.setattr(partitions, "extras", lambda where: {})
-    (said,) = expected.unknown(["h200:x2"], "smoke")
+    (said,) = checks.unknown(["h200:x2"], "smoke")
     assert said == (
         "Nothing lists the checks that h200:x2 should have: write the list beside its site file, "
         "with 'fabricheck sets --write'."
@@ -220,7 +220,7 @@ def test_a_metric_without_a_value_has_no_limit_to_speak_of(tmp_path):
         "perfvalues": {f"{made.WHERE}:copy_worst": made.judged(None, None, None, result=None)}
     }
     found = made.only(tmp_path, made.good() | made.failed("sanity", **nothing), GOOD)
-    assert not [one for one in found.reservations if "have a limit" in one or "None of" in one]
+    assert not [one for one in found.caveats if "have a limit" in one or "None of" in one]
 
 
 def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
@@ -228,7 +228,7 @@ def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
     case = made.good("stream_local", None, **here)
     found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
     assert (found.word, found.set) == ("PASS", "-n stream_local")
-    assert any("nothing says what is missing" in one for one in found.reservations)
+    assert any("nothing says what is missing" in one for one in found.caveats)
     assert made.judge(tmp_path, set_tag="smoke")["node1"].word == "INCOMPLETE"
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import fabricheck
+from fabricheck.cli.output import say
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
-from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
-from fabricheck.results.archive import naming_archives
 
 _OTHERS = (f"{code} {said}" for code, said in COMMAND_EXITS.items() if code != EXIT_DEFECT)
 EXIT_CODES = f"Exit codes: {'; '.join(_OTHERS)}. {EXIT_DEFECT} is {COMMAND_EXITS[EXIT_DEFECT]}."
@@ -29,7 +28,7 @@ EXTRAS = {
     "vl_convert": "report",
 }
 
-#: The commands in the order of the help, and the module of each: it has an app, or registers it.
+#: The commands in the order of the help, and the module of each, which adds it to `commands`.
 COMMANDS = {
     "results": "results",
     "coverage": "coverage",
@@ -51,15 +50,8 @@ COMMANDS = {
 }
 
 
-@functools.cache
-def _commands_of(module: str) -> Mapping[str, Any]:
-    part = typer.Typer(rich_markup_mode=None)
-    found = importlib.import_module(f"fabricheck.cli.{module}")
-    if hasattr(found, "app"):
-        part.add_typer(found.app, name=module)
-    else:
-        found.register(part)
-    return typer.main.get_group(part).commands
+#: Where the modules below add their commands; `app`, at the end, is the command line.
+commands = typer.Typer(rich_markup_mode=None)
 
 
 class OneSentenceGroup(TyperGroup):
@@ -75,8 +67,10 @@ class OneSentenceGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, None where there is none of that name."""
-        module = COMMANDS.get(cmd_name)
-        return None if module is None else _commands_of(module)[cmd_name]
+        if cmd_name not in COMMANDS:
+            return None
+        importlib.import_module(f"fabricheck.cli.{COMMANDS[cmd_name]}")
+        return typer.main.get_group(commands).commands[cmd_name]
 
     def main(
         self,
@@ -96,34 +90,29 @@ class OneSentenceGroup(TyperGroup):
         try:
             code = call()
         except FabricheckError as error:
-            _say(str(error))
+            say(str(error))
             sys.exit(error.exit_code)
         except ModuleNotFoundError as missing:
             package = str(missing.name).partition(".")[0]
             if package not in EXTRAS:
                 raise
-            _say(
+            say(
                 f"This needs the Python package {package}, which is not installed here: install "
                 f"fabricheck[{EXTRAS[package]}], or copy the results to where it is."
             )
             sys.exit(NotFoundError.exit_code)
         except OSError as error:
             where = f" {error.filename}" if error.filename else ""
-            _say(f"The operating system refused{where}: {error.strerror or error}.")
+            say(f"The operating system refused{where}: {error.strerror or error}.")
             sys.exit(FabricheckError.exit_code)
         except Exception as error:
             # Typer's own errors of usage; their class has moved between its versions.
             message = getattr(error, "format_message", None)
             if message is None:
                 raise
-            _say(f"{message().rstrip('.')}; see fabricheck --help.")
+            say(f"{message().rstrip('.')}; see fabricheck --help.")
             sys.exit(UsageError.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
-
-
-def _say(sentence: str) -> None:
-    said = naming_archives(" ".join(sentence.split()))
-    print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 app = typer.Typer(

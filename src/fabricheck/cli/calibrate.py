@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli.output import console, table
+from fabricheck.cli import commands
+from fabricheck.cli.output import console, print_table, say, table
 from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration import changes, expected, noise, record, rule, transfer
@@ -24,6 +24,7 @@ from fabricheck.site import partitions
 MOST_BESIDE = 8
 
 
+@commands.command("calibrate")
 def calibrate(
     sessions: Annotated[
         list[Path] | None,
@@ -105,7 +106,7 @@ def calibrate(
         raise UsageError("There is nothing to calibrate: name results folders, or run reports.")
     runs = gather(sessions, system, PAUSE_MINUTES if pause is None else pause, _nodes(without))
     for sentence in silent(sessions, runs):
-        _say(sentence)
+        say(sentence)
     _say_what_is_lost(runs, system)
     if show_noise:
         _noise(record.build(runs, system), page)
@@ -167,12 +168,12 @@ def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
 def _say_what_is_lost(runs: list[Run], system: str) -> None:
     unused = [one for run in runs for one in run.unused]
     for one in unused:
-        _say(f"not used: {one.sentence}")
+        say(f"not used: {one.sentence}")
     if unused:
         ran = sum(len(run.documents) for run in runs)
-        _say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
+        say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
     if any(one.reason == "missed its reference" for one in unused):
-        _say(
+        say(
             "what missed its present reference is left out, so what remains was chosen by that "
             "reference: measure with report-only references for a value of its own."
         )
@@ -181,7 +182,7 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         lacking.setdefault((check, ", ".join(map(str, numbers))), []).append(metric)
     for (check, sessions), metrics in lacking.items():
         what = metrics[0] if len(metrics) == 1 else f"({len(metrics)} metrics)"
-        _say(f"{check} {what} is missing in session(s) {sessions}.")
+        say(f"{check} {what} is missing in session(s) {sessions}.")
 
 
 def _end(
@@ -189,23 +190,23 @@ def _end(
 ) -> None:
     _show(proposal)
     for note in proposal.notes:
-        _say(note)
+        say(note)
     if isinstance(proposal.record, Record):
         _say_slow_nodes(proposal.record)
     for one in proposal.changes:
         if one.why != "rule" and one.entry[3] != "count" and one.entry[1:3] == (None, None):
-            _say(f"report only: {one.check} {one.metric}: {one.why}.")
+            say(f"report only: {one.check} {one.metric}: {one.why}.")
     # All of them, accepted or not: who accepts one is told what else it is that is accepted.
     if not write or accept_looser:
         for sentence in changes.looser(proposal):
-            _say(f"looser: {sentence}")
+            say(f"looser: {sentence}")
     if not write or accept_slow:
         for sentence in proposal.slow:
-            _say(f"far from what was published: {sentence}")
+            say(f"far from what was published: {sentence}")
     if write:
         typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
     else:
-        _say("nothing was written: --write does.")
+        say("nothing was written: --write does.")
 
 
 def _say_slow_nodes(found: Record) -> None:
@@ -214,7 +215,7 @@ def _say_slow_nodes(found: Record) -> None:
         for metric, one in metrics.items():
             for node in one.aside:
                 own = (one.by_devices or {})[node].median
-                _say(
+                say(
                     f"{check} {metric}: node {node} is set aside, with {own:.5g} {one.unit} it is "
                     f"apart from the others ({one.min:.5g} to {one.max:.5g} of all)."
                 )
@@ -255,12 +256,12 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
 
 def _show(proposal: changes.Proposal) -> None:
     found = proposal.record
-    shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
+    columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
+    rows = []
     for one in proposal.changes:
-        entries = (said(one.present), said(one.entry))
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
-        shown.add_row(one.check, one.metric, *entries, by, one.effect)
-    console().print(shown)
+        rows.append((one.check, one.metric, said(one.present), said(one.entry), by, one.effect))
+    print_table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)
         and not found.same_devices
@@ -272,13 +273,13 @@ def _show(proposal: changes.Proposal) -> None:
 def _show_devices(found: Record) -> None:
     names = list(found.device_sets)
     typer.echo("\nMedians by node (devices):")
-    shown = table("Check", "Metric", "Unit", *names, right=tuple(names))
+    rows = []
     for check, metrics in found.checks.items():
         for metric, one in metrics.items():
             groups = one.by_devices or {}
             medians = (f"{groups[name].median:.5g}" if name in groups else "-" for name in names)
-            shown.add_row(check, metric, one.unit, *medians)
-    console().print(shown)
+            rows.append((check, metric, one.unit, *medians))
+    print_table(("Check", "Metric", "Unit", *names), rows, names)
 
 
 def _noise(found: Record, page: Path | None) -> None:
@@ -286,14 +287,5 @@ def _noise(found: Record, page: Path | None) -> None:
     if page is None:
         typer.echo(text, nl=False)
     else:
-        page_block.rewrite(page, f"noise of {found.partition}", text)
+        page_block.rewrite(page, {f"noise of {found.partition}": text})
         typer.echo(f"wrote {page}", err=True)
-
-
-def _say(sentence: str) -> None:
-    print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("calibrate")(calibrate)

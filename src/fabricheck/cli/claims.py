@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson, OnNodes, choose, entries_of, heading, say_problems
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
+from fabricheck.cli.results import OnNodes, choose, entries_of, heading, say_problems
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -18,9 +19,10 @@ from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.results.observed import Observed, observe
 
 #: The sentence has what is left of a line.
-COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11, None)
+COLUMNS, WIDTHS = ("Claim", "Of", "Outcome", "Why"), (26, 18, 11)
 
 
+@commands.command("claims")
 def claims(
     what: Annotated[
         str,
@@ -77,13 +79,11 @@ def _show_rules(as_json: bool) -> None:
         ]
         output.write_json({"claims": listed})
         return
-    table = output.table("Claim", "Of", "Reproduced when")
-    for column, width in zip(table.columns, (WIDTHS[0], WIDTHS[1], None), strict=True):
-        column.max_width = width
-    for one in CLAIMS:
-        said = f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}."
-        table.add_row(*map(output.plain, (one.id, _place(one), said)))
-    output.console().print(table)
+    rows = [
+        (one.id, _place(one), f"{one.statement} {one.rule[0].upper()}{one.rule[1:]}.")
+        for one in CLAIMS
+    ]
+    output.print_table(("Claim", "Of", "Reproduced when"), rows, widths=WIDTHS[:2])
 
 
 def _place(claim: Claim) -> str:
@@ -93,15 +93,13 @@ def _place(claim: Claim) -> str:
 def _show(observed: Observed, verdicts: list[Verdict], show_all: bool) -> None:
     console = output.console()
     console.print(f"\n{_name(observed)}")
-    tested = [one for one in verdicts if show_all or one.outcome != NOT_TESTABLE]
-    if tested:
-        table = output.table(*COLUMNS)
-        for column, width in zip(table.columns, WIDTHS, strict=True):
-            column.max_width = width
-        for one in tested:
-            row = (one.claim.id, _place(one.claim), _outcome(one), _why(one))
-            table.add_row(*map(output.plain, row))
-        console.print(table)
+    rows = [
+        (one.claim.id, _place(one.claim), _outcome(one), _why(one))
+        for one in verdicts
+        if show_all or one.outcome != NOT_TESTABLE
+    ]
+    if rows:
+        output.print_table(COLUMNS, rows, widths=WIDTHS)
     if not show_all:
         for reason, ids in _by_reason(verdicts):
             console.print(output.plain(f"Not testable here, because {reason}: {', '.join(ids)}."))
@@ -193,8 +191,3 @@ def _json(observed: Observed, one: Verdict) -> dict[str, Any]:
         "numbers": [asdict(number) for number in one.finding.numbers],
         "published": [asdict(number) for number in one.published],
     }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("claims")(claims)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli import compare_lists, compare_text, output
+from fabricheck.cli import commands, compare_lists, compare_text, output
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
 from fabricheck.judge.comparison import pairing
@@ -16,6 +15,7 @@ from fabricheck.judge.comparison.compare import Comparison
 from fabricheck.judge.comparison.compare import compare as compare_nodes
 
 
+@commands.command("compare")
 def compare(
     a: Annotated[
         str,
@@ -65,13 +65,12 @@ def compare(
     elsewhere = pairing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
-        print(
-            f"fabricheck: {', '.join(elsewhere)}: {each} ran on other nodes in B than in A, so "
-            "nothing of it is compared. @NODE behind A and B sets two nodes against each other.",
-            file=sys.stderr,
+        output.say(
+            f"{', '.join(elsewhere)}: {each} ran on other nodes in B than in A, so nothing of it "
+            "is compared. @NODE behind A and B sets two nodes against each other."
         )
     for sentence in (*unread, *(each for comparison in found for each in comparison.unread)):
-        print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+        output.say(sentence)
     if code == NotFoundError.exit_code:
         raise NotFoundError(f"There is nothing in {a} and {b} that can be judged against another.")
     if code != EXIT_GOOD:
@@ -93,8 +92,3 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
     if any(one.missing for one in judging):
         return EXIT_MISSING
     return EXIT_GOOD
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("compare")(compare)

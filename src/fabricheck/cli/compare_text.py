@@ -79,12 +79,9 @@ def _by_chance(console: Console, one: Comparison) -> None:
 def _differs(console: Console, one: Comparison, show_all: bool) -> None:
     if not one.differs:
         return
-    table = output.table("Differs", "A", "B")
     rows = one.differs if show_all else one.differs[:MOST_ROWS]
-    for item in rows:
-        sides = [_values(values, show_all) for values in (item.a, item.b)]
-        table.add_row(*map(output.plain, (item.what, *sides)))
-    console.print(table)
+    cells = [(item.what, _values(item.a, show_all), _values(item.b, show_all)) for item in rows]
+    output.print_table(("Differs", "A", "B"), cells)
     _left(console, len(one.differs) - len(rows))
 
 
@@ -104,18 +101,18 @@ def _left(console: Console, count: int) -> None:
 def _outcomes(console: Console, one: Comparison, show_all: bool) -> None:
     if not one.outcomes:
         return
-    table = output.table("Result", "A", "B", "", "Reason")
-    for item in sorted(one.outcomes, key=lambda item: not item.worse):
-        cells = (
+    rows = [
+        (
             item.check,
             item.before,
             item.after,
             item.word,
             item.reason if show_all else cut(item.reason),
         )
-        table.add_row(*map(output.plain, cells))
+        for item in sorted(one.outcomes, key=lambda item: not item.worse)
+    ]
     console.print()
-    console.print(table)
+    output.print_table(("Result", "A", "B", "", "Reason"), rows)
 
 
 def _judged(

@@ -6,17 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
-from fabricheck.judge import coverage_text, testable
-from fabricheck.results.entry import Entry
-from fabricheck.results.reading import LATEST, read
-from fabricheck.results.session import Session
+from fabricheck.results.reading import LATEST, Results, read
 from fabricheck.site import partitions
 
 
+@commands.command("coverage")
 def coverage(
     session: Annotated[
         str,
@@ -28,42 +26,40 @@ def coverage(
     as_json: AsJson = False,
 ) -> None:
     """Show which of the experiments E1 to E15 a session ran, and why not the others."""
-    chosen, entries = _session(session)
+    results = _read(session)
+    name = results.together.id if results is not None and results.together is not None else None
     sites = partitions.read_sites()
-    features = testable.features_of_devices(sites)
-    rows = rules.coverage(chosen, entries, partitions.able(sites), features)
+    rows = rules.coverage(results, sites)
     if as_json:
-        output.write_json(
-            {"session": chosen.id if chosen else None, "experiments": [_json(row) for row in rows]}
-        )
+        output.write_json({"session": name, "experiments": [_json(row) for row in rows]})
         return
     console = output.console()
-    console.print(f"Coverage of session {chosen.id}" if chosen else "Coverage: no session yet")
+    console.print(f"Coverage of session {name}" if name else "Coverage: no session yet")
     if sites is None:
         console.print("The sites were not found: run this in the repository.")
-    table = output.table("", "Experiment", "Ran in this session, or why not and how to get it")
-    for row in rows:
-        table.add_row(row.experiment.id, row.experiment.title, coverage_text.sentence(row))
-    console.print(table)
+    output.print_table(
+        ("", "Experiment", "Ran in this session, or why not and how to get it"),
+        [(row.experiment.id, row.experiment.title, row.sentence) for row in rows],
+    )
     ran = sum(row.measured_anything for row in rows)
     simulated = sum(row.only_simulated for row in rows)
     of_those = f", {simulated} of those only simulated" if simulated else ""
     console.print(f"{ran} of {len(rows)} experiments have results in this session{of_those}.")
 
 
-def _session(name: str) -> tuple[Session | None, list[Entry]]:
+def _read(name: str) -> Results | None:
     try:
         found = read([name])
     except NotFoundError:
         # Before the first session the table still says what there is and how to get it.
         if name != LATEST:
             raise
-        return None, []
+        return None
     if found.together is None:
         raise NotFoundError(
             f"There is no run report of {found.title}, so nobody says which checks ran."
         )
-    return found.together, list(found.entries)
+    return found
 
 
 def _json(row: rules.Coverage) -> dict[str, Any]:
@@ -81,8 +77,8 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
             {
                 "where": ran.where,
                 "node": ran.node,
-                "clocks": sorted(ran.clocks),
-                "runtimes": sorted(ran.runtimes),
+                "clocks": ran.clocks,
+                "runtimes": ran.runtimes,
                 "series": ran.series,
                 "comparisons": ran.comparisons,
                 "cases": ran.cases,
@@ -94,8 +90,3 @@ def _json(row: rules.Coverage) -> dict[str, Any]:
             for ran in row.ran
         ],
     }
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("coverage")(coverage)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import verdict
+from fabricheck.cli import commands, verdict
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 
 #: What is measured where nothing is said.
@@ -19,11 +19,7 @@ CHOSEN = ("-t", "smoke")
 SETTINGS = "RFM_CONFIG_FILES"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("every-node")(every_node)
-
-
+@commands.command("every-node")
 def every_node(
     arguments: Annotated[
         list[str] | None,

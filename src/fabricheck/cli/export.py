@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli import commands
+from fabricheck.cli.output import say
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.export import openmetrics, table, writing
@@ -18,6 +20,7 @@ from fabricheck.results.export.cells import Cells
 from fabricheck.results.reading import read
 
 
+@commands.command("export")
 def export(
     what: Annotated[
         list[str] | None,
@@ -60,7 +63,7 @@ def export(
     if metrics is not None:
         write_whole(metrics, kept.text)
     for sentence in told.sentences:
-        print(f"fabricheck: {' '.join(sentence.split())}", file=sys.stderr)
+        say(sentence)
     for written in (output, metrics):
         if written is not None:
             typer.echo(f"Export: {written}")
@@ -75,8 +78,3 @@ def _to_stdout(rows: Iterable[Cells]) -> None:
     except BrokenPipeError:
         # Whoever reads has seen enough, as `head` does; Python would flush once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("export")(export)

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli.node import fail
+from fabricheck.cli import commands
 from fabricheck.cli.output import write_json
-from fabricheck.core.errors import FabricheckError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.fidelity import compare, render
 from fabricheck.node import load
 
 
+@commands.command("fidelity")
 def fidelity(
     node: Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")],
     programs: Annotated[
@@ -36,21 +36,13 @@ def fidelity(
     Runs the simulated programs. Nothing is measured: every number that is printed is either
     published or simulated.
     """
-    try:
-        found = compare(load(node), programs)
-        if write is not None:
-            write_whole(write, render.page(found))
-            typer.echo(f"wrote {write}", err=True)
-    except FabricheckError as error:
-        fail(error)
+    found = compare(load(node), programs)
+    if write is not None:
+        write_whole(write, render.page(found))
+        typer.echo(f"wrote {write}", err=True)
     if json:
         write_json(render.as_json(found))
     elif matrices:
         typer.echo(render.matrices_text(found), nl=False)
     elif write is None:
         typer.echo(render.text(found), nl=False)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("fidelity")(fidelity)

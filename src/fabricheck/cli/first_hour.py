@@ -13,15 +13,12 @@ from typing import Annotated
 
 import typer
 
+from fabricheck.cli import commands
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("first-hour")(first_hour)
-
-
+@commands.command("first-hour")
 def first_hour(
     system: Annotated[str, typer.Argument(metavar="SYSTEM:PARTITION", help="As in config/sites.")],
     output: Annotated[

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
+from fabricheck.cli import commands, output
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
@@ -42,28 +43,11 @@ From = Annotated[
 ]
 
 
-class _OneSentence(typer.core.TyperGroup):
-    """Turns an expected failure into one sentence on stderr and its exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except FabricheckError as error:
-            fail(error)
-
-
 topology_app = typer.Typer(
-    name="topology",
     help="Show node models, read what a node's tools say, and compare the two.",
     no_args_is_help=True,
-    cls=_OneSentence,
 )
-
-
-def fail(error: FabricheckError) -> NoReturn:
-    """Print the sentence of an error and leave with its exit code."""
-    typer.echo(f"fabricheck: {error}", err=True)
-    raise typer.Exit(error.exit_code)
+commands.add_typer(topology_app, name="topology")
 
 
 def _load(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
@@ -133,7 +117,7 @@ def compare_command(
 @topology_app.command("record")
 def record_command(
     node: Node,
-    output: Annotated[Path, typer.Option("--output", help="The result document.")],
+    target: Annotated[Path, typer.Option("--output", help="The result document.")],
     runtime: Annotated[
         Runtime | None, typer.Option(help="What the programs of this node were built for.")
     ] = None,
@@ -157,14 +141,14 @@ def record_command(
     if runtime is None and simulated is None:
         raise UsageError("Give --runtime, rocm or cuda, or a simulated node.")
     question = Question(node, runtime or "sim", simulated, files or (), limit_s, devices=devices)
-    document = record(question, output)
+    document = record(question, target)
     for sentence in document["differences"] or ():
         typer.echo(sentence)
     for note in document["notes"]:
         typer.echo(f"note: {note}", err=True)
     outcome = document["outcome"]
     if outcome["message"] is not None:
-        typer.echo(f"fabricheck: {outcome['message']}", err=True)
+        output.say(outcome["message"])
         raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
 
 
@@ -217,6 +201,7 @@ class CommandAfterDashes(typer.core.TyperCommand):
         return super().parse_args(ctx, args)
 
 
+@commands.command("best-gpus", cls=CommandAfterDashes)
 def best_gpus(
     context: typer.Context,
     k: Annotated[int, typer.Option("-k", help="How many devices to choose.")],
@@ -233,12 +218,9 @@ def best_gpus(
     and its exit code is passed on.
     """
     command: list[str] | None = context.meta.get(_COMMAND)
-    try:
-        if command == []:
-            raise UsageError('After "--" belongs a command.')
-        chosen, vendor = _choose(k, node, files, devices)
-    except FabricheckError as error:
-        fail(error)
+    if command == []:
+        raise UsageError('After "--" belongs a command.')
+    chosen, vendor = _choose(k, node, files, devices)
     listed = ",".join(map(str, chosen))
     if command is None:
         typer.echo(listed)
@@ -249,7 +231,7 @@ def best_gpus(
     try:
         code = subprocess.run(command, env=environment, check=False).returncode
     except OSError as error:
-        fail(NotFoundError(f"'{command[0]}' cannot be run ({error.strerror})."))
+        raise NotFoundError(f"'{command[0]}' cannot be run ({error.strerror}).") from None
     # A command that a signal ended has a negative code; the shell's convention is 128 + signal.
     raise typer.Exit(128 - code if code < 0 else code)
 
@@ -271,9 +253,3 @@ def _choose(
     if report.pci is None and report.vendor == "amd":
         typer.echo("note: numbered as rocm-smi does, HIP may number otherwise", err=True)
     return best_subsets(peaks, k, report.origin)[0], report.vendor
-
-
-def register(app: typer.Typer) -> None:
-    """Add ``topology`` and ``best-gpus`` to the main command."""
-    app.add_typer(topology_app, name="topology")
-    app.command("best-gpus", cls=CommandAfterDashes)(best_gpus)

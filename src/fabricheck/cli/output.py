@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import typer
 
 from fabricheck.core.text import printable
+from fabricheck.results.archive import naming_archives
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
 #: Columns of a table when the output is no terminal.
 PIPED_WIDTH = 100
@@ -18,21 +25,51 @@ PIPED_WIDTH = 100
 
 def console() -> Console:
     """Return the console of standard output; without colours and 100 wide when it is a pipe."""
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else PIPED_WIDTH
     return Console(width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """Return an empty table with one line under its head; ``right`` are aligned to the right."""
+    from rich.table import Table
+
     result = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
     for column in columns:
         result.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return result
 
 
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: Sequence[str] = (),
+    widths: Sequence[int | None] = (),
+) -> None:
+    """Write a table, with every cell as it is.
+
+    :param right: the columns that are aligned to the right. widths: the most of the first columns.
+    """
+    shown = table(*columns, right=tuple(right))
+    for column, width in zip(shown.columns, widths, strict=False):
+        column.max_width = width
+    for row in rows:
+        shown.add_row(*map(plain, row))
+    console().print(shown)
+
+
 def plain(text: str) -> Text:
     """Return text that is shown as it is: no markup, and nothing that controls a terminal."""
+    from rich.text import Text
+
     return Text(printable(text))
+
+
+def say(sentence: str) -> None:
+    """Write a sentence to standard error, in one line."""
+    said = naming_archives(" ".join(sentence.split()))
+    print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 def write_json(value: Any) -> None:

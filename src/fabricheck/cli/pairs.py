@@ -10,16 +10,13 @@ from rich.console import Console
 
 from fabricheck.cli import output
 from fabricheck.core import amounts
-from fabricheck.results.host_copies import host_domains
-from fabricheck.results.model import Series
+from fabricheck.results.table import Pair, Series
 
 #: More pairs of one operation than this are a matrix.
 FEW_PAIRS = 3
 
 #: A matrix of more devices than this does not fit 100 columns; its summary is all that is shown.
 MOST_COLUMNS = 10
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,7 @@ class Matrix:
         else:
             # Of a sum both cells are the same series: the pair is named in its own order.
             ordered = {id(one): one for pair, one in sorted(self.cells.items()) if len({*pair}) > 1}
-            found = [
-                ((one["device_set"][0], one["device_set"][-1]), one) for one in ordered.values()
-            ]
+            found = [((one.devices[0], one.devices[-1]), one) for one in ordered.values()]
         return sorted(found, key=lambda item: goodness(item[1]))
 
 
@@ -63,14 +58,14 @@ def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
     groups: dict[tuple[str, str], list[Series]] = {}
     for series in all_series:
         if _by_domain(series):
-            groups.setdefault((series["operation"], _memory(series)), []).append(series)
-        elif len(series["device_set"]) <= 2 and _memory(series) == "device":
-            groups.setdefault((series["operation"], series["engine"]), []).append(series)
+            groups.setdefault((series.operation, _memory(series)), []).append(series)
+        elif series.device_count <= 2 and _memory(series) == "device":
+            groups.setdefault((series.operation, series.engine), []).append(series)
     matrices: list[Matrix] = []
     taken: set[int] = set()
     for group in groups.values():
         make = _by_domains if _by_domain(group[0]) else _matrix
-        matrix = make([series for series in group if series["role"] != "share"])
+        matrix = make([series for series in group if series.role != "share"])
         if matrix is not None:
             matrices.append(matrix)
             cells = {id(series) for series in matrix.cells.values()}
@@ -79,61 +74,63 @@ def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
 
 
 def _matrix(group: Sequence[Series]) -> Matrix | None:
-    between = [series for series in group if series["direction"] != "local"]
-    if len({tuple(series["device_set"]) for series in between}) <= FEW_PAIRS:
+    between = [series for series in group if series.direction != "local"]
+    if len({series.devices for series in between}) <= FEW_PAIRS:
         return None
-    largest = max(series["bytes"] for series in between)
+    largest = max(series.bytes for series in between)
     cells: dict[Pair, Series] = {}
     for series in group:
-        if series["bytes"] != largest:
+        if series.bytes != largest:
             continue
-        pair = (series["device_set"][0], series["device_set"][-1])
-        for cell in {pair, pair[::-1]} if series["role"] == "sum" else {pair}:
+        first, last = series.devices[0], series.devices[-1]
+        both = series.role == "sum"
+        for cell in {(first, last), (last, first)} if both else {(first, last)}:
             if cell not in cells or goodness(series) > goodness(cells[cell]):
                 cells[cell] = series
-    first = between[0]
+    one = between[0]
     axes = "row: source, column: destination"
-    if first["role"] == "sum":
+    if one.role == "sum":
         axes = "sum of both directions"
-    elif first["operation"] == "copy":
+    elif one.operation == "copy":
         axes = "row: device that executes, column: device of both arrays"
-    return Matrix(f"{first['operation']}, {amounts.size(largest)} ({axes})", cells)
+    return Matrix(f"{one.operation}, {amounts.size(largest)} ({axes})", cells)
 
 
 def _by_domain(series: Series) -> bool:
-    return series["experiment"] == "E4"
+    return series.experiment == "E4"
 
 
 def _memory(series: Series) -> str:
     """Return the kind of the memory at one end that is of no device; else ``device``."""
-    kinds = (series["source"]["memory"], series["destination"]["memory"])
+    kinds = (series.source_memory, series.destination_memory)
     return next((kind for kind in kinds if kind not in ("device", "peer")), "device")
 
 
 def _by_domains(group: Sequence[Series]) -> Matrix | None:
     if not group:
         return None
-    largest = max(series["bytes"] for series in group)
+    largest = max(series.bytes for series in group)
     cells = {
-        (host_domains(series)[0], series["device_set"][0]): series
+        # A series of E4 without the domain of its host memory is no valid one.
+        (series.host_domain or 0, series.devices[0]): series
         for series in group
-        if series["bytes"] == largest
+        if series.bytes == largest
     }
     memory = _memory(group[0]).removeprefix("host-")
-    what = f"{group[0]['operation']}, {memory}, {amounts.size(largest)}"
+    what = f"{group[0].operation}, {memory}, {amounts.size(largest)}"
     return Matrix(f"{what} (row: NUMA domain, column: device)", cells, domains=True)
 
 
 def goodness(series: Series) -> float:
     """Return the median such that more is better."""
-    return series["median"] if series["better"] == "higher" else -series["median"]
+    return series.value if series.better == "higher" else -series.value
 
 
 def is_remarkable(series: Series) -> bool:
     """Whether a series must be shown: its data is wrong or unverified, or noise judges the run."""
-    if series["verification"]["errors"] or not series["verification"]["bytes_checked"]:
+    if series.errors or not series.bytes_checked:
         return True
-    return series["noisy"] and series["regime"] == "memory"
+    return series.noisy and series.regime == "memory"
 
 
 def show(console: Console, matrix: Matrix) -> None:
@@ -155,28 +152,28 @@ def show(console: Console, matrix: Matrix) -> None:
 
 
 def _cell(series: Series) -> str:
-    text = amounts.number(series["median"])
-    if series["noisy"]:
+    text = amounts.number(series.value)
+    if series.noisy:
         text += "~"
-    if series["verification"]["errors"]:
+    if series.errors:
         text += "!"
-    elif not series["verification"]["bytes_checked"]:
+    elif not series.bytes_checked:
         text += "?"
     return text
 
 
 def _summary(matrix: Matrix) -> str:
     ordered = matrix.across
-    medians = [series["median"] for _, series in ordered]
+    medians = [series.value for _, series in ordered]
     says = [
         f"{len(ordered)} pairs: worst {_named(matrix, *ordered[0])}, best "
         f"{_named(matrix, *ordered[-1])}, median {amounts.number(statistics.median(medians))}"
     ]
     counts = (
-        ("WRONG", sum(bool(one["verification"]["errors"]) for _, one in ordered)),
-        ("not verified", sum(not one["verification"]["bytes_checked"] for _, one in ordered)),
-        ("noisy", sum(one["noisy"] for _, one in ordered)),
-        ("with clocks that differ", sum(_clocks_differ(one) for _, one in ordered)),
+        ("WRONG", sum(bool(one.errors) for _, one in ordered)),
+        ("not verified", sum(not one.bytes_checked for _, one in ordered)),
+        ("noisy", sum(one.noisy for _, one in ordered)),
+        ("with clocks that differ", sum(one.host_clock_agrees is False for _, one in ordered)),
     )
     says += [f"{count} {what}" for what, count in counts if count]
     return "; ".join(says if len(says) > 1 else [*says, "all verified"])
@@ -184,10 +181,6 @@ def _summary(matrix: Matrix) -> str:
 
 def _named(matrix: Matrix, pair: Pair, series: Series) -> str:
     if matrix.domains:
-        return f"N{pair[0]} and device {pair[1]} with {amounts.number(series['median'])}"
-    arrow = "and" if series["role"] == "sum" else "->"
-    return f"{pair[0]} {arrow} {pair[-1]} with {amounts.number(series['median'])}"
-
-
-def _clocks_differ(series: Series) -> bool:
-    return series["host_clock"] is not None and not series["host_clock"]["agrees"]
+        return f"N{pair[0]} and device {pair[1]} with {amounts.number(series.value)}"
+    arrow = "and" if series.role == "sum" else "->"
+    return f"{pair[0]} {arrow} {pair[-1]} with {amounts.number(series.value)}"

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
@@ -30,6 +30,7 @@ from fabricheck.references.stated import REDUCED, of
 from fabricheck.site import partitions
 
 
+@commands.command("references")
 def references(
     system: Annotated[
         str, typer.Option("--system", help="System or partition, as lumi or lumi:gpu.")
@@ -200,8 +201,3 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
             console.print(f"{row.check} {row.metric} on {row.partition} has no reference.")
     for one in silent:
         console.print(f"{one} told nothing: a dry run says why (reframe --dry-run).")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("references")(references)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fabricheck.cli import commands
+from fabricheck.cli.output import say
 from fabricheck.cli.results import OnNodes
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import unfolded
 from fabricheck.results import reading
 
 
+@commands.command("report")
 def report(
     what: Annotated[
         str,
@@ -42,12 +44,7 @@ def report(
     written = page.write(output or page.folder(results), page.files(found))
     problems = tuple(found.problems)
     for problem in (*problems, *results.notes):
-        print(f"fabricheck: {' '.join(problem.split())}", file=sys.stderr)
+        say(problem)
     typer.echo(f"Report: {written}")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("report")(report)

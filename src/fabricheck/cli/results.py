@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output, show
+from fabricheck.cli import commands, output, show
+from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
@@ -29,11 +29,8 @@ from fabricheck.results.session import Session
 from fabricheck.site import sets
 from fabricheck.site.software import record
 
-app = typer.Typer(
-    help="List sessions, and show or validate what they measured.",
-    rich_markup_mode=None,
-    no_args_is_help=False,
-)
+results_app = typer.Typer(help="List sessions, and show or validate what they measured.")
+commands.add_typer(results_app, name="results")
 
 OnNodes = Annotated[
     list[str] | None,
@@ -45,10 +42,8 @@ OnNodes = Annotated[
 #: What a heading says of a session without a run report.
 _KILLED = "which no readable run report names: it was killed, or still runs"
 
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of a table.")]
 
-
-@app.command("list")
+@results_app.command("list")
 def list_sessions(
     as_json: AsJson = False,
     limit: Annotated[int, typer.Option(min=1, help="The latest so many sessions.")] = 20,
@@ -72,19 +67,11 @@ def list_sessions(
         right = ("checks", "passed", "failed", "retried")
         on = ("nodes",) if any(row["nodes"] for row in rows) else ()
         columns = ("session", "date", "partitions", *on, *right, "clock")
-        table = output.table(
-            *(name.capitalize() for name in columns),
-            right=tuple(name.capitalize() for name in right),
+        output.print_table(
+            [name.capitalize() for name in columns],
+            [[_cell(row, name) for name in columns] for row in rows],
+            [name.capitalize() for name in right],
         )
-        for row in rows:
-            shown = row | {"nodes": folded(row["nodes"]) or "-"}
-            table.add_row(
-                *(
-                    ", ".join(shown[name]) if isinstance(shown[name], list) else str(shown[name])
-                    for name in columns
-                )
-            )
-        output.console().print(table)
         if any(row["retried"] for row in rows):
             output.console().print(
                 "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
@@ -101,11 +88,17 @@ def list_sessions(
             )
     _warn_about(folder, left)
     for _, problem in unreadable:
-        _warn(str(problem))
+        output.say(str(problem))
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
     if not rows and not left and not found:
         raise folder.no_session()
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    if name == "nodes":
+        return folded(row["nodes"]) or "-"
+    return ", ".join(row[name]) if isinstance(row[name], list) else str(row[name])
 
 
 def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
@@ -128,17 +121,12 @@ def _session_row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
 
 def _warn_about(folder: ResultsFolder, left: int) -> None:
     for problem in folder.problems:
-        _warn(str(problem))
+        output.say(str(problem))
     if left:
-        _warn(
+        output.say(
             f"{left} result document(s) belong to no session, as a killed one leaves them: see "
             f"`fabricheck results show {UNREPORTED}`."
         )
-
-
-def _warn(sentence: str) -> None:
-    said = archive.naming_archives(" ".join(sentence.split()))
-    print(f"fabricheck: {printable(said)}", file=sys.stderr)
 
 
 def choose(name: str, on: Sequence[str] | None = None) -> Results:
@@ -207,12 +195,12 @@ def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     """Write what is missing or cannot be read to standard error; return the exit code for it."""
     problems = [entry.problem for entry in entries if entry.problem is not None]
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
-        _warn(sentence)
+        output.say(sentence)
     codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
     return max(codes, default=EXIT_GOOD)
 
 
-@app.command("show")
+@results_app.command("show")
 def show_results(
     what: Annotated[
         str,
@@ -234,7 +222,7 @@ def show_results(
     if as_json:
         output.write_json([_entry_json(entry) for entry in entries])
     else:
-        show.show(heading(found), entries, show_all)
+        show.show(heading(found), found.checks, show_all)
     code = say_problems(found, entries)
     if code != EXIT_GOOD:
         raise typer.Exit(code)
@@ -263,7 +251,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-@app.command("beside")
+@results_app.command("beside")
 def mpi_beside_osu(
     what: Annotated[
         str, typer.Argument(metavar="[SESSION|FOLDER|latest]", help="As of show.")
@@ -273,7 +261,7 @@ def mpi_beside_osu(
 ) -> None:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
     found = choose(what, on)
-    rows = beside.compare(found.entries)
+    rows = beside.compare(found.series)
     if as_json:
         output.write_json([asdict(row) | {"ratio": row.ratio} for row in rows])
         return
@@ -286,16 +274,25 @@ def mpi_beside_osu(
         )
     right = ("mpi", "OSU", "mpi/OSU")
     columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
-    table = output.table(*columns, right=right)
-    for row in rows:
-        values = (amounts.number(row.mpi), amounts.number(row.osu), f"{row.ratio:.3f}")
-        between = "-".join(map(str, row.members))
-        what_for = (row.where, row.operation, between, amounts.size(row.bytes), row.buffers)
-        table.add_row(*what_for, "on" if row.engines else "off", row.unit, *values)
-    output.console().print(table)
+    cells = [
+        (
+            row.where,
+            row.operation,
+            "-".join(map(str, row.members)),
+            amounts.size(row.bytes),
+            row.buffers,
+            "on" if row.engines else "off",
+            row.unit,
+            amounts.number(row.mpi),
+            amounts.number(row.osu),
+            f"{row.ratio:.3f}",
+        )
+        for row in rows
+    ]
+    output.print_table(columns, cells, right)
 
 
-@app.command("validate")
+@results_app.command("validate")
 def validate(
     names: Annotated[
         list[str] | None,
@@ -359,13 +356,13 @@ def _verdict(entry: Entry) -> tuple[int, str]:
         f"{document['program']['name']}, {found}, {document['clock']}, outcome {outcome['status']}"
     )
     if document["faults_injected"]:
-        text += f", with faults made on purpose ({', '.join(document['faults_injected'])})"
+        text += f", with injected faults ({', '.join(document['faults_injected'])})"
     if document["complete"]:
         return EXIT_GOOD, f"{entry.path}: valid ({text})."
     return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
 
 
-@app.command("join")
+@results_app.command("join")
 def join_results(
     folders: Annotated[
         list[Path],
@@ -385,7 +382,7 @@ def join_results(
         sets.require(whole)
     found = joined.join(folders, target, whole)
     for sentence in found.lacking:
-        _warn(sentence)
+        output.say(sentence)
     typer.echo(f"Joined: {found.report}")
     if found.lacking:
         raise typer.Exit(InvalidInputError.exit_code)

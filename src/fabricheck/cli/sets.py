@@ -6,12 +6,13 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core import page_block, whole_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge import set_times
@@ -26,6 +27,7 @@ from fabricheck.site import sets as rules
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
 
 
+@commands.command("sets")
 def sets(
     results: Annotated[
         list[Path] | None,
@@ -37,7 +39,11 @@ def sets(
     ] = "",
     page: Annotated[
         Path | None,
-        typer.Option("--page", help="Write the tables between their markers in this page."),
+        typer.Option(
+            "--page",
+            help="Write the tables between their markers in this page; the times of sets that no "
+            "session ran stay.",
+        ),
     ] = None,
     write: Annotated[
         bool,
@@ -64,8 +70,16 @@ def sets(
     elif page is None:
         _print(listed, times)
     else:
-        for where, own in listed.items():
-            page_block.rewrite(page, f"sets of {where}", markdown(where, own, times))
+        blocks = {where: f"sets of {where}" for where in listed}
+        kept = {where: _times_in(page_block.read(page, name)) for where, name in blocks.items()}
+        page_block.rewrite(
+            page,
+            {
+                blocks[where]: markdown(where, own, times, kept[where])
+                for where, own in listed.items()
+            },
+        )
+        for where in listed:
             typer.echo(f"wrote {page}: {where}", err=True)
 
 
@@ -102,11 +116,9 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
 def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> None:
     console = output.console()
     for where, own in listed.items():
-        console.print(f"{where}: {_about(where, times)}", style="bold")
-        table = output.table(*HEAD, right=("Jobs", "Their limits"))
-        for one in own:
-            table.add_row(*_row(one, _latest_first(times, where, one.name)[:1]))
-        console.print(table)
+        console.print(f"{where}: {_about(where, _is_measured(where, times))}", style="bold")
+        rows = [_row(one, _latest_first(times, where, one.name)[:1]) for one in own]
+        output.print_table(HEAD, rows, ("Jobs", "Their limits"))
         for line in _checks(own):
             console.print(output.plain(line))
         console.print()
@@ -119,21 +131,49 @@ def _print(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> Non
                     console.print(output.plain(f"{latest.sentence} ({latest.session})"))
 
 
-def markdown(where: str, own: Sequence[Listed], times: Sequence[Took]) -> str:
-    """Return the table of a partition, and the checks of its sets, as a page has them."""
+def markdown(
+    where: str,
+    own: Sequence[Listed],
+    times: Sequence[Took],
+    kept: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> str:
+    """Return the table of a partition, and the checks of its sets, as a page has them.
+
+    :param kept: by set the two cells of its times that stay where no session is of it.
+    """
     lines = [_line(HEAD), _line(["---", "---:", "---:", "---:", "---:", "---", "---"])]
-    lines += [_line(_row(one, _latest_first(times, where, one.name))) for one in own]
+    for one in own:
+        sessions = _latest_first(times, where, one.name)
+        cells = _row(one, sessions)
+        if not sessions and one.name in kept:
+            cells = (*cells[:-2], *kept[one.name])
+        lines.append(_line(cells))
     checks = [f"- {line}" for line in _checks(own)]
-    return "\n".join([*lines, "", f"`{where}`: {_about(where, times)}.", "", *checks, ""])
+    about = _about(where, bool(kept) or _is_measured(where, times))
+    return "\n".join([*lines, "", f"`{where}`: {about}.", "", *checks, ""])
+
+
+def _times_in(block: str) -> dict[str, Sequence[str]]:
+    """Return by set the cells of the table in a page that tell times, where they tell any."""
+    rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("|")]
+    return {
+        row[0]: row[-2:]
+        for row in rows
+        if len(row) == len(HEAD) and row[0] in rules.known() and row[-1] != "-"
+    }
 
 
 def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _about(where: str, times: Sequence[Took]) -> str:
+def _is_measured(where: str, times: Sequence[Took]) -> bool:
+    return any(one.where == where for one in times)
+
+
+def _about(where: str, measured: bool) -> str:
     known = partitions.known(where)
-    kind = "measured" if any(one.where == where for one in times) else "not measured"
+    kind = "measured" if measured else "not measured"
     if "simulated" in known.get("features", []):
         kind = "simulated"
     return f"{known.get('descr', 'no site of this repository')}; {kind}"
@@ -220,8 +260,3 @@ def _json(listed: Mapping[str, Sequence[Listed]], times: Sequence[Took]) -> list
         for where, own in listed.items()
         for one in own
     ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("sets")(sets)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import output
-from fabricheck.cli.results import AsJson
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError
 
 Where = Annotated[
@@ -22,11 +22,7 @@ Where = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("site-check")(check)
-
-
+@commands.command("site-check")
 def check(
     site: Annotated[str, typer.Argument(metavar="SITE[:PARTITION]", help="As in config/sites.")],
     compute: Where = None,

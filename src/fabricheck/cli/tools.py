@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli.node import fail
+from fabricheck.cli import commands, output
 from fabricheck.core import page_block
 from fabricheck.core.errors import FabricheckError
 from fabricheck.tools.benchmarks import read_plan
 from fabricheck.tools.recording import record
 from fabricheck.tools.rounds import record as rounds
 from fabricheck.tools.rounds import render, table
-from fabricheck.tools.rounds.manifest import Failure
 
-_HELP = "Run third-party benchmarks, as a check does or beside ours, and compare."
-
-tools_app = typer.Typer(name="tools", help=_HELP, no_args_is_help=True)
+tools_app = typer.Typer(
+    help="Run third-party benchmarks, as a check does or beside ours, and compare.",
+    no_args_is_help=True,
+)
+commands.add_typer(tools_app, name="tools")
 
 
 @tools_app.command("run")
 def run_command(
     plan: Annotated[Path, typer.Argument(help="The launches, as a check writes them.")],
-    output: Annotated[Path, typer.Option("--output", help="The result document.")],
+    target: Annotated[Path, typer.Option("--output", help="The result document.")],
     limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 600,
 ) -> None:
     """Run each launch of a plan, and write a result document of what the tool printed.
@@ -33,14 +33,14 @@ def run_command(
     The outputs are kept beside the document. Exit codes are those of the measuring programs:
     3 not supported, 4 a launch failed or cannot be believed, 5 wrong data, 6 time limit.
     """
-    found = record(read_plan(plan), output, limit_s, _say)
+    found = record(read_plan(plan), target, limit_s, _note)
     outcome = found["outcome"]
     if outcome["message"] is not None:
-        typer.echo(f"fabricheck: {outcome['message']}", err=True)
+        output.say(outcome["message"])
         raise typer.Exit(outcome["exit_code"] or FabricheckError.exit_code)
 
 
-def _say(sentence: str) -> None:
+def _note(sentence: str) -> None:
     typer.echo(sentence, err=True)
 
 
@@ -77,19 +77,14 @@ def rounds_command(
     }
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:
-        found = rounds.record(folder, programs, tools, number, limit_s, _say)
+        found = rounds.record(folder, programs, tools, number, limit_s, _note)
     except rounds.NotKept as error:
-        _tell(error.failures)
-        fail(error)
-    except FabricheckError as error:
-        fail(error)
-    _tell(found.failures)
+        for failure in error.failures:
+            output.say(failure.sentence)
+        raise
+    for failure in found.failures:
+        output.say(failure.sentence)
     raise typer.Exit(rounds.exit_code(found))
-
-
-def _tell(failures: Sequence[Failure]) -> None:
-    for failure in failures:
-        typer.echo(f"fabricheck: {failure.sentence}", err=True)
 
 
 @tools_app.command("table")
@@ -105,17 +100,9 @@ def table_command(
     Verdicts are of the ratio of medians to the case's target, and judge nothing else: the exit
     code is 0 also where a target is missed.
     """
-    try:
-        text = render.section(table.read_all(folders))
-        if write is not None:
-            page_block.rewrite(write, render.BLOCK, f"\n{text}\n")
-            typer.echo(f"wrote {write}", err=True)
-            return
-    except FabricheckError as error:
-        fail(error)
-    typer.echo(text, nl=False)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.add_typer(tools_app)
+    text = render.section(table.read_all(folders))
+    if write is None:
+        typer.echo(text, nl=False)
+        return
+    page_block.rewrite(write, {render.BLOCK: f"\n{text}\n"})
+    typer.echo(f"wrote {write}", err=True)

@@ -1,4 +1,4 @@
-"""`fabricheck verdict`: one word for each node of a session, and what to do with it."""
+"""`fabricheck verdict`: the status of each node of a session, and what to do with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import output
+from fabricheck.cli import commands, output
 from fabricheck.core import nodelists
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -33,6 +33,7 @@ LONGEST_REASON = 400
 MOST_REASONS = 10
 
 
+@commands.command("verdict")
 def verdict(
     what: Annotated[
         list[str] | None,
@@ -100,16 +101,12 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
         _say(f"Began {' to '.join(times)}")
     passed = [row for row in total.nodes if row.word == "PASS"]
     folded = passed if len(passed) > MOST_ROWS else []
-    table = output.table(
-        "Node", "Word", "Of", "Set", "Checks", "Time", "First reason", right=("Checks", "Time")
-    )
-    for row in total.nodes:
-        if row not in folded:
-            table.add_row(*map(output.plain, _cells(row)))
-    if table.row_count:
-        output.console().print(table)
+    rows = [_cells(row) for row in total.nodes if row not in folded]
+    if rows:
+        columns = ("Node", "Word", "Of", "Set", "Checks", "Time", "First reason")
+        output.print_table(columns, rows, ("Checks", "Time"))
     _show_reasons(total.nodes)
-    _show_reservations(passed)
+    _show_caveats(passed)
     _show_lists(total.nodes)
 
 
@@ -149,14 +146,14 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             _say(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 
 
-def _show_reservations(passed: Sequence[Row]) -> None:
+def _show_caveats(passed: Sequence[Row]) -> None:
     """Say what PASS does not rest on, once for all nodes of which the same holds."""
     by_sentence: dict[str, list[str]] = {}
     for row in passed:
-        for sentence in row.reservations:
+        for sentence in row.caveats:
             by_sentence.setdefault(sentence, []).append(row.node)
     for sentence, nodes in by_sentence.items():
-        _say(f"Reservation on {nodelists.folded(nodes)}: {sentence}")
+        _say(f"Caveat on {nodelists.folded(nodes)}: {sentence}")
 
 
 def _show_lists(rows: Sequence[Row]) -> None:
@@ -173,8 +170,3 @@ def _show_lists(rows: Sequence[Row]) -> None:
         _say(f"Run again: {again}")
     for line in scheduler.drain_lines(rows):
         _say(line)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command("verdict")(verdict)

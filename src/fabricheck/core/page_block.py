@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError
@@ -10,15 +11,31 @@ from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 
 
-def rewrite(page: Path, name: str, content: str) -> None:
-    """Replace what stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page.
+def read(page: Path, name: str) -> str:
+    """Return what stands between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` in a page.
+
+    :raises NotFoundError: when there is no such page.
+    :raises InvalidInputError: when it does not have each marker once.
+    """
+    return _parts(page, read_text(page), name)[1]
+
+
+def rewrite(page: Path, blocks: Mapping[str, str]) -> None:
+    """Replace what stands between the markers of each name by its content; all of them, or none.
 
     :raises NotFoundError: when there is no such page, or it cannot be written.
     :raises InvalidInputError: when it does not have each marker once.
     """
-    first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"
     text = read_text(page)
+    for name, content in blocks.items():
+        before, _, after = _parts(page, text, name)
+        text = f"{before}<!-- {name} -->\n{content}<!-- end of {name} -->{after}"
+    write_whole(page, text)
+
+
+def _parts(page: Path, text: str, name: str) -> list[str]:
+    first, last = f"<!-- {name} -->", f"<!-- end of {name} -->"
     parts = re.split(f"{re.escape(first)}|{re.escape(last)}", text)
     if len(parts) != 3 or text.index(first) > text.index(last):
         raise InvalidInputError(f"{page}: does not have the lines {first} and {last}, each once.")
-    write_whole(page, f"{parts[0]}{first}\n{content}{last}{parts[2]}")
+    return parts

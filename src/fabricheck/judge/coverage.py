@@ -1,10 +1,13 @@
-"""Which of the experiments E1 to E15 a session ran, and why the others did not run."""
+"""Which of the experiments E1 to E15 a session ran, and why the others did not run.
+
+What cannot be tested in a partition is told with its reason: never a pass, never silence.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,22 +15,28 @@ from typing import Any
 import yaml
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.vocabulary import EXPERIMENTS
-from fabricheck.judge import testable
-from fabricheck.results.folder import Entry
+from fabricheck.core.nodelists import folded
+from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.session import Case, Session
+from fabricheck.results.reading import Results
+from fabricheck.results.session import PASSED, SKIPPED
+from fabricheck.results.table import Check
+from fabricheck.site import partitions
 
 #: The experiments whose results are comparisons, no series: a node with its model, and where ranks
 #: sit with where they should.
 COMPARING, PLACING = "E13", "E15"
 
+#: The experiments with collectives, of which a site may leave out some (`mpi_without`), and what a
+#: document says of those.
+WITH_COLLECTIVES = frozenset({"E10", "E12"})
+LEFT_OUT = "left out by --without"
+
 #: ReFrame's variable for where checks are looked for; the repository's own folder otherwise.
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
 
-
-#: ``system:partition`` and node.
-Place = tuple[str, str | None]
+#: What the site files say, as `partitions.read_sites` gives it; None where it is not known.
+Sites = dict[str, list[dict[str, Any]]] | None
 
 
 @dataclass(frozen=True)
@@ -58,32 +67,100 @@ class Experiment:
     skipped: str | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Ran:
     """What a session has of one experiment in one partition, on one node where nodes are known.
 
-    ``cases`` are those tagged with the experiment or whose document has series of it; ``series``
-    counts measured series, ``comparisons`` the documents that compare a node with its model or
-    tell where ranks sit,
-    ``unread`` the cases without a document that can be used.
+    checks: those tagged with the experiment, and those whose document has results of it.
     """
 
+    experiment: Experiment
     where: str
-    node: str | None = None
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    series: int = 0
-    comparisons: int = 0
-    unread: int = 0
-    clocks: set[str] = field(default_factory=set)
-    runtimes: set[str] = field(default_factory=set)
-    programs: set[str] = field(default_factory=set)
+    node: str | None
+    checks: tuple[Check, ...]
 
     @property
     def cases(self) -> int:
-        """The number of cases, skipped ones included."""
-        return self.passed + self.failed + self.skipped
+        """The number of checks, skipped ones included."""
+        return len(self.checks)
+
+    @property
+    def passed(self) -> int:
+        """How many of them passed."""
+        return sum(row.result in PASSED for row in self.checks)
+
+    @property
+    def skipped(self) -> int:
+        """How many did not run."""
+        return sum(row.result in SKIPPED for row in self.checks)
+
+    @property
+    def failed(self) -> int:
+        """How many neither passed nor were skipped."""
+        return self.cases - self.passed - self.skipped
+
+    @property
+    def unread(self) -> int:
+        """How many ran and have no document that can be used."""
+        return sum(row.document is None and row.result not in SKIPPED for row in self.checks)
+
+    @property
+    def series(self) -> int:
+        """The number of measured series."""
+        return sum(map(self._series_in, self._documents))
+
+    @property
+    def comparisons(self) -> int:
+        """How many documents compare a node with its model, or tell where ranks sit."""
+        return sum(map(self._compares, self._documents))
+
+    @property
+    def clocks(self) -> list[str]:
+        """``measured``, ``simulated`` or both, of the documents with results."""
+        return sorted({document["clock"] for document in self._with_results})
+
+    @property
+    def runtimes(self) -> list[str]:
+        """The runtimes of the documents with results."""
+        return sorted({document["program"]["runtime"] for document in self._with_results})
+
+    @property
+    def programs(self) -> set[str]:
+        """The programs of the documents with results."""
+        return {document["program"]["name"] for document in self._with_results}
+
+    @property
+    def _documents(self) -> list[ResultDocument]:
+        return [row.document for row in self.checks if row.document is not None]
+
+    @property
+    def _with_results(self) -> list[ResultDocument]:
+        return [one for one in self._documents if self._series_in(one) or self._compares(one)]
+
+    def _series_in(self, document: ResultDocument) -> int:
+        name = self.experiment.made_of or self.experiment.id
+        return sum(series["experiment"] == name for series in document["series"])
+
+    def _compares(self, document: ResultDocument) -> bool:
+        return self.experiment.id in _compared(document)
+
+    @property
+    def sentence(self) -> str:
+        """What was done, with ``{}`` for where, and how much of it there is."""
+        what = ", ".join(self.clocks) or "nothing measured"
+        runtimes = f" by the {', '.join(self.runtimes)} runtime" if self.runtimes else ""
+        counts = {
+            "passed": self.passed,
+            "failed": self.failed,
+            "skipped": self.skipped,
+            "without a document": self.unread,
+        }
+        parts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        found = f"{self.series} series"
+        if self.comparisons:
+            found = f"{self.comparisons} comparison{'s' if self.comparisons > 1 else ''}"
+        checks = f"{self.cases} check{'' if self.cases == 1 else 's'}"
+        return f"{what} in {{where}}{runtimes}: {{each}}{found}, {checks} ({parts})"
 
 
 @dataclass(frozen=True)
@@ -98,8 +175,8 @@ class Coverage:
     has_check: bool
     ran: Sequence[Ran]
     why_not: str | None
-    partitions: tuple[str, ...] | None = None
-    not_testable: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    partitions: tuple[str, ...] | None
+    not_testable: Mapping[str, tuple[str, ...]]
 
     @property
     def measured_anything(self) -> bool:
@@ -118,6 +195,46 @@ class Coverage:
         """Whether all of its results are of a simulated node."""
         clocks = {clock for ran in self.ran for clock in ran.clocks}
         return self.measured_anything and clocks == {"simulated"}
+
+    @property
+    def sentence(self) -> str:
+        """Where the experiment ran, or why it did not and how to get it."""
+        said = [
+            f"not testable here ({where}): {reason}"
+            for where, reasons in self.not_testable.items()
+            for reason in reasons
+        ]
+        # Of checks that were all skipped the reason says everything.
+        ran = [
+            one for one in self.ran if one.cases > one.skipped or one.where not in self.not_testable
+        ]
+        said = [*_alike(ran), *said]
+        if not (self.ran or said):
+            said = [self._why_and_how]
+        tool = self.missing_tool
+        lacking = f"; not by {tool.name}, which are {tool.get}" if tool else ""
+        return "; ".join(said) + lacking
+
+    @property
+    def _why_and_how(self) -> str:
+        said = f"{self.why_not}; needs {self.experiment.needs}"
+        if not self.has_check:
+            return said
+        if self.partitions:
+            plural = "has" if len(self.partitions) == 1 else "have"
+            return f"{said}, which {', '.join(self.partitions)} {plural}"
+        return f"{said}; {self.experiment.get}"
+
+
+def _alike(ran: Iterable[Ran]) -> Iterator[str]:
+    """Yield a sentence for all nodes of a partition that have as much as one another."""
+    on: dict[tuple[str, str], list[str | None]] = {}
+    for one in ran:
+        on.setdefault((one.where, one.sentence), []).append(one.node)
+    for (where, sentence), nodes in on.items():
+        names = folded(nodes)
+        place = f"{where} on {names}" if names else where
+        yield sentence.format(where=place, each="each " if len(nodes) > 1 else "")
 
 
 @functools.cache
@@ -152,88 +269,58 @@ def checks_folders() -> list[Path]:
     ]
 
 
-def coverage(
-    session: Session | None,
-    entries: Sequence[Entry],
-    able: Mapping[str, tuple[str, ...]] | None,
-    features: Mapping[str, frozenset[str]],
-) -> list[Coverage]:
+def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     """Return one row for each experiment.
 
-    :param session: None when there is none.
-    :param entries: the session's documents.
-    :param able: the partitions that can run each experiment, as `partitions.able` gives them.
-    :param features: of partitions with real devices, as `testable.features_of_devices` gives them.
+    :param results: None where there are none; what no run report names counts for nothing.
     """
-    by_case = {id(entry.case): entry for entry in entries}
-    tables: dict[str, dict[Place, Ran]] = {}
-    runtimes: set[str] = set()
-    for case in session.cases if session else ():
-        entry = by_case.get(id(case))
-        _count(tables, case, entry)
-        if entry is not None and entry.document is not None:
-            runtimes.add(entry.document["program"]["runtime"])
-    rows = []
+    rows = [row for row in results.checks if row.session is not None] if results else []
+    able = partitions.able(sites)
+    features = features_of_devices(sites)
+    found = []
     for experiment in experiments():
-        ran = list(tables.get(experiment.id, {}).values())
+        ran = _ran(experiment, rows)
         have = None if able is None else able.get(experiment.id, ())
         has_check = have != () or bool(ran)
-        why_not = None if ran else _why_not(experiment, has_check, session, runtimes, have)
-        no_more = {
-            where: tuple(_not_testable(experiment, where, session, by_case, features))
-            for where in dict.fromkeys(case.where for case in (session.cases if session else ()))
-        }
-        no_more = {where: reasons for where, reasons in no_more.items() if reasons}
-        rows.append(Coverage(experiment, has_check, ran, why_not, have, no_more))
-    return rows
+        why_not = None
+        if not ran:
+            why_not = _why_not(experiment, has_check, results, rows, have)
+        reasons: dict[str, tuple[str, ...]] = {}
+        for where in dict.fromkeys(map(_where, rows)):
+            own = [row for one in ran if one.where == where for row in one.checks]
+            told = tuple(_not_testable(experiment, features.get(where), own))
+            if told:
+                reasons[where] = told
+        found.append(Coverage(experiment, has_check, ran, why_not, have, reasons))
+    return found
 
 
-def _not_testable(
-    experiment: Experiment,
-    where: str,
-    session: Session | None,
-    by_case: Mapping[int, Entry],
-    features: Mapping[str, frozenset[str]],
-) -> Iterator[str]:
-    cases = session.cases if session else ()
-    here = [one for one in cases if one.where == where and experiment.id in one.experiments]
-    return testable.reasons(
-        experiment.id,
-        experiment.not_without,
-        experiment.skipped,
-        features.get(where),
-        [(case, by_case.get(id(case))) for case in here],
-    )
+def _where(row: Check) -> str:
+    return f"{row.system}:{row.partition}"
 
 
-def _count(tables: dict[str, dict[Place, Ran]], case: Case, entry: Entry | None) -> None:
-    node = case.node if entry is None else entry.node
-    document = entry.document if entry is not None else None
-    measured: list[str] = (
-        [series["experiment"] for series in document["series"]] if document else []
-    )
-    compared = _compared(document)
-    for name in case.experiments | set(measured) | compared:
-        ran = tables.setdefault(name, {}).setdefault((case.where, node), Ran(case.where, node))
-        ran.passed += case.passed
-        ran.skipped += case.skipped
-        ran.failed += not case.passed and not case.skipped
-        series = measured.count(_made_of().get(name, name))
-        comparisons = int(name in compared)
-        ran.series += series
-        ran.comparisons += comparisons
-        if document is None:
-            ran.unread += not case.skipped
-        elif series or comparisons:
-            ran.clocks.add(document["clock"])
-            ran.runtimes.add(document["program"]["runtime"])
-            ran.programs.add(document["program"]["name"])
+def _ran(experiment: Experiment, rows: Iterable[Check]) -> list[Ran]:
+    by_place: dict[tuple[str, str | None], list[Check]] = {}
+    for row in rows:
+        if experiment.id in _experiments_of(row):
+            # Coverage is told by the scheduler's names alone.
+            of = row.entry or row.case
+            node = of.node if of is not None else None
+            by_place.setdefault((_where(row), node), []).append(row)
+    return [Ran(experiment, *place, tuple(own)) for place, own in by_place.items()]
 
 
-def _compared(document: ResultDocument | None) -> set[str]:
+def _experiments_of(row: Check) -> set[str]:
+    """Return the experiments that a check is tagged with, or that its document has results of."""
+    tagged = set((row.experiment or "").split())
+    if row.document is None:
+        return tagged
+    measured = {series["experiment"] for series in row.document["series"]}
+    return tagged | measured | _compared(row.document)
+
+
+def _compared(document: ResultDocument) -> set[str]:
     """Return the experiments of which a document is a comparison."""
-    if document is None:
-        return set()
     places = document["program"]["name"] == "affinity" and document.get("ranks")
     return {
         *([COMPARING] if document.get("differences") is not None else []),
@@ -241,27 +328,67 @@ def _compared(document: ResultDocument | None) -> set[str]:
     }
 
 
-def _made_of() -> dict[str, str]:
-    return {row.id: row.made_of for row in experiments() if row.made_of is not None}
-
-
 def _why_not(
     experiment: Experiment,
     has_check: bool,
-    session: Session | None,
-    runtimes: set[str],
+    results: Results | None,
+    rows: Iterable[Check],
     able: tuple[str, ...] | None,
 ) -> str:
     if not has_check:
         return "no check in this version"
+    runtimes = {row.runtime for row in rows if row.runtime is not None}
     reasons = [experiment.not_on.get(runtime) for runtime in sorted(runtimes)]
     if reasons and all(reasons):
         return str(reasons[0])
-    if session is None:
+    if results is None or results.together is None:
         return "no session yet"
     why = "not selected"
     if not able:
         why = "no partition of the sites has what it needs"
         if able is None:
             why = "not selected, or no partition has what it needs"
-    return f"not in session {session.id}: {why}"
+    return f"not in session {results.together.id}: {why}"
+
+
+def features_of_devices(sites: Sites) -> dict[str, frozenset[str]]:
+    """Return the features of each partition, ``system:partition``, that measures real devices."""
+    if sites is None:
+        return {}
+    runtimes = {
+        entry["name"]: entry.get("extras", {}).get("runtime")
+        for entry in sites.get("environments", [])
+    }
+    return {
+        f"{system['name']}:{one['name']}": frozenset(one.get("features", []))
+        for system in sites.get("systems", [])
+        for one in system.get("partitions", [])
+        if not {runtimes.get(name) for name in one["environs"]}.isdisjoint(OF_DEVICES)
+    }
+
+
+def _not_testable(
+    experiment: Experiment, features: frozenset[str] | None, rows: Sequence[Check]
+) -> Iterator[str]:
+    """Yield why an experiment, or a part of it, cannot be tested in one partition.
+
+    :param features: those of the partition; None where nobody states them.
+    :param rows: the checks of the experiment in that partition.
+    """
+    if features is not None:
+        # The first reason that there is counts.
+        yield from [why for word, why in experiment.not_without.items() if word not in features][:1]
+    tagged = [row for row in rows if experiment.id in (row.experiment or "").split()]
+    skipped = [row.title for row in tagged if row.result in SKIPPED]
+    if skipped and experiment.skipped is not None:
+        yield f"{', '.join(skipped)}: {experiment.skipped}"
+    if experiment.id in WITH_COLLECTIVES:
+        left_out = {
+            one["operation"]
+            for row in tagged
+            for one in (row.document and row.document.get("skipped")) or ()
+            if one["reason"] == LEFT_OUT
+        }
+        if left_out:
+            names = ", ".join(sorted(left_out))
+            yield f"{names}: left out, as its MPI cannot do them (mpi_without)"

@@ -12,7 +12,6 @@ from fabricheck.core import nodelists
 from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
-from fabricheck.judge import testable
 from fabricheck.judge.coverage import Coverage
 from fabricheck.judge.verdict.rules import Word
 from fabricheck.judge.verdict.rules import worst as worst_of
@@ -86,7 +85,7 @@ class Part:
                 f"{slow.unit}, {slow.percent:.1f} % behind the median of {slow.members} "
                 f"{slow.among}."
             )
-        yield from self.verdict.reservations
+        yield from self.verdict.caveats
 
     @property
     def shown(self) -> Iterator[Shown]:
@@ -268,8 +267,4 @@ def _drawn(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator
 
 
 def _coverage(results: Results) -> list[Coverage]:
-    sites = partitions.known_sites()
-    features = testable.features_of_devices(sites)
-    return rules.coverage(
-        results.together, tuple(results.entries), partitions.able(sites), features
-    )
+    return rules.coverage(results, partitions.known_sites())

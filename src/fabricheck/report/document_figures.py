@@ -11,7 +11,6 @@ from typing import Any
 
 import yaml
 
-from fabricheck.judge import coverage_text
 from fabricheck.judge.coverage import COMPARING, Coverage
 from fabricheck.report.figure import Shown
 
@@ -92,7 +91,7 @@ def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, C
         return theirs.never
     if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):
         return f"it is of a node with {theirs.of}, and no partition with figures here is of one"
-    why = "; ".join(f"{name}: {coverage_text.sentence(rows[name])}" for name in theirs.experiments)
+    why = "; ".join(f"{name}: {rows[name].sentence}" for name in theirs.experiments)
     if any(rows[name].measured_anything for name in theirs.experiments):
         why += f". No figure shows it{f': that takes {theirs.takes}' if theirs.takes else ''}"
     return why

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.nodelists import folded, natural
+from fabricheck.judge.verdict.caveats import count
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict
-from fabricheck.judge.verdict.reservations import count
 from fabricheck.judge.verdict.rules import WORDS, Word, worst
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure

@@ -19,7 +19,6 @@ from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.core.whole_files import write_all
-from fabricheck.judge import coverage_text
 from fabricheck.report import environment, rests_on
 from fabricheck.report.contents import Contents
 from fabricheck.results import archive
@@ -87,7 +86,6 @@ def render(template: str, found: Contents) -> str:
         devices=environment.devices,
         sources_of=rests_on.sources,
         documents=documents(),
-        coverage_sentence=coverage_text.sentence,
         kinds=KINDS,
         reference_kinds=REFERENCE_KINDS,
         version=fabricheck.__version__,

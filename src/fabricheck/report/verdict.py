@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fabricheck.judge.verdict import checks, expected, grouping, reservations
-from fabricheck.judge.verdict.reservations import count
-from fabricheck.judge.verdict.rules import Word, worst
+from fabricheck.judge.verdict import caveats, checks, grouping
+from fabricheck.judge.verdict.caveats import count
+from fabricheck.judge.verdict.rules import Finding, Word, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
@@ -34,7 +34,7 @@ class Verdict:
     word: as a node with these results has it. says: why, in numbers. failures: why it is no PASS,
     the worst first. problems: what is missing or not whole. skipped: checks that did not run.
     absent: checks that the site expects there and the session has not, chosen or not.
-    reservations: what the word does not rest on, each in one sentence.
+    caveats: what the word does not rest on, each in one sentence.
     """
 
     word: Word
@@ -43,7 +43,7 @@ class Verdict:
     problems: tuple[str, ...]
     skipped: tuple[str, ...]
     absent: tuple[str, ...]
-    reservations: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -71,22 +71,21 @@ def of(observed: Observed) -> Verdict:
     found = checks.Checks.of(attempts, choice)
     reasons = list(found.reasons())
     if found.absent:
-        lacking = checks.missing(found.absent, "here")
-        reasons.append((lacking.rule.word, lacking))
+        reasons.append(checks.missing(found.absent, "here"))
     absent = tuple(found.absent_of(EVERYTHING))
     skipped = tuple(case.name for case in observed.cases if case.skipped)
     missing = tuple(one for entry in observed.entries for one in problems(entry))
-    limits = reservations.limits(observed.cases)
+    limits = caveats.limits(observed.cases)
     return Verdict(
-        worst(word for word, _ in reasons),
+        worst(one.word for one in reasons),
         _says(observed, missing, limits),
         tuple(_failures(reasons)),
         missing,
         skipped,
         absent,
         (
-            *reservations.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
-            *expected.unknown(found.partitions, choice.set),
+            *caveats.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
+            *checks.unknown(found.partitions, choice.set),
             *([_not_there(len(absent))] if absent else ()),
         ),
     )
@@ -97,14 +96,14 @@ def _not_there(absent: int) -> str:
     return f"{count(absent, 'check')} that the site expects here {are} not in this session."
 
 
-def _failures(reasons: list[checks.Reason]) -> list[Failure]:
+def _failures(reasons: list[Finding]) -> list[Failure]:
     """Return the reasons by check, the worst first."""
-    by_check: dict[str, list[checks.Reason]] = {}
-    for word, found in checks.in_order(reasons):
+    by_check: dict[str, list[Finding]] = {}
+    for found in in_order(reasons):
         if found.rule.name not in _TOLD_AS_MISSING:
-            by_check.setdefault(found.check or "all", []).append((word, found))
+            by_check.setdefault(found.check or "all", []).append(found)
     return [
-        Failure(check, own[0][0], tuple(one.sentence for _, one in own))
+        Failure(check, own[0].word, tuple(one.sentence for one in own))
         for check, own in by_check.items()
     ]
 

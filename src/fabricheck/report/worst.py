@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.amounts import size
-from fabricheck.judge.verdict.reservations import missed
+from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged

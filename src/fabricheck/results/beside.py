@@ -5,12 +5,11 @@ OSU is what the field compares with. How far both agree is told and judges nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fabricheck.core.vocabulary import ENV_ENGINES
-from fabricheck.results.folder import Entry
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.table import Series
 
 #: Fields of Beside that have to be alike, in their order.
 Key = tuple[str, str, int, str, tuple[int, ...], bool]
@@ -42,35 +41,22 @@ class Beside:
         return self.mpi / self.osu
 
 
-def compare(entries: Iterable[Entry]) -> list[Beside]:
+def compare(rows: Iterable[Series]) -> list[Beside]:
     """Return what ``mpi`` and OSU both measured, in the order of ``mpi``'s documents."""
-    documents = [(_where(entry), entry.document) for entry in entries if entry.document is not None]
-    osu = {
-        key: series
-        for where, document in documents
-        if document["program"]["name"] == "osu"
-        for key, series in _keyed(where, document)
-    }
+    found = [row for row in rows if row.experiment in ("E9", "E10") and row.role == "single"]
+    osu = {_key(row): row for row in found if row.program == "osu"}
     return [
-        Beside(*key, one["unit"], one["median"], osu[key]["median"])
-        for where, document in documents
-        if document["program"]["name"] == "mpi"
-        for key, one in _keyed(where, document)
-        if key in osu
+        Beside(*key, row.unit, row.value, osu[key].value)
+        for row in found
+        if row.program == "mpi" and (key := _key(row)) in osu
     ]
 
 
-def _where(entry: Entry) -> str:
-    where = entry.case.where if entry.case else ""
-    return f"{where} on {entry.node}".strip() if entry.node else where
-
-
-def _keyed(where: str, document: ResultDocument) -> Iterator[tuple[Key, Series]]:
-    engines = document["environment"].get(ENV_ENGINES) != "0"
-    for series in document["series"]:
-        if series["experiment"] not in ("E9", "E10") or series["role"] != "single":
-            continue
-        buffers = "device" if series["source"]["memory"] == "device" else "host"
-        members = tuple(series["device_set"] or series.get("ranks") or ())
-        operation, size = series["operation"], series["bytes"]
-        yield (where, operation, size, buffers, members, engines), series
+def _key(row: Series) -> Key:
+    case, entry = row.of.case, row.of.entry
+    where = case.where if case is not None else ""
+    if entry is not None and entry.node:
+        where = f"{where} on {entry.node}".strip()
+    buffers = "device" if row.source_memory == "device" else "host"
+    engines = row.document["environment"].get(ENV_ENGINES) != "0"
+    return where, row.operation, row.bytes, buffers, row.devices or row.ranks or (), engines

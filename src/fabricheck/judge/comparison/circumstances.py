@@ -79,7 +79,7 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
         if variable not in OF_THE_RUN:
             yield f"environment {variable}", value
     for fault in document["faults_injected"]:
-        yield "faults made on purpose", fault
+        yield "injected faults", fault
     for option, value in document["options"].items():
         if option not in _NO_OPTIONS:
             yield f"option {option} of {name}", str(value)

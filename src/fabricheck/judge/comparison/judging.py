@@ -22,8 +22,8 @@ ONE_IN = 40
 #: The fewest samples with such an interval.
 FEWEST = 7
 
-#: The least change that counts, by what a series is: `floor_of` the largest difference on record
-#: between two sessions of two H200 where nothing changed, as factors minus one (docs/compare.md):
+#: The least change that counts, by what a series is. By the rule of calibration, of the largest
+#: difference between two sessions of two H200 where nothing changed, as factors minus one:
 #: 0.0088, 0.0066, 0.1847, 0.5029, 0.2529. Memory of the runtime `host` has no floor: what else
 #: runs on the machine decides it, and nothing is on record of machines that do nothing else.
 FLOORS = {
@@ -111,16 +111,6 @@ def estimate_of(row: Series) -> Estimate:
         row.noisy,
         wrong=row.errors,
     )
-
-
-def floor_of(largest: float, unit: str) -> float:
-    """Return the floor that follows from the largest difference on record, as calibration has it.
-
-    :param largest: the larger value of a pair over the smaller, minus 1.
-    """
-    least = max(groups.FLOORS[unit], rule.WORST_TIMES * largest)
-    # What is a multiple but for its last bits stays one.
-    return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
 
 
 def noise_of(row: Series) -> str:

@@ -1,1 +1,1 @@
-"""Verdicts: for each node of a session one word, the reasons for it, and what it rests on."""
+"""Verdicts: the status of each node of a session, the reasons for it, and its caveats."""

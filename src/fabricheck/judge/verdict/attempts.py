@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
-from fabricheck.judge.verdict.rules import RULES, WORDS, Finding, Word, finding, worst
+from fabricheck.judge.verdict.rules import Finding, finding, in_order
 from fabricheck.results import killed, missed, settings
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
@@ -86,11 +86,11 @@ class Attempt:
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
         """Why it did not pass, the worst first; nothing of one that passed or was skipped."""
-        found = sorted(dict.fromkeys(self._findings()), key=lambda one: WORDS.index(one.rule.word))
+        found = in_order(self._findings())
         more = len(found) - MOST
-        if more <= 0:
-            return tuple(found)
-        return (*found[:MOST], Finding(found[MOST].rule, f"And {more} more.", self.check))
+        if more > 0:
+            found[MOST:] = [self._say(found[MOST].rule.name, f"And {more} more.")]
+        return tuple(found)
 
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
@@ -246,18 +246,13 @@ def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
 class Tried:
     """All attempts of one check on one node, in the order of their start, and what they are worth.
 
-    reasons: with the word that each leads to. notes: what remains to be known of one that passed.
+    reasons: why they are no pass. notes: what remains to be known of one that passed.
     """
 
     check: str
     attempts: tuple[Attempt, ...]
-    reasons: tuple[tuple[Word, Finding], ...]
+    reasons: tuple[Finding, ...]
     notes: tuple[str, ...]
-
-    @property
-    def word(self) -> Word:
-        """The worst of it."""
-        return worst(word for word, _ in self.reasons)
 
     @property
     def skipped(self) -> bool:
@@ -272,22 +267,19 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
     """
     passed = [number for number, one in enumerate(attempts) if one.passed]
     ran = [one for one in attempts if not one.skipped]
-    reasons: dict[tuple[Word, Finding], None] = {}
+    reasons: list[Finding] = []
     notes: list[str] = []
     for number, attempt in enumerate(attempts):
         for found in attempt.findings:
+            beside = found.rule.beside_a_pass
             if not passed:
-                reasons[found.rule.word, found] = None
-            elif found.rule.beside_a_pass is None:
-                if number < passed[-1]:
-                    notes.append(f"An attempt before did not count: {found.told}")
-                else:
-                    reasons[found.rule.word, found] = None
-            elif found.rule.beside_a_pass == "UNSTABLE":
+                reasons.append(found)
+            elif beside is None and number < passed[-1]:
+                notes.append(f"An attempt before did not count: {found.told}")
+            elif beside == "UNSTABLE":
                 times = f"passed {len(passed)} of {len(ran)} times"
                 said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
-                varies = Finding(RULES["varies"], said, check, found.metric)
-                reasons["UNSTABLE", varies] = None
+                reasons.append(finding("varies", said, check, found.metric))
             else:
-                reasons[found.rule.beside_a_pass, found] = None
-    return Tried(check, tuple(attempts), tuple(reasons), tuple(notes))
+                reasons.append(replace(found, word=beside or found.word))
+    return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))

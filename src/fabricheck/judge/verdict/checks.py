@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fabricheck.core.errors import FabricheckError
 from fabricheck.judge import coverage
-from fabricheck.judge.verdict import expected
 from fabricheck.judge.verdict.attempts import Attempt, Tried, together
-from fabricheck.judge.verdict.rules import WORDS, Finding, Word, finding
+from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.results import split_checks
+from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
 #: A check in a partition and an environment: ``system:partition``, environment, name.
 Key = tuple[str, str, str]
-
-#: A word, and why.
-Reason = tuple[Word, Finding]
 
 
 def key(attempt: Attempt) -> Key:
@@ -69,23 +68,21 @@ class Checks:
         return [
             check
             for where in self.partitions
-            for check in expected.checks(where, name)
+            for check in expected(where, name)
             if (where, check) not in here
         ]
 
-    def reasons(self) -> Iterator[Reason]:
+    def reasons(self) -> Iterator[Finding]:
         """Yield why they are no PASS, but for what is absent."""
         for one in self.tried.values():
             yield from one.reasons
-        for found in self._skipped_though_expected():
-            yield found.rule.word, found
+        yield from self._skipped_though_expected()
         if all(one.skipped for one in self.tried.values()):
-            found = finding("nothing-passed", "No check passed, and none failed.")
-            yield found.rule.word, found
+            yield finding("nothing-passed", "No check passed, and none failed.")
 
     def _skipped_though_expected(self) -> Iterator[Finding]:
         for where in self.partitions:
-            for name in expected.checks(where, self.choice.set):
+            for name in expected(where, self.choice.set):
                 own = [one for each, one in self.tried.items()
                        if (each[0], each[2].split()[0]) == (where, name)]  # fmt: skip
                 if own and all(one.skipped for one in own):
@@ -100,11 +97,6 @@ def missing(names: Sequence[str], where: str) -> Finding:
     return finding("missing", f"{len(names)} {are} not there that {were} to run {where}: {listed}.")
 
 
-def in_order(reasons: Iterable[Reason]) -> list[Reason]:
-    """Return reasons once each, the worst first."""
-    return sorted(dict.fromkeys(reasons), key=lambda each: WORDS.index(each[0]))
-
-
 def why_skipped(tried: Tried) -> str:
     """Return why a check was skipped: what is known of its experiment, as reports do not say it."""
     case = tried.attempts[0].case
@@ -112,3 +104,56 @@ def why_skipped(tried: Tried) -> str:
         if case is not None and experiment.id in case.experiments and experiment.skipped:
             return experiment.skipped
     return "the report does not say why"
+
+
+def choice_of(choices: Iterable[Choice]) -> Choice:
+    """Return what chose the checks of all sessions: the set that all of them are the whole of.
+
+    A job of a pipeline runs one check by its name: of several of these no set is the whole.
+    """
+    each = dict.fromkeys(choices)
+    if len(each) == 1:
+        return next(iter(each))
+    return Choice(tuple(dict.fromkeys(word for one in each for word in one.words)), None)
+
+
+def expected(where: str, name: str | None) -> tuple[str, ...]:
+    """Return the checks that the site expects in a partition, by class, of those of a set.
+
+    None of a partition of no site of this repository, and none where no set is to be whole.
+
+    :param where: ``system:partition``. name: the set.
+    """
+    listed: Mapping[str, Sequence[str]] = partitions.extras(where).get("expected_checks", {})
+    return tuple(check for check, tags in listed.items() if name in tags)
+
+
+def unknown(wheres: Iterable[str], name: str | None) -> Iterator[str]:
+    """Yield a sentence for each partition of which nothing says which checks it expects.
+
+    :param wheres: ``system:partition`` each. name: the set; of none nothing is expected.
+    """
+    if name is None:
+        return
+    for where in wheres:
+        if not partitions.known(where):
+            why = _why_no_site() or "No site file has it."
+            yield f"Nothing says which checks and devices {where} should have. {why}"
+        elif "expected_checks" not in partitions.extras(where):
+            yield (
+                f"Nothing lists the checks that {where} should have: write the list beside its "
+                "site file, with 'fabricheck sets --write'."
+            )
+
+
+@functools.cache
+def _why_no_site() -> str | None:
+    """Return why no site is known; None where they are."""
+    if partitions.known_sites() is not None:
+        return None
+    try:
+        partitions.require_sites()
+    except FabricheckError as error:
+        # It may need its machine: a variable that is set there alone, for one.
+        return str(error)
+    return None

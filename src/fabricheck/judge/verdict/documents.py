@@ -60,7 +60,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -
                 scheduled=one.scheduled,
                 kind=one.kind,
                 simulated=one.simulated,
-                made_on_purpose=one.made_on_purpose,
+                faults_injected=one.faults_injected,
                 word=one.word,
                 file=file,
                 set=one.set,
@@ -70,7 +70,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -
                 skipped=len(one.checks.skipped),
                 missing=len(one.checks.missing),
                 reasons=one.reasons,
-                reservations=one.reservations,
+                caveats=one.caveats,
             )
             for one, file in zip(ordered, files, strict=True)
         ],
@@ -126,13 +126,14 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
 
 
 def _files_of(folder: Path) -> set[str]:
-    """Return the nodes' files that an earlier verdict in a folder names."""
+    """Return the nodes' files that an earlier verdict in a folder names, whatever its form."""
     try:
-        earlier = read(folder / WHOLE)
-    except (NotFoundError, InvalidInputError):
+        earlier = json.loads(read_text(folder / WHOLE))
+        ours = earlier["form"].startswith("fabricheck-verdict-")
+        files = {str(row["file"]) for row in earlier["nodes"] if ours}
+    except (NotFoundError, InvalidInputError, ValueError, LookupError, TypeError, AttributeError):
         return set()
-    assert isinstance(earlier, Verdict)
-    return {row.file for row in earlier.nodes if Path(row.file).name == row.file}
+    return {file for file in files if Path(file).name == file}
 
 
 def _text(document: NodeVerdict | Verdict) -> str:

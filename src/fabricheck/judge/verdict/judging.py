@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import checks, expected, facts, model, reservations
-from fabricheck.judge.verdict.checks import Checks, Key, Reason
+from fabricheck.judge.verdict import caveats, checks, facts, model
+from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import UNPLACED, NodeResults, Subject, group
-from fabricheck.judge.verdict.rules import Finding, finding, worst
+from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.results.folder import UNREPORTED
 from fabricheck.results.nodes_asked import AskedNode
 from fabricheck.results.reading import Results
@@ -61,7 +61,7 @@ class _Node:
     ) -> None:
         self.subject, self.results, self.of = subject, results, of
         self.elsewhere, self.silent_in = elsewhere, silent_in
-        choice = expected.choice_of(one.choice for one in results.sources)
+        choice = checks.choice_of(one.choice for one in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         self.checks = Checks.of(results.attempts, self.choice)
         self.tried = self.checks.tried
@@ -70,14 +70,15 @@ class _Node:
     def verdict(self) -> model.NodeVerdict:
         """Judge it."""
         missing = list(self._missing())
-        reasons = self._reasons(missing)
-        word = worst(each for each, _ in reasons)
+        of_checks = self.checks.reasons() if self.tried else ()
+        # Of one word what ended all of it comes before each check that it ended.
+        reasons = in_order([*self._of_node(missing), *of_checks])
         start, duration = facts.times(self.results)
         skipped = self.checks.skipped
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled,
-            word=word,
+            word=worst(one.word for one in reasons),
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
@@ -85,11 +86,11 @@ class _Node:
             start=start,
             duration_s=duration,
             reasons=[
-                model.Reason(word=each, rule=one.rule.name, sentence=one.told, check=one.check,
+                model.Reason(word=one.word, rule=one.rule.name, sentence=one.told, check=one.check,
                              metric=one.metric)
-                for each, one in reasons
+                for one in reasons
             ],
-            reservations=list(self._reservations(len(skipped), missing)),
+            caveats=list(self._caveats(len(skipped), missing)),
             checks=model.Checks(
                 passed=sum(not one.skipped and not one.reasons for one in self.tried.values()),
                 failed=sum(bool(one.reasons) for one in self.tried.values()),
@@ -109,7 +110,7 @@ class _Node:
                 )
                 for one in self.results.sources
             ],
-            made_on_purpose=sorted({f for one in self.documents for f in one["faults_injected"]}),
+            faults_injected=sorted({f for one in self.documents for f in one["faults_injected"]}),
         )  # fmt: skip
 
     def _kind(self) -> model.Kind:
@@ -133,12 +134,6 @@ class _Node:
         names = {one["name"]: one["overlay"] for one in told if one}
         changed = {f", changed by {one['name']}" for one in names.values() if one}
         return f"{where} ({', '.join(sorted(names))}{''.join(sorted(changed))})" if names else where
-
-    def _reasons(self, missing: Sequence[str]) -> list[Reason]:
-        of_node = [(one.rule.word, one) for one in self._of_node(missing)]
-        of_checks = self.checks.reasons() if self.tried else ()
-        # Of one word what ended all of it comes before each check that it ended.
-        return checks.in_order([*of_node, *of_checks])
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
         node = self.subject.node
@@ -183,16 +178,16 @@ class _Node:
                 if key not in self.tried and key[2] not in absent:
                     yield key[2]
 
-    def _reservations(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
+    def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
         cases = [one.case for one in self.results.attempts if one.case is not None]
         if self.tried:
-            yield from reservations.of(cases, self.documents, len(self.tried), skipped)
+            yield from caveats.of(cases, self.documents, len(self.tried), skipped)
         if self.subject.simulated is not None and not self.documents:
             yield "It is of a simulated node, and says nothing of a machine."
         if self.choice.set is None and self.tried and not missing:
             label = _label(self.choice)
             yield f"No set is known to be chosen ({label}): nothing says what is missing."
-        yield from expected.unknown(self.results.partitions, self.choice.set)
+        yield from checks.unknown(self.results.partitions, self.choice.set)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.session else ():
                 if time.over and time.where in self.results.partitions:

@@ -1,6 +1,6 @@
 """The documents of a verdict as types, which docs/verdict.md and the schema show.
 
-The schema in ``verdict-1.schema.json`` is made of these types; a test holds them together.
+The schema in ``verdict-2.schema.json`` is made of these types; a test holds them together.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Checks(_Strict):
 class NodeVerdict(_Strict):
     """The verdict on one node."""
 
-    form: Literal["fabricheck-node-verdict-1"] = "fabricheck-node-verdict-1"
+    form: Literal["fabricheck-node-verdict-2"] = "fabricheck-node-verdict-2"
     node: str
     """As the scheduler names it; the machine's own name where there is no scheduler."""
     scheduled: bool
@@ -111,13 +111,13 @@ class NodeVerdict(_Strict):
     this machine's clock, also where a node is simulated."""
     reasons: list[Reason]
     """The worst first; empty for PASS."""
-    reservations: list[str]
+    caveats: list[str]
     """What the word does not rest on."""
     checks: Checks
     devices: list[Device]
     versions: Versions
     sessions: list[RanIn]
-    made_on_purpose: list[str]
+    faults_injected: list[str]
     """Faults that were injected to see them found; empty in a real measurement."""
 
 
@@ -128,7 +128,7 @@ class Row(_Strict):
     scheduled: bool
     kind: Kind
     simulated: str | None
-    made_on_purpose: list[str]
+    faults_injected: list[str]
     word: Word
     file: str
     """The file of the node's own document, beside this one."""
@@ -139,13 +139,13 @@ class Row(_Strict):
     skipped: int
     missing: int
     reasons: list[Reason]
-    reservations: list[str]
+    caveats: list[str]
 
 
 class Verdict(_Strict):
     """The verdict on all nodes of a session."""
 
-    form: Literal["fabricheck-verdict-1"] = "fabricheck-verdict-1"
+    form: Literal["fabricheck-verdict-2"] = "fabricheck-verdict-2"
     of: str
     """The session, or the job over many nodes."""
     made: AwareDatetime

@@ -205,13 +205,15 @@ def _beside(rule: Rule) -> str:
 class Finding:
     """Why something did not pass, by one rule, as a sentence that names metric, pair and devices.
 
-    check: its name without the node; None of the node as a whole. metric: the one that is meant.
+    check: its name without the node; None of the node as a whole. metric: the one that failed.
+    word: what it leads to; that of its rule, but beside a pass.
     """
 
     rule: Rule
     sentence: str
-    check: str | None = None
-    metric: str | None = None
+    check: str | None
+    metric: str | None
+    word: Word
 
     @property
     def told(self) -> str:
@@ -223,4 +225,9 @@ def finding(
     rule: str, sentence: str, check: str | None = None, metric: str | None = None
 ) -> Finding:
     """Return a finding by the name of its rule; its sentence without line breaks."""
-    return Finding(RULES[rule], " ".join(sentence.split()), check, metric)
+    return Finding(RULES[rule], " ".join(sentence.split()), check, metric, RULES[rule].word)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings once each, the worst first."""
+    return sorted(dict.fromkeys(findings), key=lambda one: WORDS.index(one.word))

@@ -1,4 +1,4 @@
-"""What to tell the scheduler: lines of scontrol for nodes that failed, and whom to run again."""
+"""What to tell the scheduler: lines of scontrol for nodes that failed, and nodes to run again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def drain_lines(rows: Iterable[Row]) -> list[str]:
         doubts = [
             *(["simulated"] if row.kind == "simulated" else []),
             *(["no document tells what was measured"] if row.kind == "nothing" else []),
-            *(["faults made on purpose"] if row.made_on_purpose else []),
+            *(["injected faults"] if row.faults_injected else []),
             *([] if row.scheduled else ["no scheduler named this node"]),
         ]
         lines.append(f"# {', '.join(doubts)}: {line}" if doubts else line)

@@ -1,4 +1,4 @@
-"""What a word does not rest on, in sentences: the verdict and the report say the same."""
+"""Caveats: what a verdict does not rest on, in sentences, which the report has too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of(
     checks: int,
     skipped: int,
 ) -> Iterator[str]:
-    """Yield a sentence for each reservation.
+    """Yield a sentence for each caveat.
 
     :param checks: the number of checks. skipped: how many did not run.
     """
