@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import BrokenExecutor, Future
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,8 @@ class ResultsFolder:
                 f"in {ENV_RESULTS}."
             )
         self.path = path
+        #: By document the process that checks it, where one does (`document.check_elsewhere`).
+        self.checked_by: Mapping[Path, Future[frozenset[str]]] = {}
         self.node = node or _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
@@ -144,7 +147,7 @@ class ResultsFolder:
                 )
                 yield Entry(case, path, None, problem)
                 continue
-            entry = read_entry(path, case)
+            entry = read_entry(path, case, self._checked(path))
             if entry.document is not None:
                 started, hostname = entry.document["started"], entry.document["host"]["hostname"]
                 if not _within(session, started, hostname):
@@ -154,6 +157,13 @@ class ResultsFolder:
                     )
                     entry = Entry(case, path, None, problem)
             yield entry
+
+    def _checked(self, path: Path) -> bool:
+        """Return whether another process has found a document valid."""
+        try:
+            return path in self.checked_by and str(path) in self.checked_by[path].result()
+        except BrokenExecutor:
+            return False
 
     def clocks(self, session: Session) -> list[str]:
         """Return ``measured`` or ``simulated`` for each document of a session.
@@ -253,10 +263,10 @@ def find_documents(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _identity(path: Path) -> _Identity | None:
+def _identity(path: Path | str) -> _Identity | None:
     """Return which file a path leads to; None where it leads to none."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - a Path for each of thousands takes longer
     except OSError:
         return None
     return status.st_dev, status.st_ino
@@ -266,7 +276,7 @@ def _documents(attempt: Case) -> Iterator[_Identity]:
     """Return all documents of an attempt: one may lie in the output and in the stage folder."""
     for folder in attempt.folders:
         for name in (DOCUMENT_NAME, PARTIAL_NAME):
-            identity = _identity(folder / name)
+            identity = _identity(f"{folder}/{name}")
             if identity is not None:
                 yield identity
 

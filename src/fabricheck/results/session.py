@@ -321,10 +321,10 @@ def _places(recorded: str | None, base: str, folder: Path) -> Iterator[Path]:
     if not recorded:
         return
     if base and f"{recorded}/".startswith(f"{base}/"):
-        own = Path(base).name
+        own = base.rstrip("/").rpartition("/")[2]
         within = recorded[len(base) :].strip("/")
-        present = Path(folder, "" if own == folder.name else own, within)
-        yield present
-        if str(present) == recorded:
+        present = f"{folder}/{within}" if own == folder.name else f"{folder}/{own}/{within}"
+        yield Path(present)
+        if present == recorded:
             return
     yield Path(recorded)
