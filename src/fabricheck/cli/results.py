@@ -205,7 +205,7 @@ def entries_of(found: Results) -> list[Entry]:
 
 def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     """Write what is missing or cannot be read to standard error; return the exit code for it."""
-    problems = [entry.problem for entry in entries if entry.problem is not None]
+    problems = [problem for entry in entries for problem in entry.problems]
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
         _warn(sentence)
     codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
@@ -258,7 +258,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         "result": entry.case.result if entry.case else None,
         "failed_attempts": entry.case.failed_attempts if entry.case else None,
         "path": str(entry.path) if entry.path else None,
-        "problem": str(entry.problem) if entry.problem else None,
+        "problem": " ".join(map(str, entry.problems)) or None,
         "document": entry.document,
     }
 
@@ -344,10 +344,10 @@ def _to_validate(name: str) -> list[Entry]:
 
 
 def _verdict(entry: Entry) -> tuple[int, str]:
-    if entry.document is None:
-        problem = entry.problem or FabricheckError(f"{entry.path}: cannot be read.")
-        return problem.exit_code, str(problem)
     document = entry.document
+    if entry.problems or document is None:
+        problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
+        return problem.exit_code, str(problem)
     outcome = document["outcome"]
     differences = document.get("differences")
     if differences is None:

@@ -345,8 +345,7 @@ def metrics(row: Check, model: NodeModel | None = None) -> Iterator[Metric]:
     :param model: the healthy node model, for the series of metrics of older sessions.
     """
     case, document = row.case, row.document
-    path = row.entry.path if row.entry is not None else None
-    kept = made_of.kept(path, document) if path is not None and document is not None else {}
+    kept = row.entry.metrics_made_of if row.entry is not None else {}
     for name, judged in case.judged.items() if case is not None else ():
         value, unit = case.values.get(name, (None, "")) if case is not None else (None, "")
         made = kept.get(name)
