@@ -42,6 +42,10 @@ _FEWEST_SHARED = 200
 _SHARE = 50
 _MOST_PROCESSES = 8
 
+#: By the number of processes the part that this one checks itself. It also reads what the others
+#: checked, a third of the work, so of more it has enough with that.
+_OWN_PART = {2: 0.4, 3: 0.2}
+
 
 def load(path: Path | str, checked: bool = False) -> ResultDocument:
     """Read one result document and check all that can be checked without the machine.
@@ -65,14 +69,14 @@ def load(path: Path | str, checked: bool = False) -> ResultDocument:
 def check_elsewhere(paths: Sequence[Path]) -> Mapping[Path, Future[frozenset[str]]]:
     """Let other processes check documents, each core some of them, while this one reads on.
 
-    :returns: by document which ones of its share are valid; not of those at the beginning, which
+    :returns: by document which ones of its share are valid; not of some at the beginning, which
         are for this process, and nothing where the documents are few or there is one core.
     """
     cores = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
     if cores < 2 or len(paths) < _FEWEST_SHARED:
         return {}
     pool = ProcessPoolExecutor(cores - 1, multiprocessing.get_context("fork"))
-    shared = paths[len(paths) // cores :]
+    shared = paths[round(len(paths) * _OWN_PART.get(cores, 0)) :]
     found: dict[Path, Future[frozenset[str]]] = {}
     for first in range(0, len(shared), _SHARE):
         share = shared[first : first + _SHARE]
