@@ -17,13 +17,9 @@ from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined
-from fabricheck.results.folder import (
-    UNREPORTED,
-    Entry,
-    ResultsFolder,
-    find_documents,
-    read_entry,
-)
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.folder import ResultsFolder, find_documents
+from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.reading import Results, read
 from fabricheck.results.session import Session
 from fabricheck.site import sets

@@ -8,7 +8,7 @@ from typing import Literal
 from fabricheck.cli import output, pairs
 from fabricheck.core import amounts
 from fabricheck.core.text import printable
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.launches import rank_lines
 from fabricheck.results.model import Place, ResultDocument, Series
 

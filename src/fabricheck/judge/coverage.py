@@ -14,7 +14,7 @@ import yaml
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.judge import testable
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fabricheck.core.vocabulary import OF_DEVICES
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.session import Case
 
 #: The experiments with collectives, of which a site may leave out some (`mpi_without`).

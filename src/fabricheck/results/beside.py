@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.vocabulary import ENV_ENGINES
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument, Series
 
 #: Fields of Beside that have to be alike, in their order.

@@ -14,10 +14,8 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import killed, nodes_asked
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.killed import UNREPORTED, Killed
+from fabricheck.results.killed import Killed
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
-
-__all__ = ["UNREPORTED", "Entry", "Killed", "ResultsFolder", "find_documents", "read_entry"]
 
 #: Seconds by which a document may lie outside its session: rounding of times on the same host,
 #: clocks that differ on another one.
@@ -184,6 +182,8 @@ class ResultsFolder:
 
     def _overwritten_by(self, path: Path, session: Session) -> str | None:
         """Return the later session whose document this is: ReFrame uses the same folders again."""
+        if len(self.sessions) < 2:
+            return None
         identity = _identity(path)
         owner = self._last_owners.get(identity) if identity is not None else None
         return owner.id if owner is not None and owner.start > session.start else None
@@ -201,13 +201,6 @@ class ResultsFolder:
                         owners.setdefault(identity, session)
         return owners
 
-    def unreported(self) -> list[Entry]:
-        """Return the documents that belong to no report, as a killed session leaves them."""
-        return [
-            read_entry(path, killed.case_of(path, self.path, self.node))
-            for path in self.unreported_paths()
-        ]
-
     def unreported_paths(self) -> list[Path]:
         """Return where the documents lie that belong to no report; they may be invalid.
 
@@ -219,13 +212,12 @@ class ResultsFolder:
                 for attempt in (*case.earlier, case):
                     for file in _documents(attempt):
                         claims.setdefault(file, []).append(session)
+        jobs = f"{self.path / nodes_asked.FOLDER}/"
         result = []
         for path in find_documents(self.path):
-            if path.relative_to(self.path).parts[0] == nodes_asked.FOLDER:
-                continue
             identity = _identity(path)
             owners = claims.get(identity, []) if identity else []
-            if not (owners and _belongs_to_one(path, owners)):
+            if not str(path).startswith(jobs) and not (owners and _belongs_to_one(path, owners)):
                 result.append(path)
         return result
 

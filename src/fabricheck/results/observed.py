@@ -14,7 +14,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.results import table
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
 from fabricheck.results.table import Check, Metric, Series

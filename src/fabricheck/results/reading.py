@@ -19,9 +19,9 @@ from fabricheck.core.nodelists import folded
 from fabricheck.results import archive, jobs, nodes_asked
 from fabricheck.results.document import check_elsewhere
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.folder import UNREPORTED, ResultsFolder, find_documents
+from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
-from fabricheck.results.killed import Killed
+from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
 from fabricheck.results.session import Case, Session, together
