@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Future
 from datetime import datetime
 from functools import cached_property
@@ -206,20 +206,25 @@ class ResultsFolder:
 
         Those of jobs over many nodes have reports of their own.
         """
-        claims: dict[_Identity, list[Session]] = {}
+        jobs = f"{self.path / nodes_asked.FOLDER}/"
+        found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
+        # By name nearly all are known; the others may be reached by another name.
+        by_name = self._owners(str)
+        unknown = [path for path in found if not _belongs_to_one(path, by_name.get(str(path)))]
+        by_file = self._owners(_identity) if unknown else {}
+        return [path for path in unknown if not _belongs_to_one(path, by_file.get(_identity(path)))]
+
+    def _owners(self, key: Callable[[str], Hashable]) -> dict[Hashable, list[Session]]:
+        """Return the sessions that claim a document, the latest one first."""
+        owners: dict[Hashable, list[Session]] = {}
         for session in self.sessions:
             for case in session.cases:
                 for attempt in (*case.earlier, case):
-                    for file in _documents(attempt):
-                        claims.setdefault(file, []).append(session)
-        jobs = f"{self.path / nodes_asked.FOLDER}/"
-        result = []
-        for path in find_documents(self.path):
-            identity = _identity(path)
-            owners = claims.get(identity, []) if identity else []
-            if not str(path).startswith(jobs) and not (owners and _belongs_to_one(path, owners)):
-                result.append(path)
-        return result
+                    for path in _may_hold(attempt):
+                        file = key(path)
+                        if file is not None:
+                            owners.setdefault(file, []).append(session)
+        return owners
 
     def killed(self) -> list[Killed]:
         """Return the sessions without a report, the last one by name first.
@@ -264,17 +269,17 @@ def _identity(path: Path | str) -> _Identity | None:
     return status.st_dev, status.st_ino
 
 
-def _documents(attempt: Case) -> Iterator[_Identity]:
-    """Return all documents of an attempt: one may lie in the output and in the stage folder."""
+def _may_hold(attempt: Case) -> Iterator[str]:
+    """Yield where documents of an attempt may lie: in the output and in the stage folder."""
     for folder in attempt.folders:
         for name in (DOCUMENT_NAME, PARTIAL_NAME):
-            identity = _identity(f"{folder}/{name}")
-            if identity is not None:
-                yield identity
+            yield f"{folder}/{name}"
 
 
-def _belongs_to_one(path: Path, owners: list[Session]) -> bool:
+def _belongs_to_one(path: Path, owners: list[Session] | None) -> bool:
     """Return whether a document is of one of the sessions that claim it, the latest one first."""
+    if not owners:
+        return False
     if path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
         return True
     # A copy has new times of modification; the times inside the documents decide.
