@@ -79,7 +79,7 @@ class Check(_Row):
     complete: Annotated[bool | None, "whether the run came to its end; null the same"] = None
     status: Annotated[str | None, "how the run ended: good, wrong-data, time-limit, ..."] = None
     node_model: Annotated[str | None, "the node model that was simulated"] = None
-    overlay: Annotated[str | None, "what changed the simulated node on purpose"] = None
+    overlay: Annotated[str | None, "the overlay that changed the simulated node"] = None
     faults_injected: Annotated[str | None, "faults that were injected into the program"] = None
     program: Annotated[str | None, "the program or tool that measured"] = None
     program_version: Annotated[str | None, "its version"] = None
