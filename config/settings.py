@@ -5,6 +5,9 @@ import os
 import time
 from pathlib import Path
 
+from reframe.core.exceptions import ConfigError
+
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import folder, guard, httpjson, launchers, seams
 from fabricheck.site import sets, sites
 
@@ -38,7 +41,11 @@ _logfile, _perflog = seams.default_handlers()
 _logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
 _perflog[0]["basedir"] = str(RESULTS / "perflogs")
 
-_gathered = sites.gather(*sites.folders(Path(__file__).resolve().parent / "sites"))
+try:
+    _gathered = sites.gather(*sites.folders(Path(__file__).resolve().parent / "sites"))
+except InvalidInputError as _error:
+    # ReFrame shows a ConfigError as one sentence, and any other error with its traceback.
+    raise ConfigError(str(_error)) from None
 for _system in _gathered["systems"]:
     _system.setdefault("prefix", str(RESULTS))
 

@@ -8,7 +8,7 @@ from typing import Any
 import factories
 from fabricheck.node import load
 from fabricheck.report.figure import Figure
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.session import Case
 

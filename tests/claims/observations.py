@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import factories
 from fabricheck.judge.claims import CLAIMS, Verdict, evaluate
 from fabricheck.node import load
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 
 #: A series, as `factories` builds it.

@@ -17,7 +17,7 @@ import factories
 from fabricheck.judge.claims import judging
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.judge.claims.published import number
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 
 
 def series_of(built, value, spread):

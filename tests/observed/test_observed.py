@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.results.folder import Entry, ResultsFolder, find_documents, read_entry
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.observed import node_of, observe
 from fabricheck.results.table import curve, largest, select
 

@@ -17,7 +17,8 @@ from fabricheck.report.figure import WIDTH
 from fabricheck.report.figures import collectives, matrices, node, peers, sections
 from fabricheck.report.figures.charts import bars, cell, top
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
-from fabricheck.results.folder import Entry, ResultsFolder
+from fabricheck.results.entry import Entry
+from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import Observed, observe
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case, read_report

@@ -11,7 +11,7 @@ import factories
 from fabricheck.report import contents, page
 from fabricheck.report.drawing import inline
 from fabricheck.report.figure import drawn
-from fabricheck.results import missed, reading
+from fabricheck.results import failures, reading
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
@@ -121,7 +121,7 @@ def test_as_many_partitions_as_there_are_each_once(results_folder, one_figure):
 
 
 def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
-    sentence = missed.sentence("copy_worst", "device 1 of node1", 8.0, "at least 9", "GB/s", 10.0)
+    sentence = failures.sentence("copy_worst", "device 1 of node1", 8.0, "at least 9", "GB/s", 10.0)
     values = {"local:host:copy_worst": judged(8.0, result="fail")}
     reason = f"performance error: copy_worst\n{sentence}"
     failed = factories.case(result="fail", fail_reason=reason, perfvalues=values)

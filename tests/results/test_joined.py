@@ -46,7 +46,7 @@ def test_one_session_has_the_cases_and_documents_of_all(parts, tmp_path):
     entries = folder.entries(session)
     assert [entry.case.name for entry in entries] == ["stream_local", "stream_scan"]
     assert all(entry.problem is None for entry in entries)
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_the_latest_session_of_each_is_taken(parts, tmp_path):

@@ -9,7 +9,8 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import nodes_asked
-from fabricheck.results.folder import UNREPORTED, ResultsFolder
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now
 
 FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"

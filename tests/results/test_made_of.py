@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 import factories
+from fabricheck.cli import app
 from fabricheck.node import load as load_node
 from fabricheck.results import made_of
 from fabricheck.results.made_of import MadeOf
@@ -91,19 +93,44 @@ def test_what_the_check_wrote_is_believed(session):
     assert row(session) == ((0,), "median")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"started": "2020-01-01T00:00:00Z"},
-        {"form": "fabricheck-metrics-2"},
-        {"metrics": {"copy_worst": {"series": [1], "reduce": "best"}}},
-        {"metrics": "none"},
-    ],
-)
-def test_what_is_of_another_run_or_form_is_not(session, change):
+def changed(session, change):
     (path,) = session.rglob("result.json")
     document = json.loads(path.read_text())
     made_of.write(path.parent, document, {"copy_worst": MadeOf(series=(0,), reduce="median")})
     file = path.with_name(made_of.NAME)
     file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    return file
+
+
+def test_what_is_of_another_run_is_not(session):
+    changed(session, {"started": "2020-01-01T00:00:00Z"})
     assert row(session) == ((0,), "worst")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"form": "fabricheck-metrics-2"}, "form: Input should be 'fabricheck-metrics-1'."),
+        (
+            {"metrics": {"copy_worst": {"series": [1], "reduce": "best"}}},
+            "metrics.copy_worst: there is no series 1 among the 1 of the document.",
+        ),
+        ({"metrics": "none"}, "metrics: Input should be an object."),
+    ],
+)
+def test_one_that_is_damaged_is_told_and_the_values_are_there(session, change, said):
+    file = changed(session, change)
+    assert row(session) == ((0,), "worst")
+    for command in (["results", "show"], ["claims"], ["results", "validate"], ["export"]):
+        ended = CliRunner().invoke(app, [*command, str(session)])
+        assert (ended.exit_code, f"{file}: {said}" in " ".join(ended.output.split())) == (4, True)
+    compared = CliRunner().invoke(app, ["compare", str(session), str(session)])
+    assert f"{file}: {said}" in " ".join(compared.output.split())
+
+
+def test_one_that_is_cut_is_told(session):
+    file = changed(session, {})
+    file.write_text(file.read_text()[:-20])
+    shown = CliRunner().invoke(app, ["results", "show", str(session)])
+    assert shown.exit_code == 4 and f"{file}: the whole: Invalid JSON" in shown.stderr
+    assert "stream_local" in shown.stdout

@@ -279,3 +279,53 @@ def test_the_nodes_of_jobs_in_several_results_folders_are_rows(tmp_path):
     assert [(row.node, row.result) for row in found.nodes] == [
         (name, "lost") for name in ("a1", "a2", "b1", "b2")
     ]
+
+
+def shared(monkeypatch, cores=3):
+    """Let other processes check the documents, though there are few of them."""
+    monkeypatch.setattr("fabricheck.results.document._FEWEST_SHARED", 2)
+    monkeypatch.setattr("fabricheck.results.document._SHARE", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+
+
+@pytest.fixture
+def ten(results_folder):
+    """A job of ten nodes, the last of which has a document that contradicts itself."""
+    job = distributed_sessions.job(results_folder, {f"node{n}": 10.0 for n in range(10)})
+    (path,) = (job / "node9").glob("output/**/result.json")
+    content = json.loads(path.read_text())
+    content["series"][0]["median"] += 1
+    path.write_text(json.dumps(content))
+    return job
+
+
+def told(results):
+    return [(one.path, one.document, str(one.problem)) for one in results.entries]
+
+
+def test_documents_that_other_processes_checked_are_the_same(ten, monkeypatch):
+    alone = told(read([str(ten)]))
+    assert [document is None for _, document, _ in alone] == [False] * 9 + [True]
+    shared(monkeypatch)
+    results = read([str(ten)])
+    results.check_ahead()
+    parsed = []
+    monkeypatch.setattr(
+        "fabricheck.results.document.check_consistency", lambda document: parsed.append(document)
+    )
+    assert told(results)[:9] == alone[:9] and len(parsed) == 3
+    monkeypatch.undo()
+    shared(monkeypatch)
+    results = read([str(ten)])
+    results.check_ahead()
+    assert told(results) == alone
+
+
+def test_documents_are_checked_here_where_a_process_is_killed(ten, monkeypatch):
+    alone = told(read([str(ten)]))
+    shared(monkeypatch)
+    # Only in the other processes: here the entries have a name of their own for it.
+    monkeypatch.setattr("fabricheck.results.document.load", lambda _: os._exit(1))
+    results = read([str(ten)])
+    results.check_ahead()
+    assert told(results) == alone

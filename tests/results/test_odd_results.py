@@ -10,6 +10,7 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidDocument
 from fabricheck.core.text import printable
+from fabricheck.results.entry import read_entry
 from fabricheck.results.folder import ResultsFolder
 
 
@@ -24,7 +25,7 @@ def test_a_copy_is_read_where_it_lies(one_session, tmp_path):
     folder = ResultsFolder(copy)
     [entry] = folder.entries(folder.latest())
     assert entry.path.is_relative_to(copy) and entry.document["notes"] == []
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
     assert all(path.is_relative_to(copy) for path in folder.latest().outputs[:1])
 
 
@@ -42,7 +43,7 @@ def test_a_document_kept_in_the_stage_too_is_its_sessions(one_session):
     shutil.copytree(factories.case_folder(one_session, "stream_local"), stage)
     folder = ResultsFolder(one_session)
     assert len(folder.entries(folder.latest())) == 1
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_results_that_a_link_leads_to(one_session, tmp_path):
@@ -50,7 +51,7 @@ def test_results_that_a_link_leads_to(one_session, tmp_path):
     link.symlink_to(one_session)
     folder = ResultsFolder(link)
     assert [entry.problem for entry in folder.entries(folder.latest())] == [None]
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_an_older_document_is_told_with_both_versions(one_session):
@@ -93,7 +94,7 @@ def test_a_document_of_no_time_is_one_problem(one_session, started):
     [entry] = folder.entries(folder.latest())
     assert entry.document is None and "\n" not in str(entry.problem)
     assert folder.clocks(folder.latest()) == []
-    assert all(left.document is not None for left in folder.unreported())
+    assert all(read_entry(path).document is not None for path in folder.unreported_paths())
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_every_document_is_found_though_the_session_was_moved():
         assert entry.problem is None
         place = FOLDER / "output" / stamp / "h200" / "x2" / "cuda" / entry.case.name
         assert entry.path == place / "result.json"
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_list(said):

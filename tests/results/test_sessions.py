@@ -28,7 +28,7 @@ def test_a_session_and_its_document(one_session):
     assert entry.problem is None
     assert entry.case.name == "stream_local" and entry.case.where == "local:host"
     assert entry.document["program"]["name"] == "stream"
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_latest_is_by_time_and_not_by_number(results_folder):
@@ -115,7 +115,7 @@ def test_what_runs_twice_in_one_run_are_two_cases(results_folder):
     assert (session.passed, session.failed, session.retried) == (1, 1, 0)
     assert [case.outcome for case in session.cases] == ["fail", "pass"]
     assert len({entry.path for entry in folder.entries(session)}) == 2
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_what_has_one_name_in_one_run_is_not_taken_for_a_retry(results_folder):
@@ -133,7 +133,7 @@ def test_the_document_of_an_attempt_before_belongs_to_its_session(results_folder
     folder = ResultsFolder(results_folder)
     [case] = folder.latest().cases
     assert (case.outcome, folder.latest().retried) == ("pass at attempt 2", 1)
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
     assert len(folder.entries(folder.latest())) == 1
 
 
@@ -174,7 +174,7 @@ def test_a_document_of_another_time_is_not_taken(one_session):
     folder = ResultsFolder(one_session)
     [entry] = folder.entries(folder.latest())
     assert "is of 2026-02-02T03:04:05.250Z, thus of another session" in str(entry.problem)
-    assert [left.path for left in folder.unreported()] == [entry.path]
+    assert folder.unreported_paths() == [entry.path]
 
 
 def test_clocks_of_other_hosts_may_differ(one_session):
@@ -191,7 +191,7 @@ def test_a_killed_session_leaves_documents_of_no_report(results_folder):
     document_of(results_folder, "other", "stage", "result.json.partial")
     folder = ResultsFolder(results_folder)
     assert folder.sessions == []
-    assert len(folder.unreported()) == 2
+    assert len(folder.unreported_paths()) == 2
     with pytest.raises(NotFoundError, match=r"no session in .*make run"):
         folder.latest()
 
@@ -206,7 +206,7 @@ def test_documents_of_reports_are_not_unreported_after_a_copy(one_session, tmp_p
     folder = ResultsFolder(moved)
     [entry] = folder.entries(folder.latest())
     assert entry.document is not None and entry.path.is_relative_to(moved)
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 @pytest.mark.parametrize("stamp", ["", "20260102T030405-17"], ids=["plain", "timestamps"])
@@ -240,14 +240,14 @@ def test_results_that_were_moved_are_found(results_folder, tmp_path, stamp, resu
         assert entry.path == place / "result.json"
         # Without a folder of its own, what the first session left was overwritten by the second.
         assert (entry.document is None) == (not stamp and session.id == "run-0")
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
 
 
 def test_a_corrupt_claimed_document_is_reported_once(one_session):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     path.write_text("{")
     folder = ResultsFolder(one_session)
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []
     assert folder.entries(folder.latest())[0].problem is not None
 
 
@@ -341,4 +341,4 @@ def test_a_report_of_the_installed_reframe(tmp_path, options, passed, failed, re
     for entry in entries:
         assert entry.problem is None
         assert entry.path.is_relative_to(results / ("output" if entry.case.passed else "stage"))
-    assert folder.unreported() == []
+    assert folder.unreported_paths() == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from reframe.core.exceptions import ConfigError
 
 from fabricheck.core import checkout
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import this_machine
 from fabricheck.site import clusters, sites, variables
 
@@ -47,7 +47,7 @@ def test_white_space_is_no_account_and_no_part_of_one(variable):
     assert clusters.reached("gpu", environment={variable: " "})["access"] == ["--partition=gpu"]
     padded = clusters.reached("gpu", environment={variable: " a "})["access"]
     assert padded[-1].endswith("=a")
-    with pytest.raises(ConfigError, match=f"^{variable}='a b' has white space in it.$"):
+    with pytest.raises(InvalidInputError, match=f"^{variable}='a b' has white space in it.$"):
         clusters.reached("gpu", environment={variable: "a b"})
 
 
@@ -73,7 +73,7 @@ def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
 )
 def test_a_site_names_the_variable_that_is_wrong(monkeypatch, variable, value, sentence):
     monkeypatch.setenv(variable, value)
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(InvalidInputError) as error:
         sites.gather(checkout.ROOT / "config" / "sites")
     assert re.search(rf"^Site file \S+: {variable}={re.escape(sentence)}", str(error.value))
 
@@ -118,7 +118,7 @@ def test_ranks_far_from_their_devices_are_where_a_domain_has_none(name, expected
 
 
 def test_a_node_model_that_is_not_there_is_one_sentence():
-    with pytest.raises(ConfigError, match="There is no node model 'b200'"):
+    with pytest.raises(InvalidInputError, match="There is no node model 'b200'"):
         clusters.node("b200", references="nvidia")
 
 

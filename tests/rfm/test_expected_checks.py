@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from reframe.core.exceptions import ConfigError
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
@@ -137,7 +136,7 @@ def test_a_list_of_another_node_says_nothing(folder):
 def test_a_list_that_cannot_be_read_is_named(folder, text, why):
     file = expected_checks.beside(folder / "one.py")
     file.write_text(text)
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(InvalidInputError) as error:
         sites.gather(folder)
     said = str(error.value)
     assert said.startswith(f"The list of checks {file} cannot be read: ") and "\n" not in said

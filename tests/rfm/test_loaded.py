@@ -60,6 +60,39 @@ def test_settings_and_checks_need_no_library_of_an_extra(of_settings_and_checks)
     assert [name for name in of_settings_and_checks if name.split(".")[0] in LIBRARIES] == []
 
 
+#: Commands that only read results, on the sessions that are recorded.
+SESSION = str(ROOT / "tests" / "outputs" / "h200" / "session-x2")
+READERS = [
+    ["results", "show", SESSION],
+    ["coverage", SESSION],
+    ["claims", SESSION],
+    ["compare", SESSION, SESSION],
+    ["verdict", SESSION, "--output", "verdict"],
+    ["export", SESSION, "--output", "table.csv"],
+]
+
+IMPORTED = """
+import sys
+from fabricheck.cli import app
+try:
+    app(sys.argv[1:])
+finally:
+    print(*(name for name in sys.modules if name.split(".")[0] == "reframe"), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: command[0])
+def test_a_command_that_reads_results_does_not_load_reframe(tmp_path, command):
+    ended = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *command],
+        cwd=tmp_path,
+        env={**os.environ, "FABRICHECK_SITES": "", "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout and ended.stderr.splitlines()[-1] == "", ended.stderr
+
+
 @pytest.fixture
 def base_alone(suite):
     """The suite where no extra is installed, for ReFrame and for what a check starts."""

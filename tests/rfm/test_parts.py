@@ -7,10 +7,10 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ConfigError
 from reframe.frontend.executors import policies
 
 import factories
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import guard, host, plausible
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
 from fabricheck.site import sites
@@ -338,12 +338,12 @@ def test_the_bound_takes_the_frequency_of_the_system(tmp_path):
 )
 def test_a_site_file_that_is_none_is_named(tmp_path, text, sentence):
     (tmp_path / "bad.py").write_text(text)
-    with pytest.raises(ConfigError, match=sentence.replace(".", r"\.")):
+    with pytest.raises(InvalidInputError, match=sentence.replace(".", r"\.")):
         sites.gather(tmp_path)
 
 
 def test_a_folder_without_sites(tmp_path):
-    with pytest.raises(ConfigError, match="no site file with a system in"):
+    with pytest.raises(InvalidInputError, match="no site file with a system in"):
         sites.gather(tmp_path)
 
 

@@ -6,9 +6,9 @@ import math
 import re
 
 import pytest
-from reframe.core.exceptions import ConfigError
 
 from fabricheck.core import checkout
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.site import sites
 
 PAGES = sorted((checkout.ROOT / "docs" / "sites").glob("*.md"))
@@ -116,7 +116,7 @@ FAULTS = [
 @pytest.mark.parametrize(("path", "value", "sentence"), FAULTS, ids=range(len(FAULTS)))
 def test_a_site_that_would_switch_a_protection_off(tmp_path, path, value, sentence):
     write(tmp_path, "lumi.py", changed(SITE, path, value))
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(InvalidInputError) as error:
         sites.gather(tmp_path)
     assert str(error.value).startswith(f"Site file {tmp_path}/lumi.py: {sentence}")
     assert str(error.value).endswith(".")
@@ -139,7 +139,7 @@ def test_a_node_model_bounds_instead_of_the_site(tmp_path):
 def test_two_site_files_that_define_the_same(tmp_path, other, what):
     write(tmp_path, "lumi.py", SITE)
     write(tmp_path, "other.py", other)
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(InvalidInputError) as error:
         sites.gather(tmp_path)
     assert str(error.value) == (
         f"Site files {tmp_path}/lumi.py and {tmp_path}/other.py define the same {what}."
@@ -148,7 +148,7 @@ def test_two_site_files_that_define_the_same(tmp_path, other, what):
 
 def test_a_partition_that_is_there_twice(tmp_path):
     write(tmp_path, "lumi.py", changed(SITE, ("systems", 0, "partitions"), [PARTITION] * 2))
-    with pytest.raises(ConfigError, match="define the same partition lumi:gpu"):
+    with pytest.raises(InvalidInputError, match="define the same partition lumi:gpu"):
         sites.gather(tmp_path)
 
 

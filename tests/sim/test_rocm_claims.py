@@ -9,7 +9,7 @@ import pytest
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.node import load
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 
 ENGINE = ("engine-two-levels", "engine-parts-of-peak", "engine-quad-as-dual",

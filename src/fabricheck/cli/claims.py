@@ -56,7 +56,7 @@ def claims(
         if observed.documents or observed.cases
     ]
     if as_json:
-        problems = [entry.problem for entry in entries if entry.problem is not None]
+        problems = [problem for entry in entries for problem in entry.problems]
         rows = [_json(observed, one) for observed, verdicts in found for one in verdicts]
         output.write_json({"claims": rows, "problems": [str(problem) for problem in problems]})
     else:

@@ -17,13 +17,9 @@ from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined
-from fabricheck.results.folder import (
-    UNREPORTED,
-    Entry,
-    ResultsFolder,
-    find_documents,
-    read_entry,
-)
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.folder import ResultsFolder, find_documents
+from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.reading import Results, read
 from fabricheck.results.session import Session
 from fabricheck.site import sets
@@ -193,7 +189,7 @@ def entries_of(found: Results) -> list[Entry]:
 
 def say_problems(found: Results, entries: Sequence[Entry]) -> int:
     """Write what is missing or cannot be read to standard error; return the exit code for it."""
-    problems = [entry.problem for entry in entries if entry.problem is not None]
+    problems = [problem for entry in entries for problem in entry.problems]
     for sentence in (*(one.sentence for one in found.problems), *map(str, problems), *found.notes):
         output.say(sentence)
     codes = (*(one.exit_code for one in found.problems), *(one.exit_code for one in problems))
@@ -246,7 +242,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
         "result": entry.case.result if entry.case else None,
         "failed_attempts": entry.case.failed_attempts if entry.case else None,
         "path": str(entry.path) if entry.path else None,
-        "problem": str(entry.problem) if entry.problem else None,
+        "problem": " ".join(map(str, entry.problems)) or None,
         "document": entry.document,
     }
 
@@ -341,10 +337,10 @@ def _to_validate(name: str) -> list[Entry]:
 
 
 def _verdict(entry: Entry) -> tuple[int, str]:
-    if entry.document is None:
-        problem = entry.problem or FabricheckError(f"{entry.path}: cannot be read.")
-        return problem.exit_code, str(problem)
     document = entry.document
+    if entry.problems or document is None:
+        problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
+        return problem.exit_code, str(problem)
     outcome = document["outcome"]
     differences = document.get("differences")
     if differences is None:

@@ -14,14 +14,14 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
 from fabricheck.core import page_block, whole_files
-from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.judge.set_times import Listed, Took
 from fabricheck.references import dry_run, published
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
-from fabricheck.site import partitions
+from fabricheck.site import partitions, sites
 from fabricheck.site import sets as rules
 
 HEAD = ("Set", "Jobs", "Their limits", "May take", "Predicted", "Took", "In sessions")
@@ -84,15 +84,9 @@ def sets(
 
 
 def _write_lists() -> None:
-    from reframe.core.exceptions import ConfigError
-
     from fabricheck.rfm import listing
-    from fabricheck.site import sites
 
-    try:
-        found = listing.listed(sites.files(*sites.folders()), checks_folders(), published.folder())
-    except ConfigError as error:
-        raise InvalidInputError(str(error)) from None
+    found = listing.listed(sites.files(*sites.folders()), checks_folders(), published.folder())
     whole_files.write_all(found)
     for file in found:
         typer.echo(f"wrote {file}", err=True)

@@ -78,6 +78,7 @@ def verdict(
     gc.disable()
     try:
         results = reading.read(what or ())
+        results.check_ahead()
         verdicts = judging.judge(results, expected, set_tag)
     finally:
         gc.enable()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from fabricheck.core.errors import InvalidDocument, NotFoundError
+from pydantic import BaseModel, ValidationError
+
+from fabricheck.core.errors import InvalidDocument, InvalidInputError, NotFoundError
+
+Model = TypeVar("Model", bound=BaseModel)
 
 #: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all
 #: control characters but tab and line feed, marks of direction, and what is no character.
@@ -38,6 +42,20 @@ def read_text(path: Path) -> str:
         raise InvalidDocument(path, f"byte {error.start} is not UTF-8 text") from None
     except OSError as error:
         raise InvalidDocument(path, f"cannot be read ({error.strerror})") from None
+
+
+def read_model(path: Path, model: type[Model]) -> Model:
+    """Read a JSON file of a form that a Pydantic model has.
+
+    :raises NotFoundError: when there is no such file.
+    :raises InvalidInputError: when it cannot be read or has another form; it says where first.
+    """
+    try:
+        return model.model_validate_json(read_text(path))
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"])) or "the whole"
+    raise InvalidInputError(f"{path}: {place}: {first['msg']}.")
 
 
 def refuse_lone_surrogates(value: Any) -> None:

@@ -48,9 +48,8 @@ class Verdict:
 
 def problems(entry: Entry) -> Iterator[str]:
     """Yield what is wrong with a document: none, not readable, or of a run that did not end."""
-    if entry.problem is not None:
-        yield str(entry.problem)
-    elif entry.document is not None and not entry.document["complete"]:
+    yield from map(str, entry.problems)
+    if entry.document is not None and not entry.document["complete"]:
         said = entry.document["outcome"]["message"]
         yield (
             f"{entry.path}: the run did not reach its end ({entry.document['outcome']['status']}"

@@ -140,15 +140,15 @@ def _of_the_statistics(series: Series) -> Findings:
             form = "null" if stated is None else "set"
             yield "ci95", f"is {form} with {len(samples)} samples; {_INTERVAL_RULE}"
     else:
-        for bound, (said, found) in enumerate(zip(stated, interval, strict=True)):
-            yield from _differs(f"ci95[{bound}]", said, found, middle)
-    width = statistics.relative_half_width(samples)
-    said_width = series["relative_half_width"]
-    if said_width is None or width is None:
-        if said_width is not None or width is not None:
+        yield from _differs("ci95[0]", stated[0], interval[0], middle)
+        yield from _differs("ci95[1]", stated[1], interval[1], middle)
+    width = series["relative_half_width"]
+    if width is None or interval is None:
+        if width is not None or interval is not None:
             yield "relative_half_width", "must be null exactly when there is no interval"
     else:
-        yield from _differs("relative_half_width", said_width, width, 1.0)
+        found = (interval[1] - interval[0]) / 2 / middle
+        yield from _differs("relative_half_width", width, found, 1.0)
 
 
 def _differs(field: str, said: float, found: float, scale: float) -> Findings:

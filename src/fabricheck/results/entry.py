@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.results import made_of
 from fabricheck.results.document import load
+from fabricheck.results.made_of import MadeOf
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 
@@ -15,13 +19,34 @@ from fabricheck.results.session import Case
 class Entry:
     """A document, or the sentence that says why there is none.
 
-    ``case`` is the check that it belongs to; None for a document outside any session.
+    ``case`` is the check that it belongs to; None for a document outside any session. ``problems``
+    has what is wrong beside a document, too.
     """
 
     case: Case | None
     path: Path | None
     document: ResultDocument | None
     problem: FabricheckError | None
+
+    @property
+    def problems(self) -> tuple[FabricheckError, ...]:
+        """Why there is no document, or what is damaged beside it."""
+        every = (self.problem, self._beside[1])
+        return tuple(one for one in every if one is not None)
+
+    @property
+    def metrics_made_of(self) -> Mapping[str, MadeOf]:
+        """By metric the series that it is made of; nothing where the check did not write it."""
+        return self._beside[0]
+
+    @cached_property
+    def _beside(self) -> tuple[Mapping[str, MadeOf], FabricheckError | None]:
+        if self.path is None or self.document is None:
+            return {}, None
+        try:
+            return made_of.kept(self.path, self.document), None
+        except FabricheckError as problem:
+            return {}, problem
 
     @property
     def node(self) -> str | None:
@@ -31,13 +56,15 @@ class Entry:
         return None if self.document is None else self.document["host"].get("scheduler_node")
 
 
-def read_entry(path: Path, case: Case | None = None) -> Entry:
+def read_entry(path: Path, case: Case | None = None, checked: bool = False) -> Entry:
     """Load one document; what is wrong with it becomes the entry's problem.
 
     That may be that it was measured on another node than its case is of.
+
+    :param checked: as of `load`.
     """
     try:
-        document = load(path)
+        document = load(path, checked)
     except FabricheckError as problem:
         return Entry(case, path, None, problem)
     node = document["host"].get("scheduler_node")

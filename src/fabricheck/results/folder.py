@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, Future
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +14,8 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import killed, nodes_asked
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.killed import UNREPORTED, Killed
+from fabricheck.results.killed import Killed
 from fabricheck.results.session import DOCUMENT_NAME, PARTIAL_NAME, Case, Session, read_report
-
-__all__ = ["UNREPORTED", "Entry", "Killed", "ResultsFolder", "find_documents", "read_entry"]
 
 #: Seconds by which a document may lie outside its session: rounding of times on the same host,
 #: clocks that differ on another one.
@@ -47,6 +46,8 @@ class ResultsFolder:
                 f"in {ENV_RESULTS}."
             )
         self.path = path
+        #: By document the process that checks it, where one does (`document.check_elsewhere`).
+        self.checked_by: Mapping[Path, Future[frozenset[str]]] = {}
         self.node = node or _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
@@ -144,7 +145,7 @@ class ResultsFolder:
                 )
                 yield Entry(case, path, None, problem)
                 continue
-            entry = read_entry(path, case)
+            entry = read_entry(path, case, self._checked(path))
             if entry.document is not None:
                 started, hostname = entry.document["started"], entry.document["host"]["hostname"]
                 if not _within(session, started, hostname):
@@ -154,6 +155,13 @@ class ResultsFolder:
                     )
                     entry = Entry(case, path, None, problem)
             yield entry
+
+    def _checked(self, path: Path) -> bool:
+        """Return whether another process has found a document valid."""
+        try:
+            return path in self.checked_by and str(path) in self.checked_by[path].result()
+        except BrokenExecutor:
+            return False
 
     def clocks(self, session: Session) -> list[str]:
         """Return ``measured`` or ``simulated`` for each document of a session.
@@ -174,6 +182,8 @@ class ResultsFolder:
 
     def _overwritten_by(self, path: Path, session: Session) -> str | None:
         """Return the later session whose document this is: ReFrame uses the same folders again."""
+        if len(self.sessions) < 2:
+            return None
         identity = _identity(path)
         owner = self._last_owners.get(identity) if identity is not None else None
         return owner.id if owner is not None and owner.start > session.start else None
@@ -191,33 +201,30 @@ class ResultsFolder:
                         owners.setdefault(identity, session)
         return owners
 
-    def unreported(self) -> list[Entry]:
-        """Return the documents that belong to no report, as a killed session leaves them."""
-        return [
-            read_entry(path, killed.case_of(path, self.path, self.node))
-            for path in self.unreported_paths()
-        ]
-
     def unreported_paths(self) -> list[Path]:
         """Return where the documents lie that belong to no report; they may be invalid.
 
         Those of jobs over many nodes have reports of their own.
         """
-        claims: dict[_Identity, list[Session]] = {}
+        jobs = f"{self.path / nodes_asked.FOLDER}/"
+        found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
+        # By name nearly all are known; the others may be reached by another name.
+        by_name = self._owners(str)
+        unknown = [path for path in found if not _belongs_to_one(path, by_name.get(str(path)))]
+        by_file = self._owners(_identity) if unknown else {}
+        return [path for path in unknown if not _belongs_to_one(path, by_file.get(_identity(path)))]
+
+    def _owners(self, key: Callable[[str], Hashable]) -> dict[Hashable, list[Session]]:
+        """Return the sessions that claim a document, the latest one first."""
+        owners: dict[Hashable, list[Session]] = {}
         for session in self.sessions:
             for case in session.cases:
                 for attempt in (*case.earlier, case):
-                    for file in _documents(attempt):
-                        claims.setdefault(file, []).append(session)
-        result = []
-        for path in find_documents(self.path):
-            if path.relative_to(self.path).parts[0] == nodes_asked.FOLDER:
-                continue
-            identity = _identity(path)
-            owners = claims.get(identity, []) if identity else []
-            if not (owners and _belongs_to_one(path, owners)):
-                result.append(path)
-        return result
+                    for path in _may_hold(attempt):
+                        file = key(path)
+                        if file is not None:
+                            owners.setdefault(file, []).append(session)
+        return owners
 
     def killed(self) -> list[Killed]:
         """Return the sessions without a report, the last one by name first.
@@ -253,26 +260,26 @@ def find_documents(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _identity(path: Path) -> _Identity | None:
+def _identity(path: Path | str) -> _Identity | None:
     """Return which file a path leads to; None where it leads to none."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - a Path for each of thousands takes longer
     except OSError:
         return None
     return status.st_dev, status.st_ino
 
 
-def _documents(attempt: Case) -> Iterator[_Identity]:
-    """Return all documents of an attempt: one may lie in the output and in the stage folder."""
+def _may_hold(attempt: Case) -> Iterator[str]:
+    """Yield where documents of an attempt may lie: in the output and in the stage folder."""
     for folder in attempt.folders:
         for name in (DOCUMENT_NAME, PARTIAL_NAME):
-            identity = _identity(folder / name)
-            if identity is not None:
-                yield identity
+            yield f"{folder}/{name}"
 
 
-def _belongs_to_one(path: Path, owners: list[Session]) -> bool:
+def _belongs_to_one(path: Path, owners: list[Session] | None) -> bool:
     """Return whether a document is of one of the sessions that claim it, the latest one first."""
+    if not owners:
+        return False
     if path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
         return True
     # A copy has new times of modification; the times inside the documents decide.

@@ -10,8 +10,8 @@ from pathlib import Path
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results import nodes_asked
 from fabricheck.results.entry import Entry
-from fabricheck.results.folder import UNREPORTED, ResultsFolder
-from fabricheck.results.killed import Killed
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.session import Session
 

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from fabricheck.core import amounts
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.text import read_model
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel
 from fabricheck.results.host_copies import host_domains
@@ -73,15 +75,24 @@ def kept(path: Path, document: ResultDocument) -> Mapping[str, MadeOf]:
     """Return what was written beside a document, by metric; nothing where it is of another run.
 
     :param path: that of the document.
+    :raises InvalidInputError: when it is damaged, or names series that the document does not have.
     """
+    path = path.with_name(NAME)
     try:
-        file = _File.model_validate_json(path.with_name(NAME).read_bytes())
-    except (OSError, ValidationError):
-        return {}
-    indices = range(len(document["series"]))
+        file = read_model(path, _File)
+    except NotFoundError:
+        return {}  # of an older session
     if file.started != document["started"]:
         return {}
-    return {name: one for name, one in file.metrics.items() if set(one.series) <= set(indices)}
+    count = len(document["series"])
+    for name, one in file.metrics.items():
+        for index in one.series:
+            if not 0 <= index < count:
+                raise InvalidInputError(
+                    f"{path}: metrics.{name}: there is no series {index} among the {count} of the "
+                    "document."
+                )
+    return file.metrics
 
 
 def found(

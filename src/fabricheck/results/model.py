@@ -25,18 +25,6 @@ from fabricheck.core.vocabulary import (
     Stores,
 )
 
-#: What the exit codes of programs mean.
-STATUS_OF_EXIT: dict[int, Status] = {
-    0: "good",
-    2: "usage",
-    3: "unsupported",
-    4: "runtime-error",
-    5: "wrong-data",
-    6: "time-limit",
-    7: "too-noisy",
-    8: "setting",
-}
-
 
 class Program(TypedDict):
     """The program that measured."""

@@ -10,10 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.text import read_text
+from fabricheck.core.text import read_model
 from fabricheck.core.whole_files import write_whole
 
 #: The file, in the folder of a session's outputs or in that of a job over many nodes.
@@ -83,10 +82,4 @@ def read(path: Path) -> AskedNodes:
     :raises NotFoundError: when it is not there.
     :raises InvalidInputError: when it cannot be read or has another form.
     """
-    text = read_text(path)
-    try:
-        return AskedNodes.model_validate_json(text).model_copy(update={"path": path})
-    except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"])) or "the whole"
-    raise InvalidInputError(f"{path}: {place}: {first['msg']}.")
+    return read_model(path, AskedNodes).model_copy(update={"path": path})

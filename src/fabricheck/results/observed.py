@@ -14,7 +14,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.results import table
-from fabricheck.results.folder import Entry
+from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case, Session
 from fabricheck.results.table import Check, Metric, Series
@@ -53,12 +53,12 @@ class Observed:
 
     @cached_property
     def points(self) -> tuple[Series, ...]:
-        """All series whose data was right, of runs without a fault made on purpose."""
+        """All series whose data was right, of runs without an injected fault."""
         return tuple(point for point in self.series if point.right)
 
     @cached_property
     def left_out(self) -> Mapping[str, int]:
-        """By experiment how many series are no points, for wrong data or a fault on purpose."""
+        """By experiment how many series are no points, for wrong data or an injected fault."""
         return Counter(point.experiment for point in self.series if not point.right)
 
     @cached_property

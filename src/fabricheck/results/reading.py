@@ -17,10 +17,11 @@ from pathlib import Path
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded
 from fabricheck.results import archive, jobs, nodes_asked
+from fabricheck.results.document import check_elsewhere
 from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.folder import UNREPORTED, ResultsFolder, find_documents
+from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
-from fabricheck.results.killed import Killed
+from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
 from fabricheck.results.session import Case, Session, together
@@ -210,6 +211,14 @@ class Results:
     job: Job | None = None
     archive: Path | None = None
     parts: tuple[Results, ...] = ()
+
+    def check_ahead(self) -> None:
+        """Have the documents of its sessions checked by all cores; they are read later."""
+        own = [(one.folder, one.session) for one in self.sources if one.session and one.folder]
+        paths = [case.document_path for _, session in own for case in session.cases]
+        checked_by = check_elsewhere([path for path in paths if path is not None])
+        for folder, _ in own:
+            folder.checked_by = checked_by
 
     @property
     def sessions(self) -> tuple[Session, ...]:

@@ -27,9 +27,6 @@ PASSED = frozenset({"pass", "xfail"})
 #: Results of ReFrame that mean that the test did not run.
 SKIPPED = frozenset({"skip"})
 
-#: How ReFrame names the repetitions of a check in one session.
-REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
-
 #: What ReFrame adds to the name of a check that it repeats in one session (--repeat).
 REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
@@ -205,9 +202,6 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     """
     report = run_report.read(path)
     info = report.session_info
-    cases = _cases(report, results)
-    if node is not None:
-        cases = (replace(case, node=case.node or node) for case in cases)
     return Session(
         id=path.stem,
         uuid=info.uuid,
@@ -215,7 +209,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         hostname=printable(info.hostname),
         start=info.time_start_unix,
         end=info.time_end_unix,
-        cases=tuple(cases),
+        cases=tuple(_cases(report, results, node)),
         data_version=info.data_version,
         outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
         reframe=printable(info.version),
@@ -225,7 +219,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
     )
 
 
-def _cases(report: RunReport, results: Path) -> Iterator[Case]:
+def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]:
     attempts: dict[tuple[str | int, ...], list[Case]] = {}
     for run in report.runs:
         # An attempt is a run of ReFrame; what has the same name twice in one run are two cases.
@@ -234,7 +228,7 @@ def _cases(report: RunReport, results: Path) -> Iterator[Case]:
             unique = entry.unique_name or entry.display_name
             who = (unique, entry.system, entry.partition, entry.environ)
             in_this_run[who] += 1
-            case = case_of(entry, report.session_info, results)
+            case = case_of(entry, report.session_info, results, node)
             attempts.setdefault((*who, in_this_run[who]), []).append(case)
     for tried in attempts.values():
         for *earlier, last in _by_node(tried):
@@ -252,10 +246,10 @@ def _by_node(attempts: list[Case]) -> Iterable[list[Case]]:
     return found.values()
 
 
-def case_of(entry: TestCase, info: SessionInfo, results: Path) -> Case:
+def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None = None) -> Case:
     """Return one attempt of a check, as a report has it.
 
-    :param results: the results folder, as of `read_report`.
+    :param results: the results folder, as of `read_report`; so is ``node``.
     """
     name = printable(entry.display_name)
     return Case(
@@ -276,7 +270,7 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path) -> Case:
         judged={
             key.rsplit(":", 1)[-1]: one.judged for key, one in (entry.perfvalues or {}).items()
         },
-        node=_node(entry, name),
+        node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         error=entry.fail_info.exc_type if entry.fail_info else None,
         submitted=_moment(entry.job_submit_time),
@@ -321,10 +315,10 @@ def _places(recorded: str | None, base: str, folder: Path) -> Iterator[Path]:
     if not recorded:
         return
     if base and f"{recorded}/".startswith(f"{base}/"):
-        own = Path(base).name
+        own = base.rstrip("/").rpartition("/")[2]
         within = recorded[len(base) :].strip("/")
-        present = Path(folder, "" if own == folder.name else own, within)
-        yield present
-        if str(present) == recorded:
+        present = f"{folder}/{within}" if own == folder.name else f"{folder}/{own}/{within}"
+        yield Path(present)
+        if present == recorded:
             return
     yield Path(recorded)

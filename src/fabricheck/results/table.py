@@ -79,7 +79,7 @@ class Check(_Row):
     complete: Annotated[bool | None, "whether the run came to its end; null the same"] = None
     status: Annotated[str | None, "how the run ended: good, wrong-data, time-limit, ..."] = None
     node_model: Annotated[str | None, "the node model that was simulated"] = None
-    overlay: Annotated[str | None, "what changed the simulated node on purpose"] = None
+    overlay: Annotated[str | None, "the overlay that changed the simulated node"] = None
     faults_injected: Annotated[str | None, "faults that were injected into the program"] = None
     program: Annotated[str | None, "the program or tool that measured"] = None
     program_version: Annotated[str | None, "its version"] = None
@@ -345,8 +345,7 @@ def metrics(row: Check, model: NodeModel | None = None) -> Iterator[Metric]:
     :param model: the healthy node model, for the series of metrics of older sessions.
     """
     case, document = row.case, row.document
-    path = row.entry.path if row.entry is not None else None
-    kept = made_of.kept(path, document) if path is not None and document is not None else {}
+    kept = row.entry.metrics_made_of if row.entry is not None else {}
     for name, judged in case.judged.items() if case is not None else ():
         value, unit = case.values.get(name, (None, "")) if case is not None else (None, "")
         made = kept.get(name)

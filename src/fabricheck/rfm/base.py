@@ -28,7 +28,7 @@ from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.node.platform import platform_json
 from fabricheck.references import entries, published, stated
-from fabricheck.results import made_of, missed, settings
+from fabricheck.results import failures, made_of, settings
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm import (
@@ -422,7 +422,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             short = least is not None and value < least
             limit = f"at least {least:g}" if short else f"at most {most:g}"
             where = self._figures[name][1]
-            sentences.append(missed.sentence(name, where, value, limit, unit, reference))
+            sentences.append(failures.sentence(name, where, value, limit, unit, reference))
         return sentences
 
     def _say_report_only(self) -> None:

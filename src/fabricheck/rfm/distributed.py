@@ -13,9 +13,9 @@ from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
 from reframe.core import runtime
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import ConfigError, ReframeError
 
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.results import nodes_asked
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.rfm import seams, slurm
@@ -94,7 +94,10 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
     """
     ((name, asked),) = node_map.asked.items()
-    limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
+    try:
+        limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
+    except InvalidInputError as error:
+        raise ConfigError(str(error)) from None
     path = Path(runtime.runtime().output_prefix) / nodes_asked.NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

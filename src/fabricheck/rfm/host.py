@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from reframe.core.exceptions import ConfigError
+from fabricheck.core.errors import InvalidInputError
 
 CPUS = Path("/sys/devices/system/cpu")
 
@@ -20,13 +20,13 @@ BYTES_PER_CYCLE = 3 * 64
 def whole_number(variable: str, default: int, least: int) -> int:
     """Return the whole number in an environment variable, or the default where it is not set.
 
-    :raises ConfigError: when it holds something else, or less than ``least``.
+    :raises InvalidInputError: when it holds something else, or less than ``least``.
     """
     text = os.environ.get(variable, "").strip()
     if not text:
         return default
     if not text.isdecimal() or int(text) < least:
-        raise ConfigError(f"{variable}={text} is not a whole number of at least {least}.")
+        raise InvalidInputError(f"{variable}={text} is not a whole number of at least {least}.")
     return int(text)
 
 

@@ -30,8 +30,7 @@ def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> d
     """Return the text of the list of each site file, by the file that it belongs in.
 
     :param checks: the folders of checks. references: that of the reference files.
-    :raises ConfigError: for a site file that cannot be read.
-    :raises InvalidInputError: when a check cannot be loaded.
+    :raises InvalidInputError: when a site file cannot be read, or a check cannot be loaded.
     """
     found: dict[Path, list[Listed]] = {}
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder, _without_variables():

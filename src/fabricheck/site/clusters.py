@@ -8,10 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from reframe.core.exceptions import ConfigError
-
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.node import NodeModel, load
 from fabricheck.site.variables import word
 
@@ -76,7 +74,7 @@ def reached(
     :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another.
     :param options: the other options of a job: devices, constraints.
     :param environment: that of the session; by default that of this process.
-    :raises ConfigError: when one of the variables holds more than one word.
+    :raises InvalidInputError: when one of the variables holds more than one word.
     """
     found = os.environ if environment is None else environment
     words = {name: word(name, found) for name in ASKED}
@@ -118,7 +116,7 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     :param name: the node model.
     :param references: the set of references (docs/feature-words.md).
     :param extras: others, or instead of those that all share (`SIZES`).
-    :raises ConfigError: when there is no such model.
+    :raises InvalidInputError: when there is no such model.
     """
     model = _model(name)
     amd = model.vendor == "amd"
@@ -201,4 +199,4 @@ def _model(name: str) -> NodeModel:
     try:
         return load(name)
     except FabricheckError as error:
-        raise ConfigError(str(error)) from None
+        raise InvalidInputError(str(error)) from None

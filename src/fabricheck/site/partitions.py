@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.site import sites
 
 
-def able(sites: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[str, ...]] | None:
+def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[str, ...]] | None:
     """Return by tag the partitions, ``system:partition``, that must have a check with it.
 
     A simulated one says so, as in ``local:sim-mi250x (simulated)``. None where there are no sites.
+
+    :param gathered: what the site files say.
     """
-    if sites is None:
+    if gathered is None:
         return None
     found: dict[str, list[str]] = {}
-    for system in sites.get("systems", []):
+    for system in gathered.get("systems", []):
         for one in system.get("partitions", []):
             simulated = " (simulated)" if "simulated" in one.get("features", []) else ""
             name = f"{system['name']}:{one['name']}{simulated}"
@@ -68,17 +71,10 @@ def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
     :raises NotFoundError: without a folder, as outside of the repository.
     :raises InvalidInputError: when a site file cannot be read, with its name and why.
     """
-    from reframe.core.exceptions import ConfigError
-
-    from fabricheck.site import sites
-
     where = folders or tuple(sites.folders())
     for folder in where:
         if not folder.is_dir():
             raise NotFoundError(
                 f"There is no folder of sites {folder}: run this in the repository."
             )
-    try:
-        return sites.gather(*where)
-    except ConfigError as error:
-        raise InvalidInputError(str(error)) from None
+    return sites.gather(*where)

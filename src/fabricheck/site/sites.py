@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from reframe.core.exceptions import ConfigError
-
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.site import expected_checks, site_schema
@@ -38,8 +36,8 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
 
     Systems that take any host name come last: ReFrame selects the first that matches.
 
-    :raises ConfigError: for a file that cannot be read, assigns no ``site_configuration``, or
-        lacks what the checks rely on, with its name; for two definitions of the same system,
+    :raises InvalidInputError: for a file that cannot be read, assigns no ``site_configuration``,
+        or lacks what the checks rely on, with its name; for two definitions of the same system,
         partition or environment; and for a folder without site files.
     """
     sections: dict[str, list[dict[str, Any]]] = {}
@@ -49,12 +47,14 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
         _add_expected_checks(file, site)
         for what in _defined(site):
             if what in defined:
-                raise ConfigError(f"Site files {defined[what]} and {file} define the same {what}.")
+                raise InvalidInputError(
+                    f"Site files {defined[what]} and {file} define the same {what}."
+                )
             defined[what] = file
         for name, entries in site.items():
             sections.setdefault(name, []).extend(entries)
     if "systems" not in sections:
-        raise ConfigError(
+        raise InvalidInputError(
             f"There is no site file with a system in {' and '.join(map(str, where))}."
         )
     sections["systems"].sort(key=lambda system: ".*" in system.get("hostnames", []))
@@ -64,7 +64,7 @@ def gather(*where: Path) -> dict[str, list[dict[str, Any]]]:
 def variants(file: Path) -> list[dict[str, str]]:
     """Return the variables for each of which a site file is another site: its ``VARIANTS``.
 
-    :raises ConfigError: for a file that cannot be read.
+    :raises InvalidInputError: for a file that cannot be read.
     """
     found: list[dict[str, str]] = _run(file).get("VARIANTS", [{}])
     return found
@@ -73,11 +73,11 @@ def variants(file: Path) -> list[dict[str, str]]:
 def _run(file: Path) -> dict[str, Any]:
     try:
         return runpy.run_path(str(file))
-    except ConfigError as error:
-        raise ConfigError(f"Site file {file}: {error}") from None
+    except InvalidInputError as error:
+        raise InvalidInputError(f"Site file {file}: {error}") from None
     except Exception as error:
         # Without its cause, which ReFrame would say again.
-        raise ConfigError(
+        raise InvalidInputError(
             f"Site file {file} cannot be read: {type(error).__name__}: {error}."
         ) from None
 
@@ -85,22 +85,19 @@ def _run(file: Path) -> dict[str, Any]:
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:
     """Return what a site file says, without what is gathered from beside it.
 
-    :raises ConfigError: as `gather` does for a file.
+    :raises InvalidInputError: as `gather` does for a file.
     """
     site = _run(file).get("site_configuration")
     if not isinstance(site, dict) or not all(isinstance(part, list) for part in site.values()):
-        raise ConfigError(f"Site file {file} assigns no site_configuration made of lists.")
+        raise InvalidInputError(f"Site file {file} assigns no site_configuration made of lists.")
     wrong = site_schema.fault(site)
     if wrong:
-        raise ConfigError(f"Site file {file}: {wrong}")
+        raise InvalidInputError(f"Site file {file}: {wrong}")
     return site
 
 
 def _add_expected_checks(file: Path, site: dict[str, list[dict[str, Any]]]) -> None:
-    try:
-        every = expected_checks.read(file)
-    except InvalidInputError as error:
-        raise ConfigError(str(error)) from None
+    every = expected_checks.read(file)
     for system in site.get("systems", []):
         for one in system["partitions"]:
             environments = [

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from reframe.core.exceptions import ConfigError
-
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.node import load
 from fabricheck.node.loading import available
 
@@ -16,22 +14,22 @@ def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
     """Return the word in a variable, without white space around it; empty where there is none.
 
     :param environment: by default that of this process.
-    :raises ConfigError: when it holds more than one word, which an option of a job would break at.
+    :raises InvalidInputError: when it holds more than one word, which would break a job's option.
     """
     text = (os.environ if environment is None else environment).get(variable, "").strip()
     if len(text.split()) > 1:
-        raise ConfigError(f"{variable}={text!r} has white space in it.")
+        raise InvalidInputError(f"{variable}={text!r} has white space in it.")
     return text
 
 
 def one_of(variable: str, allowed: Sequence[str]) -> str:
     """Return what a variable chooses, the first of those allowed where it is not set.
 
-    :raises ConfigError: when it holds anything else.
+    :raises InvalidInputError: when it holds anything else.
     """
     chosen = word(variable) or allowed[0]
     if chosen not in allowed:
-        raise ConfigError(f"{variable}={chosen} is none of {', '.join(allowed)}.")
+        raise InvalidInputError(f"{variable}={chosen} is none of {', '.join(allowed)}.")
     return chosen
 
 
@@ -43,13 +41,13 @@ def node_models(vendor: str) -> list[str]:
 def node_model(variable: str, default: str, vendor: str) -> str:
     """Return the name of the node model that a variable names, or the default.
 
-    :raises ConfigError: when there is no such model, or its devices are of another vendor.
+    :raises InvalidInputError: when there is no such model, or its devices are of another vendor.
     """
     name = word(variable) or default
     try:
         model = load(name)
     except FabricheckError as error:
-        raise ConfigError(f"{variable}={name}: {error}") from None
+        raise InvalidInputError(f"{variable}={name}: {error}") from None
     if model.vendor != vendor:
-        raise ConfigError(f"{variable}={name}: that node has devices of {model.vendor}.")
+        raise InvalidInputError(f"{variable}={name}: that node has devices of {model.vendor}.")
     return name

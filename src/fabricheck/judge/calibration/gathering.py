@@ -200,6 +200,8 @@ def _why_not(
     if entry is None or entry.document is None:
         problem = entry.problem if entry is not None else None
         return "no valid result document", str(problem or f"{said} left no result document.")
+    if entry.problems:
+        return "a damaged metrics.json", str(entry.problems[0])
     document = entry.document
     if (document["clock"] == "simulated") != simulated:
         word = "a" if simulated else "no"

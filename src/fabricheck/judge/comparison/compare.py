@@ -298,8 +298,8 @@ def _unread(letter: str, side: NodeChecks) -> Iterator[str]:
     for row in side.checks:
         if row.entry is None:
             continue
-        if row.entry.problem is not None:
-            yield f"{letter}: {row.entry.problem}"
-        elif row.complete is False:
+        for problem in row.entry.problems:
+            yield f"{letter}: {problem}"
+        if row.complete is False:
             path = row.entry.path
             yield f"{letter}: {path}: is incomplete ({row.status}): its series are a part."

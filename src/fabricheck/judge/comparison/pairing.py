@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded
-from fabricheck.results.folder import UNREPORTED
+from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.observed import by_node
 from fabricheck.results.reading import Problem, Results, Source, read
 from fabricheck.results.table import Check

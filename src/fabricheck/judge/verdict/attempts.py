@@ -9,7 +9,7 @@ from typing import Any
 
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge.verdict.rules import Finding, finding, in_order
-from fabricheck.results import killed, missed, settings
+from fabricheck.results import failures, killed, settings
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import of_another_tool
@@ -205,11 +205,11 @@ class Attempt:
             yield self._say("no-value", reason)
         for name, judged in failed.items():
             rule = self._rule_of(case, name)
-            own = [missed.of_metric(reason, name) or ""]
+            own = [failures.of_metric(reason, name) or ""]
             if rule == "topology" and self.document is not None:
                 own = self.document.get("differences") or own
             elif rule != "reference" and not own[0]:
-                own = missed.sentences(reason) or own
+                own = failures.sentences(reason) or own
             for said in own:
                 yield self._say(rule, said or _beside_limit(case, name, judged), name)
 

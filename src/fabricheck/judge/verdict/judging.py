@@ -10,7 +10,7 @@ from fabricheck.judge.verdict import caveats, checks, facts, model
 from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import UNPLACED, NodeResults, Subject, group
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
-from fabricheck.results.folder import UNREPORTED
+from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.nodes_asked import AskedNode
 from fabricheck.results.reading import Results
 from fabricheck.site import partitions

@@ -87,8 +87,8 @@ def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterato
         (told.notes if several else told.problems).append(NO_REPORT)
     for check in source.checks:
         entry, case = check.entry, check.case
-        if entry is not None and entry.path is not None and entry.problem is not None:
-            told.problems.append(str(entry.problem))
+        if entry is not None and entry.path is not None:
+            told.problems += map(str, entry.problems)
         if case is not None:
             if source.session is not None and not (case.values or _has_series(check)):
                 told.bare[case.result] += 1

@@ -1,7 +1,7 @@
-"""What a check says of metrics that missed their references, apart from what ReFrame says of them.
+"""The sentences of a check on metrics that missed their references, within the reason of a report.
 
-Both stand in one text of a report: first ReFrame's, all metrics with sixteen digits and no place,
-then a line for each sentence of the check.
+There ReFrame's own text comes first, with all metrics, sixteen digits and no place, then a line for
+each sentence of the check.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ def sentence(metric: str, where: str, value: float, limit: str, unit: str, refer
 
 
 def sentences(reason: str) -> list[str]:
-    """Return the check's own sentences, of the reason that a report gives for a missed reference.
-
-    ReFrame's are the first line, and further ones that are indented.
-    """
+    """Return the check's own sentences; lines of ReFrame are the first one and indented ones."""
     lines = reason.splitlines()[1:]
     return [line for line in lines if line.strip() and not line[0].isspace()]
 
