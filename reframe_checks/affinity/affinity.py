@@ -2,8 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.binding import AffinityCheck
-from fabricheck.rfm.site_binding import SiteAffinityCheck
+from fabricheck.rfm.affinity import AffinityCheck, SiteAffinityCheck
 
 
 @rfm.simple_test

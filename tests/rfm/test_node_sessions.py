@@ -6,13 +6,14 @@ import os
 from itertools import permutations
 
 import pytest
+from stand_ins import findings_figure
 
 import factories
 from fabricheck.node import load, node_directory
 from fabricheck.results.document import load as load_document
 from fabricheck.rfm.best_devices import BestSet
+from fabricheck.rfm.findings import TopologyCheck
 from fabricheck.rfm.metrics import MetricError, evaluate, where_measured
-from fabricheck.rfm.topology import DIFFERENCES
 from fabricheck.tools.topology.host import describe_host, host_differences
 
 SELECTED = ("-r", "-n", "node_topology", "-n", "best_devices")
@@ -70,12 +71,12 @@ def test_a_pair_that_is_missing_or_in_another_unit_is_no_metric():
 
 def test_differences_are_counted():
     document = factories.simulated_document(series=[], differences=["one.", "two."])
-    figure = evaluate(document, DIFFERENCES, {})
+    figure = findings_figure(TopologyCheck, document)
     assert (figure.value, figure.series) == (2, ())
     assert where_measured(document, figure.decisive) == "node node1"
     for nothing in ({}, {"differences": None}):
         with pytest.raises(MetricError, match="node node1 was not compared with a node model"):
-            evaluate(factories.simulated_document(**nothing), DIFFERENCES, {})
+            findings_figure(TopologyCheck, factories.simulated_document(**nothing))
 
 
 @pytest.fixture

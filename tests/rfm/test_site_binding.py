@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from stand_ins import findings_figure
 
 from fabricheck.node import load
+from fabricheck.rfm.affinity import SiteAffinityCheck, misbound, options
 from fabricheck.rfm.metrics import MetricError
-from fabricheck.rfm.site_binding import Misbound, misbound, options
 
 MI250X = load("mi250x")
 # As the Frontier user guide prints them ("Mapping 1 GPU per task", example 1): rank i has the seven
@@ -56,8 +57,7 @@ def test_four_devices_that_share_sixteen_cores_have_four_each():
 
 def test_ranks_as_the_guide_prints_them_sit_right(document):
     assert list(misbound(document, MI250X)) == []
-    metric = Misbound("misbound", over=(), unit="count")
-    assert metric.figure(document, {"node": [MI250X]}).value == 0
+    assert findings_figure(SiteAffinityCheck, document, required_node=MI250X).value == 0
 
 
 def test_two_ranks_that_have_each_others_device(document):
@@ -161,6 +161,5 @@ def test_a_rank_that_is_missing_and_one_on_another_node(document):
 
 def test_a_document_without_ranks_is_no_proof(document):
     document["ranks"] = None
-    metric = Misbound("misbound", over=(), unit="count")
-    with pytest.raises(MetricError, match="tells of no ranks"):
-        metric.figure(document, {"node": [MI250X]})
+    with pytest.raises(MetricError, match=r"Metric misbound: the result of .* tells of no ranks"):
+        findings_figure(SiteAffinityCheck, document, required_node=MI250X)

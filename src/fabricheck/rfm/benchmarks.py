@@ -10,7 +10,6 @@ rccl-tests or nccl-tests: collectives of RCCL or NCCL (E11).
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from fabricheck.core.vocabulary import Unit
 from fabricheck.results import made_of
 from fabricheck.results.made_of import Reduction
 from fabricheck.rfm import launchers, predictions, slurm
-from fabricheck.rfm.base import RESULT, MeasuringCheck
+from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
 
@@ -117,8 +116,8 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return [tuple(range(count)) for count in range(2, self.device_count + 1)]
 
     def program_path(self) -> Path:
-        """Return ``fabricheck`` itself, beside the Python that runs ReFrame."""
-        return Path(sys.executable).with_name("fabricheck")
+        """Return ``fabricheck`` itself."""
+        return FABRICHECK
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
@@ -130,11 +129,6 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         :raises Unpredicted: as the base does.
         """
         return predictions.of_launches(self.launches(), self._timed_node())
-
-    @property
-    def runtime(self) -> str:
-        """The runtime of the environment."""
-        return str(self.current_environ.extras["runtime"])
 
     def processes(self, plan: Plan) -> int:
         """Return how many processes the largest launch has."""
@@ -162,7 +156,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     def facts_command(self) -> str:
         """Return the command that lets a program of this suite tell what the node is."""
-        program = Path(self.current_environ.extras["programs"]) / FACTS_PROGRAM
+        program = self.programs_folder / FACTS_PROGRAM
         command = shlex.join([str(program), *FACTS_ARGUMENTS, "--output", FACTS])
         return " ".join(filter(None, [launchers.line(self.job, self.job.launcher, 1), command]))
 
@@ -250,12 +244,8 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
 
         On a simulated node each rank is on the host of its device.
         """
-        name = self.current_partition.extras.get("mpi_launcher")
-        launcher = getlauncher(name)() if name else self.job.launcher
+        launcher = self.rank_launcher(devices)
         if isinstance(launcher, launchers.SmpirunLauncher):
-            programs = Path(self.current_environ.extras["programs"])
-            launcher.platform = str(programs / launchers.NODE_PLUGIN)
-            launcher.hosts = [f"device{device}" for device in devices]
             launcher.hostfile = f"{launchers.HOSTFILE}-{'-'.join(map(str, devices))}"
         # OSU takes that of a job's script, 0 for all ranks, before one that a launcher may set.
         foreign = launcher.registered_name != slurm.STEP_LAUNCHER

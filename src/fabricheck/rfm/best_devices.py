@@ -99,10 +99,11 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             if k < count
         ]
 
-    def _missed(self) -> list[str]:
+    def _failures(self) -> list[str]:
         document = load(Path(self.stagedir) / RESULT)
-        failed = {key.rsplit(":", 1)[-1] for key, value in self.perfvalues.items()
-                  if value[-1] == "fail"}  # fmt: skip
+        judged = self._judged()
         return [
-            metric.sentence(document) for metric in self.expected_metrics() if metric.name in failed
+            metric.sentence(document)
+            for metric in self.expected_metrics()
+            if judged[metric.name][-1] == "fail"
         ]

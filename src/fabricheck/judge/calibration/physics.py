@@ -13,8 +13,7 @@ from fabricheck.node import NodeModel
 from fabricheck.results import made_of
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.table import Metric, link_class
-from fabricheck.rfm.physics import node_bound
-from fabricheck.rfm.plausible import Bound
+from fabricheck.rfm.bounds import Bound, node_bound
 
 #: A percentage of the best one measured.
 WHOLE = Bound(100.0, "derived", "a part of the whole")
