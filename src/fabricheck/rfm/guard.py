@@ -16,7 +16,7 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import distributed, gitlab, seams, slurm, steps, turns
+from fabricheck.rfm import distributed, gitlab, node_lock, seams, slurm, steps
 from fabricheck.site.software import record
 
 #: The options that choose test cases, with their values when not given.
@@ -91,7 +91,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         if session.nodes is not None:
             distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
     measured = not session.option("dry_run")
-    with turns.taken(measured and bool(here), measured and bool(stepping), seams.say):
+    with node_lock.held(measured and bool(here), measured and bool(stepping), seams.say):
         try:
             result = original(runner, testcases, *args, **kwargs)
         except RunSessionTimeout as end:
