@@ -5,11 +5,11 @@ import os
 import time
 from pathlib import Path
 
-from fabricheck.rfm import folder, guard, httpjson, launchers, seams
+from fabricheck.rfm import guard, host, httpjson, launchers, seams
 from fabricheck.site import sets, sites
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = folder.results(default=ROOT / "results")
+RESULTS = host.results_folder(default=ROOT / "results")
 
 # Two sessions that start in the same second differ by their process, and those of two machines that
 # share the folder and number processes alike by the millisecond.
@@ -60,7 +60,7 @@ _without_queue = [
 
 site_configuration = {
     **_gathered,
-    "autodetect_methods": ["py::fabricheck.rfm.this_machine.name"],
+    "autodetect_methods": ["py::fabricheck.rfm.host.system_name"],
     "general": [
         _general,
         {**_general, "poll_rate_min": 4, "target_systems": _without_queue},

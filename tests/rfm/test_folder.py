@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import folder
+from fabricheck.rfm import host
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def variable(monkeypatch):
 
 def test_the_default_and_the_variable(tmp_path, variable):
     variable("")
-    assert folder.results(tmp_path / "default") == tmp_path / "default"
+    assert host.results_folder(tmp_path / "default") == tmp_path / "default"
     variable(tmp_path / "named" / "deep")
-    assert folder.results(tmp_path / "default").is_dir()
+    assert host.results_folder(tmp_path / "default").is_dir()
     assert (tmp_path / "named" / "deep").is_dir()
 
 
@@ -32,7 +32,7 @@ def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
     monkeypatch.chdir(tmp_path)
     variable("out/x")
     with pytest.raises(ConfigError) as error:
-        folder.results(tmp_path)
+        host.results_folder(tmp_path)
     assert str(error.value) == (
         "FABRICHECK_RESULTS=out/x is no absolute path: write FABRICHECK_RESULTS=$PWD/out/x."
     )
@@ -43,20 +43,20 @@ def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
 def test_a_path_that_a_shell_would_not_take_is_refused(tmp_path, variable, name):
     variable(tmp_path / name)
     with pytest.raises(ConfigError, match="white space or another character that a shell would"):
-        folder.results(tmp_path)
+        host.results_folder(tmp_path)
 
 
 def test_a_checkout_with_a_space_is_refused_too(tmp_path, variable):
     variable("")
     with pytest.raises(ConfigError, match=r"set FABRICHECK_RESULTS to another one\.$"):
-        folder.results(tmp_path / "my checkout" / "results")
+        host.results_folder(tmp_path / "my checkout" / "results")
 
 
 def test_a_full_disk_is_said_before_anything_is_written(tmp_path, variable, monkeypatch):
     variable("")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=3_000_000))
     with pytest.raises(ConfigError) as error:
-        folder.results(tmp_path)
+        host.results_folder(tmp_path)
     assert str(error.value) == (
         f"The results folder {tmp_path} has 3 MB free, and a session needs 67 MB."
     )
@@ -66,7 +66,7 @@ def test_a_folder_that_is_not_writable(tmp_path, variable, monkeypatch):
     variable("")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(ConfigError, match="is not writable"):
-        folder.results(tmp_path)
+        host.results_folder(tmp_path)
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def every_node(
     # Reads ReFrame, which other commands do without.
     from reframe.core.exceptions import ConfigError
 
-    from fabricheck.rfm import folder
+    from fabricheck.rfm import host
     from fabricheck.run.every_node import allocation, driver
 
     found = allocation.around(nodes)
@@ -69,7 +69,7 @@ def every_node(
     if not os.environ.get(SETTINGS):
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
     try:
-        results = folder.results(default=Path("results").absolute())
+        results = host.results_folder(default=Path("results").absolute())
     except ConfigError as error:
         raise InvalidInputError(str(error)) from None
     chosen = tuple(arguments or CHOSEN)
