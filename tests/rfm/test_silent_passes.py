@@ -349,7 +349,11 @@ def test_a_partition_without_an_expected_set(suite):
 
 def test_a_program_that_an_environment_lost_is_missed(suite):
     """Where the site does not say that it is not installed."""
-    suite.own_settings("local.py", 'HOST_HAS = ("stream", "memcpy",', 'HOST_HAS = ("stream",')
+    suite.own_settings(
+        "local.py",
+        '(*clusters.PROGRAMS, "osu") if one not in HOST',
+        '("stream",) if one not in HOST',
+    )
     outcome = suite("--dry-run")
     assert outcome.status == 1
     lost = "memcpy_near, memcpy_near_pageable, memcpy_scan"
