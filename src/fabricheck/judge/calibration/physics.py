@@ -44,9 +44,6 @@ def subject(metric: Metric, document: ResultDocument, node: NodeModel | None) ->
     every = [document["series"][index] for index in of]
     chosen = made_of.decisive(document, of, metric.value or 0.0, metric.unit) or every
     classes = {link_class(one, node) for one in every}
-    if classes <= {None}:
-        # Of rounds of pairs a document has the devices together.
-        classes = {made_of.link_class_in(metric.metric, node)}
     engines = ", ".join(sorted({one["engine"] for one in chosen})) or None
     bounds = [] if node is None else [node_bound(node, one) for one in chosen]
     known = [one for one in bounds if one is not None]
