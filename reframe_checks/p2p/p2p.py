@@ -5,7 +5,7 @@ import reframe as rfm
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.peers import pair_arguments, peers_of_the_first
+from fabricheck.rfm.pairs import pair_arguments, peers_of_the_first
 
 #: By operation its convention: another one is a factor of two (docs/result-document.md).
 CONVENTION = {

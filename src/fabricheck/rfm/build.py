@@ -64,7 +64,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
     without_devices = variable(bool, value=False)
 
-    only_if_asked_for = True
+    only_if_requested = True
     build_system: Any = "CustomBuild"
     build_time_limit = "4h"
     time_limit = "5m"

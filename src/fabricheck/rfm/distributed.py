@@ -111,8 +111,8 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         jobs = min(len(node_map[name]), limit)
         seams.limit_jobs(partition, jobs)
         seams.say(
-            f"{_counted(asked)} of {name}, each alone and with one job at a time, at most "
-            f"{jobs} in the queue ({LIMIT})."
+            f"{len(asked)} node{'s' if len(asked) > 1 else ''} of {name}, each alone and with one "
+            f"job at a time, at most {jobs} in the queue ({LIMIT})."
         )
     out = {one: asked[one] for one in asked if one not in node_map[name]}
     if out:
@@ -128,18 +128,10 @@ def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
     return node is not None and any(seams.node_of(one) == node for one in running)
 
 
-def _counted(asked: Mapping[str, AskedNode]) -> str:
-    return f"{len(asked)} node{'s' if len(asked) > 1 else ''}"
-
-
 def _described(asked: Mapping[str, AskedNode]) -> str:
     """Return nodes with their state and reason: those of one in one place."""
     alike: dict[str, list[str]] = {}
     for name, node in asked.items():
         because = f" ({node.because})" if node.because else ""
         alike.setdefault(f"{node.state}{because}", []).append(name)
-    return ", ".join(f"{_folded(names)} {state}" for state, names in alike.items())
-
-
-def _folded(names: Iterable[str]) -> str:
-    return str(NodeSet.fromlist(list(names)))
+    return ", ".join(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())

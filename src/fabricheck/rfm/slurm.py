@@ -81,8 +81,7 @@ def cancel_if_blocked(
     found: dict[str, AskedNode] = {}
     if names:
         with contextlib.suppress(LookupError):
-            shown = _shown("nodes", ",".join(names)).splitlines()
-            found = {_words(line)["NodeName"]: asked_node(line) for line in shown if line.strip()}
+            found = asked_nodes(",".join(names))
     lost = {one: [name for name in one.pin_nodes if _is_lost(found, name, one)] for one in asking}
     cancel(scheduler, [one for one in jobs if lost.get(one, True)], reasons)
     for one, nodes in lost.items():

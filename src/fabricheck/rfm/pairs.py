@@ -1,4 +1,7 @@
-"""The check of the best k devices (E14): sets predicted from the node model, and those measured."""
+"""Measurements between devices: what they share, and the check of the best k devices (E14).
+
+That check compares sets of devices which the node model predicts with those measured.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,37 @@ from typing import Any
 
 from fabricheck.node import NodeModel
 from fabricheck.node.best_devices import Verdict, judge
+from fabricheck.node.paths import Pair
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, Population, series_of, where_measured
+
+
+def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
+    """Return by link class the pair of device 0 and the first device that it is so joined to.
+
+    For curves over sizes, which all pairs of a class would repeat.
+
+    These are the direct classes; where device 0 has no direct link, all of its classes.
+    """
+    found = {
+        link_class: min(pair for pair in pairs if pair[0] == 0)
+        for link_class, pairs in node.link_classes.items()
+        if any(pair[0] == 0 for pair in pairs)
+    }
+    direct = {link_class: pair for link_class, pair in found.items() if link_class.direct}
+    return {link_class.name: pair for link_class, pair in (direct or found).items()}
+
+
+def pair_arguments(check: MeasuringCheck) -> list[str]:
+    """Return what all measurements of all pairs share: array size, bound of a series, noise limit.
+
+    Eight devices have up to 168 series; of those that stay noisy each would take seconds.
+    """
+    size = check.current_partition.extras.get("peer_bytes") or check.extra("array_bytes")
+    noise = check.extra("noise_limit")
+    return ["--sizes", str(size), "--series-time", "0.5", "--noise-limit", str(noise)]
 
 
 @dataclass(frozen=True)
@@ -29,7 +59,7 @@ class BestSet(Metric):
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Make the figure of all pairs; the weakest pair of the predicted set decides.
 
-        :raises MetricError: as `evaluate` does.
+        :raises MetricError: as `Metric.figure` does.
         """
         series = self.by_pair(document)
         verdict = self.verdict(series)
@@ -39,7 +69,7 @@ class BestSet(Metric):
     def by_pair(self, document: ResultDocument) -> dict[tuple[int, int], Series]:
         """Return the series of each ordered pair.
 
-        :raises MetricError: as `evaluate` does.
+        :raises MetricError: as `Metric.figure` does.
         """
         chosen = series_of(document, self, {}, "GB/s")
         return {(one["device_set"][0], one["device_set"][1]): one for one in chosen}
