@@ -24,7 +24,8 @@ from fabricheck.results import made_of
 from fabricheck.results.made_of import Reduction
 from fabricheck.rfm import launchers, predictions, slurm
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
-from fabricheck.rfm.metrics import LARGEST, Metric
+from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
+from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
 
 #: The plan in the stage folder.
@@ -42,8 +43,6 @@ LATENCY_SIZES = (16, 8192)
 
 #: What holds of all series of OSU: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once", "role": "single"}
-
-REDUCTIONS: tuple[Reduction, Reduction] = ("worst", "median")
 
 #: Operations in a mean of rccl-tests, and before it, each time.
 ITERATIONS, WARM_UP = 50, 5
@@ -268,14 +267,10 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         """Return the ordered pairs of devices by link class; of host memory one without devices."""
         if self.runtime == "host":
             return {"": [()]}
-        node = self.required_node
-        found: dict[str, list[tuple[int, ...]]] = {}
-        for source in range(1 if self.first_only else len(node.devices)):
-            for destination in range(len(node.devices)):
-                if source != destination:
-                    name = node.link_class(source, destination).name
-                    found.setdefault(name, []).append((source, destination))
-        return found
+        found = ordered_pairs(self.required_node)
+        if self.first_only:
+            found = {name: [pair for pair in own if pair[0] == 0] for name, own in found.items()}
+        return {name: pairs for name, pairs in found.items() if pairs}
 
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each pair and program."""
@@ -298,7 +293,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
             for program in self.programs
             for class_name, pairs in self.pairs().items()
             for size in (self.judged_sizes() if program == "osu_bw" else LATENCY_SIZES[:1])
-            for reduce in REDUCTIONS
+            for reduce in WORST_AND_MEDIAN
         ]
 
     def _metric(
@@ -313,11 +308,9 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         unit: Unit = "GB/s" if program == "osu_bw" else "us"
         label = amounts.size(size).replace(" ", "") if program == "osu_bw" else ""
         name = "_".join(filter(None, [operation, class_name, label, reduce]))
-        where = {"operation": operation, "bytes": size, "experiment": "E9"}
-        among = tuple((list(pair),) for pair in pairs)
-        return Metric(
-            name, CONVENTION | where, ("device_set",), reduce, unit, among, independent=True
-        )
+        where = {**CONVENTION, "operation": operation, "bytes": size, "experiment": "E9"}
+        among = one_each(pairs)
+        return Metric(name, where, ("device_set",), reduce, unit, among, independent=True)
 
 
 class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]

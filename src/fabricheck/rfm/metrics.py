@@ -21,6 +21,9 @@ from fabricheck.results.model import ResultDocument, Series
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"
 
+#: How a check reduces what it measured on all devices or pairs.
+WORST_AND_MEDIAN: tuple[Reduction, Reduction] = ("worst", "median")
+
 Population = Mapping[str, Sequence[Any]]
 
 

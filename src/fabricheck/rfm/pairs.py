@@ -5,7 +5,7 @@ That check compares sets of devices which the node model predicts with those mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
@@ -18,6 +18,18 @@ from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, Population, series_of, where_measured
+
+
+def ordered_pairs(node: NodeModel) -> dict[str, list[Pair]]:
+    """Return by the name of their link class all pairs of devices, both ways."""
+    return {
+        one.name: [*pairs, *((b, a) for a, b in pairs)] for one, pairs in node.link_classes.items()
+    }
+
+
+def one_each(pairs: Iterable[Sequence[int]]) -> tuple[tuple[list[int]], ...]:
+    """Return what tells the series of a metric apart where each is of one of some pairs."""
+    return tuple((list(pair),) for pair in pairs)
 
 
 def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
@@ -114,7 +126,7 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             f"Partition {self.current_partition.fullname} has {count} devices: nothing is to be "
             "chosen where all are taken.",
         )
-        pairs = tuple((list(pair),) for pair in permutations(range(count), 2))
+        pairs = one_each(permutations(range(count), 2))
         return [
             BestSet(
                 f"best_{k}_of_measured",
