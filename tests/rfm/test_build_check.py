@@ -104,5 +104,5 @@ def test_a_build_host_without_devices(builds):
 def test_it_runs_only_if_requested(builds):
     outcome = builds("-r", "--system=builds:here", "-p", "good")
     assert outcome.status == 1
-    assert "Runs only if asked for by -n or -t: build." in outcome
+    assert "Runs only if requested by -n or -t: build." in outcome
     assert "Nothing to run" in outcome

@@ -114,5 +114,5 @@ def test_a_limit_that_is_no_number_and_a_folder_that_is_a_file(session, monkeypa
     assert partition._max_jobs == 4
     monkeypatch.delenv("FABRICHECK_MAX_JOBS")
     (tmp_path / "output").write_text("")
-    with pytest.raises(ReframeError, match="The nodes that are asked for are not recorded: "):
+    with pytest.raises(ReframeError, match="The requested nodes cannot be recorded: "):
         distributed.begin(node_map, [], "all")

@@ -34,7 +34,7 @@ def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
     with pytest.raises(ConfigError) as error:
         host.results_folder(tmp_path)
     assert str(error.value) == (
-        "FABRICHECK_RESULTS=out/x is no absolute path: write FABRICHECK_RESULTS=$PWD/out/x."
+        "FABRICHECK_RESULTS=out/x is not an absolute path: write FABRICHECK_RESULTS=$PWD/out/x."
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -214,7 +214,7 @@ def test_values_outside_physics():
     ]
     for value in (0.0, -1.0, math.inf, math.nan):
         assert len(faults(value)) == 1
-        assert "which is no measurement" in faults(value)[0]
+        assert "which is not a measurement" in faults(value)[0]
 
 
 def test_a_latency_has_its_bound_below():

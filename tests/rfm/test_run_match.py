@@ -146,7 +146,7 @@ def test_a_document_of_another_run(changes, sentence):
     [
         (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified, and at least "
          "268435456 must be."),
-        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were asked for."),
+        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were requested."),
         ({"noisy": True}, f"Copy of {WHERE} is noisy, and the outcome is good."),
         (clock(0.9), f"Copy of {WHERE}: the host's clock gives 0.9 of the device's 100 GB/s, so "
          "one of them is wrong."),
@@ -162,10 +162,10 @@ def test_a_series_that_was_made_with_less_care(changes, sentence):
 
 def test_more_samples_can_be_asked_for_and_fewer_can_not():
     nine = {"samples": 9, "noise_limit": 0.1}
-    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s), and 9 were asked for."]
+    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s), and 9 were requested."]
     one = {"samples": 1, "noise_limit": 0.1}
     assert said(good(samples=[100.0]), options=one) == [
-        f"Copy of {WHERE} has 1 sample(s), and 7 were asked for."
+        f"Copy of {WHERE} has 1 sample(s), and 7 were requested."
     ]
 
 

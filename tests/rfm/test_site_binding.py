@@ -100,7 +100,7 @@ def test_a_device_whose_address_the_model_states_is_known_by_itself(document):
 def test_a_rank_that_sees_all_devices(document):
     see(document, 3, *range(8))
     assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 8 devices, and one of its own was asked for.",
+        "Rank 3 sees 8 devices, and one of its own was requested.",
         "Rank 4 sees device 6 (0000:d9:00.0), as rank 3 does.",
         "Rank 5 sees device 7 (0000:de:00.0), as rank 3 does.",
         "Rank 6 sees device 0 (0000:c1:00.0), as rank 3 does.",
@@ -111,7 +111,7 @@ def test_a_rank_that_sees_all_devices(document):
 def test_a_rank_that_sees_none(document):
     see(document, 3)
     assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 0 devices, and one of its own was asked for."
+        "Rank 3 sees 0 devices, and one of its own was requested."
     ]
 
 
@@ -161,5 +161,5 @@ def test_a_rank_that_is_missing_and_one_on_another_node(document):
 
 def test_a_document_without_ranks_is_no_proof(document):
     document["ranks"] = None
-    with pytest.raises(MetricError, match=r"Metric misbound: the result of .* tells of no ranks"):
+    with pytest.raises(MetricError, match=r"Metric misbound: the result of .* has no ranks"):
         findings_figure(SiteAffinityCheck, document, required_node=MI250X)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def _require_ranks(document: ResultDocument) -> None:
     if not document.get("ranks"):
-        raise LookupError(f"the result of node {document['host']['hostname']} tells of no ranks.")
+        raise LookupError(f"the result of node {document['host']['hostname']} has no ranks.")
 
 
 def _launched(document: ResultDocument, started: int) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _launched(document: ResultDocument, started: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a launcher was asked for.
+    """What was requested of a launcher.
 
     ranks: how many.
     placed: the devices and cores of the ranks; ``None`` as the launcher puts them.
@@ -86,7 +86,7 @@ def _on_its_device(
     if wanted.placed is not None and rank["rank"] < wanted.ranks:
         asked = wanted.placed.devices[rank["rank"]]
         if device != asked:
-            yield f"Rank {rank['rank']} has device {device}, and device {asked} was asked for."
+            yield f"Rank {rank['rank']} has device {device}, and device {asked} was requested."
 
 
 def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
         return
     asked = wanted.placed.cores[rank["rank"]]
     if cores != [asked]:
-        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {asked} was asked for."
+        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {asked} was requested."
     taken = [
         one["rank"]
         for one in ranks
@@ -183,7 +183,7 @@ def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Seen]:
 def _of_its_device(rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen]) -> Iterator[str]:
     visible = rank["visible_devices"]
     if len(visible) != 1:
-        yield f"Rank {rank['rank']} sees {len(visible)} devices, and one of its own was asked for."
+        yield f"Rank {rank['rank']} sees {len(visible)} devices, and one of its own was requested."
     for device in visible:
         others = [one["rank"] for one in earlier if device in one["visible_devices"]]
         if others and len(visible) == 1:

@@ -206,7 +206,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
 
     def _record_metrics(self, metrics: Sequence[Metric]) -> None:
-        """Add a line of JSON to a file that somebody asked for: what the check has here.
+        """Add what the check has here as a line of JSON to the file that a variable names.
 
         Only a check knows its metrics, and only when its partition is known: `fabricheck sets` and
         `references` start a dry run for it.

@@ -147,7 +147,7 @@ def figure_faults(
 def _impossible(series: Series, bound: Bound | None) -> str | None:
     value, unit = series["median"], series["unit"]
     if not math.isfinite(value) or value <= 0:
-        return "which is no measurement"
+        return "which is not a measurement"
     if bound is None:
         return "and the partition states no physical bound in that unit"
     together = len(series["device_set"]) if bound.per_device and series["role"] == "sum" else 1

@@ -2,7 +2,7 @@
 
 ReFrame makes each check once per node, each case a job that asks for its node. A node that is down
 or lost leaves cases that failed, or none where ``--distribute=STATE`` leaves it out: the file of
-the nodes that were asked for names it all the same.
+the requested nodes names it all the same.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_JOBS = 100
 
 
 class NodeMap(dict[str, list[str]]):
-    """The nodes to measure by partition, as ReFrame wants them; and all that were asked for.
+    """The nodes to measure by partition, as ReFrame wants them; and all that were requested.
 
     asked: by partition, also those that the STATE of ``--distribute`` leaves out.
     """
@@ -44,7 +44,7 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     """Return the nodes of this system's partitions that are in a state, and all of them.
 
     Both are those that the access options of the partition and the job options of the session
-    reach, so one that they leave out is not asked for.
+    reach, so one that they leave out is not requested.
 
     :param find: ReFrame's own function.
     :param state: that of ``--distribute``.
@@ -86,7 +86,7 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
 
 
 def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
-    """Write which nodes are asked for, and let each have one job at a time.
+    """Write which nodes are requested, and let each have one job at a time.
 
     :param chosen: the options that chose the checks.
     :param state: that of ``--distribute``.
@@ -105,7 +105,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
             ),
         )
     except (FabricheckError, OSError) as error:
-        raise ReframeError(f"The nodes that are asked for are not recorded: {error}") from None
+        raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
     (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
     if slurm.submits(partition):
         jobs = min(len(node_map[name]), limit)

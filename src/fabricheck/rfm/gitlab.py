@@ -1,7 +1,7 @@
 """Child pipelines of GitLab: what the jobs that ``reframe --ci-generate`` writes lack here.
 
 ReFrame makes a job of each check, with the absolute paths of the machine that generated, without
-JUnit among its artifacts and without the system that was asked for. Here each job gets a results
+JUnit among its artifacts and without the requested system. Here each job gets a results
 folder of its own and keeps it however it ends, and a last job takes all of them together
 (``ci/gitlab/verdict.sh``). docs/gitlab.md has what that looks like.
 """

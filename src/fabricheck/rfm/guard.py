@@ -138,11 +138,11 @@ def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwa
     except SyntaxError as error:
         raise ReframeError(
             # Of what it imports where that is no Python.
-            f"Check file {error.filename or filename} is no Python: line {error.lineno}: "
+            f"Check file {error.filename or filename} is not Python: line {error.lineno}: "
             f"{error.msg}."
         ) from None
     except UnicodeDecodeError as error:
-        raise ReframeError(f"Check file {filename} is no text: {error.reason}.") from None
+        raise ReframeError(f"Check file {filename} is not text: {error.reason}.") from None
 
 
 def _guard_list(original: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -206,14 +206,14 @@ class _Session:
         out = [case for case in cases if getattr(case.check, "only_if_requested", False)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
-            seams.say(f"Runs only if asked for by -n or -t: {', '.join(names)}.")
+            seams.say(f"Runs only if requested by -n or -t: {', '.join(names)}.")
         return [case for case in cases if case not in out]
 
     def require(self, testcases: Iterable[Any]) -> None:
         """Raise a sentence when a name is unknown, nothing is chosen, or an expected check lacks.
 
         A check that is lost has no tags either, so it is missed whatever is chosen by tag. Only
-        names (-n) run a part on purpose, and a session that is restored repeats another's part.
+        names (-n) choose a part, and a session that is restored repeats another's part.
         """
         testcases = list(testcases)
         self.require_choice(testcases)
@@ -226,7 +226,7 @@ class _Session:
             if missing:
                 raise ReframeError(
                     f"Partition {partition.fullname} expects {', '.join(missing)}, and no such "
-                    f"check is there (search path {self._path}; -n runs a part on purpose)."
+                    f"check is there (search path {self._path}; -n runs a part of them)."
                 )
 
     def require_choice(self, testcases: Iterable[Any]) -> None:

@@ -51,7 +51,7 @@ def results_folder(default: Path) -> Path:
     if not folder.is_absolute():
         # ReFrame reads its settings from another working folder than the user's.
         raise ConfigError(
-            f"{ENV_RESULTS}={text} is no absolute path: write {ENV_RESULTS}=$PWD/{text}."
+            f"{ENV_RESULTS}={text} is not an absolute path: write {ENV_RESULTS}=$PWD/{text}."
         )
     if shlex.quote(str(folder)) != str(folder):
         raise ConfigError(
@@ -61,7 +61,9 @@ def results_folder(default: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(f"The results folder {folder} cannot be: {error.strerror}.") from None
+        raise ConfigError(
+            f"The results folder {folder} cannot be made: {error.strerror}."
+        ) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"The results folder {folder} is not writable.")
     free = shutil.disk_usage(folder).free

@@ -139,7 +139,7 @@ class _Asking:
     def set_up(self, partition: str) -> Iterator[Any]:
         """Yield the checks of the sets that a partition has, without those that are skipped."""
         for case in seams.test_cases(self._checks):
-            # What is in no set runs only if asked for.
+            # What is in no set runs only if requested.
             if case.partition.fullname == partition and sets.EVERYTHING in case.check.tags:
                 try:
                     case.check.setup(case.partition, case.environ)

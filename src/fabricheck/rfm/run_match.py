@@ -101,7 +101,7 @@ def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[
         )
     if document["faults_injected"]:
         yield (
-            f"{program} on node {node} ran with faults made on purpose: "
+            f"{program} on node {node} ran with injected faults: "
             f"{', '.join(document['faults_injected'])}."
         )
 
@@ -203,7 +203,7 @@ def _together(series: Series) -> tuple[object, ...]:
 
 
 def _other_series(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
-    """Yield what a series is, where the command line asked for something else."""
+    """Yield what a series is, where the command line requested something else."""
     memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
     if series["engine"] == "cpu":
         memory.discard("host-pageable")  # the CPU's own side
@@ -242,7 +242,7 @@ def _careless(document: ResultDocument, series: Series, parts: int) -> Iterator[
         fewest = max(fewest, option)
     if len(series["samples"]) < fewest:
         number = len(series["samples"])
-        yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were asked for."
+        yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were requested."
     if series["noisy"] and series["regime"] == "memory" and document["outcome"]["status"] == "good":
         yield f"{_sentence_start(what)} is noisy, and the outcome is good."
     clock = series["host_clock"]

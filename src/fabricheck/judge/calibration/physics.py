@@ -60,7 +60,7 @@ def impossible(value: float, unit: str, bound: Bound | None) -> str | None:
     if unit == "count":
         return None
     if not math.isfinite(value) or value <= 0:
-        return "which is no measurement"
+        return "which is not a measurement"
     if bound is not None and unit != "us" and value > bound.value:
         return f"above the {bound.origin} physical bound of {bound.value:g} {unit} ({bound.how})"
     return None
