@@ -108,7 +108,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         first, last = self.stated(self.stated_sizes) or self.sizes
         return int(first), int(last)
 
-    def device_sets(self) -> Sequence[tuple[int, ...]]:
+    def growing_sets(self) -> Sequence[tuple[int, ...]]:
         """Return sets of 2, 3 ... devices: the best of a node, else the first ones."""
         if self.node is not None:
             return self.node.growing_subsets
@@ -334,7 +334,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         return [
             launch
             for program in self.programs
-            for devices in self.device_sets()
+            for devices in self.growing_sets()
             for launch in self.twice(
                 program, devices if on_devices else (), len(devices), self.judged_sizes()
             )
@@ -356,7 +356,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
                 unit="us",
             )
             for program in self.programs
-            for devices in self.device_sets()
+            for devices in self.growing_sets()
         ]
 
 
@@ -367,6 +367,10 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     """
 
     values: Mapping[Unit, str] = {"us": "latency", "GB/s": "busbw"}
+
+    def device_sets(self) -> Sequence[tuple[int, ...]]:
+        """Return the set of all devices."""
+        return [tuple(range(self.device_count))]
 
     @property
     def program(self) -> str:  # type: ignore[override]

@@ -46,9 +46,6 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     Both are those that the access options of the partition and the job options of the session
     reach, so one that they leave out is not requested.
 
-    :param find: ReFrame's own function.
-    :param state: that of ``--distribute``.
-    :param options: the job options of the command line.
     :raises ReframeError: where it is several partitions, inside an allocation, or no node.
     """
     partitions = {one.fullname: one for one in runtime.runtime().system.partitions}
@@ -88,8 +85,6 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
 def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     """Write which nodes are requested, and let each have one job at a time.
 
-    :param chosen: the options that chose the checks.
-    :param state: that of ``--distribute``.
     :raises ReframeError: when the file cannot be written.
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
     """

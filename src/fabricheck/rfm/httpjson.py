@@ -53,7 +53,6 @@ def install(results: Path, name: str) -> None:
     """Send what each check of a session comes to, where an address is set.
 
     :param results: the results folder; what a server does not take is kept in its ``logs``.
-    :param name: of the session, for the file that it is kept in.
     :raises ConfigError: for an address, or fields, that cannot be meant.
     """
     global _authorization, _sender

@@ -23,10 +23,7 @@ CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
 
 
 def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
-    """Return what has to be verified of operations: name, type and bytes of each message.
-
-    :param counts: numbers of elements.
-    """
+    """Return what has to be verified of operations: name, type and bytes of each message."""
     return [
         (operation, datatype, count * size)
         for operation in operations

@@ -73,8 +73,6 @@ def cancel_if_blocked(
     Slurm's reason ``ReqNodeNotAvail`` is of every job that asks for a node which another job waits
     for already, healthy or not, and ReFrame takes it for blocked: a second session would cost the
     first its jobs. So one that asks for a node is blocked by the state of the node.
-
-    :param cancel: ReFrame's own function of a scheduler.
     """
     asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
@@ -205,7 +203,6 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
 
     With ``OverSubscribe=FORCE`` Slurm takes ``--exclusive`` and starts others' jobs all the same.
 
-    :param partitions: those of ReFrame that a session runs on.
     :raises ReframeError: naming the queue; where Slurm does not say it, a job will.
     """
     for one in filter(submits, partitions):
@@ -232,7 +229,6 @@ def _queue(partition: Any) -> str | None:
 def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     """Raise a sentence when partitions of different node models would have the same nodes.
 
-    :param partitions: those of ReFrame that a session runs on.
     :raises ReframeError: when that is the allocation around the session, or one queue.
     """
     found: dict[str, dict[str, str]] = {}
