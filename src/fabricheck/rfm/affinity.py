@@ -84,9 +84,9 @@ def _on_its_device(
     if others and not shared:
         yield f"Rank {rank['rank']} has device {device}, which rank {others[0]} has already."
     if wanted.placed is not None and rank["rank"] < wanted.ranks:
-        asked = wanted.placed.devices[rank["rank"]]
-        if device != asked:
-            yield f"Rank {rank['rank']} has device {device}, and device {asked} was requested."
+        requested = wanted.placed.devices[rank["rank"]]
+        if device != requested:
+            yield f"Rank {rank['rank']} has device {device}, and device {requested} was requested."
 
 
 def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator[str]:
@@ -96,9 +96,9 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
         return
     if wanted.placed is None or rank["rank"] >= wanted.ranks:
         return
-    asked = wanted.placed.cores[rank["rank"]]
-    if cores != [asked]:
-        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {asked} was requested."
+    core = wanted.placed.cores[rank["rank"]]
+    if cores != [core]:
+        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {core} was requested."
     taken = [
         one["rank"]
         for one in ranks
@@ -106,11 +106,11 @@ def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator
     ]
     if taken:
         yield f"Rank {rank['rank']} shares {cores_text(cores)} with rank {taken[0]}."
-    domain = domain_of_core(wanted.node, asked) if wanted.node else None
+    domain = domain_of_core(wanted.node, core) if wanted.node else None
     for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
         if domain is not None and found != domain:
             yield (
-                f"Rank {rank['rank']} has its {name} in NUMA domain {found}, and core {asked} is "
+                f"Rank {rank['rank']} has its {name} in NUMA domain {found}, and core {core} is "
                 f"in domain {domain}."
             )
 

@@ -326,7 +326,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _refuse(self, document: ResultDocument, faults: list[str]) -> None:
         """Raise what the faults of a document amount to, and settings that nobody requested."""
-        other_devices = list(run_match.other_devices(document, self.requested().architectures))
+        other_devices = list(run_match.device_faults(document, self.requested().architectures))
         fewer = len(document["devices"]) < self.device_count
         hidden = settings.hiding_devices(document) if fewer else None
         wheres = [metric.where for metric in self.expected_metrics()]

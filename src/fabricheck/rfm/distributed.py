@@ -1,4 +1,4 @@
-"""Sessions of every node (``--distribute``): who is asked, and one job a node at a time.
+"""Sessions of every node (``--distribute``): the requested nodes, and one job a node at a time.
 
 ReFrame makes each check once per node, each case a job that asks for its node. A node that is down
 or lost leaves cases that failed, or none where ``--distribute=STATE`` leaves it out: the file of
@@ -31,13 +31,15 @@ MOST_JOBS = 100
 class NodeMap(dict[str, list[str]]):
     """The nodes to measure by partition, as ReFrame wants them; and all that were requested.
 
-    asked: by partition, also those that the STATE of ``--distribute`` leaves out.
+    requested: by partition, also those that the STATE of ``--distribute`` leaves out.
     """
 
-    def __init__(self, chosen: Mapping[str, list[str]], asked: Mapping[str, dict[str, AskedNode]]):
+    def __init__(
+        self, chosen: Mapping[str, list[str]], requested: Mapping[str, dict[str, AskedNode]]
+    ):
         """Keep both."""
         super().__init__(chosen)
-        self.asked = asked
+        self.requested = requested
 
 
 def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
@@ -64,22 +66,24 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
         )
     ((name, names),) = reached.items()
     partition = partitions[name]
-    asked = {one: AskedNode() for one in sorted(names)}
+    requested = {one: AskedNode() for one in sorted(names)}
     if slurm.submits(partition):
-        asked = {
+        requested = {
             one: slurm.asked_node(description)
             for one, description in sorted(seams.nodes_of(partition).items())
-            if one in asked
+            if one in requested
         }
-    if not asked:
+    if not requested:
         raise ReframeError(
             f"--distribute finds no node of {name}: Slurm knows none that "
             f"{' '.join([*partition.access, *(options or ())])} reaches."
         )
     chosen = find(state, options)
     if not chosen[name]:
-        raise ReframeError(f"--distribute={state} leaves no node of {name}: {_described(asked)}.")
-    return NodeMap({name: sorted(chosen[name])}, {name: asked})
+        raise ReframeError(
+            f"--distribute={state} leaves no node of {name}: {_described(requested)}."
+        )
+    return NodeMap({name: sorted(chosen[name])}, {name: requested})
 
 
 def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
@@ -88,7 +92,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     :raises ReframeError: when the file cannot be written.
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
     """
-    ((name, asked),) = node_map.asked.items()
+    ((name, requested),) = node_map.requested.items()
     limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
     path = Path(runtime.runtime().output_prefix) / nodes_asked.NAME
     try:
@@ -96,7 +100,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         nodes_asked.write(
             path,
             AskedNodes(
-                partition=name, chosen=tuple(chosen), started=nodes_asked.now(), nodes=asked
+                partition=name, chosen=tuple(chosen), started=nodes_asked.now(), nodes=requested
             ),
         )
     except (FabricheckError, OSError) as error:
@@ -106,10 +110,10 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         jobs = min(len(node_map[name]), limit)
         seams.limit_jobs(partition, jobs)
         seams.say(
-            f"{len(asked)} node{'s' if len(asked) > 1 else ''} of {name}, each alone and with one "
-            f"job at a time, at most {jobs} in the queue ({LIMIT})."
+            f"{len(requested)} node{'s' if len(requested) > 1 else ''} of {name}, each alone and "
+            f"with one job at a time, at most {jobs} in the queue ({LIMIT})."
         )
-    out = {one: asked[one] for one in asked if one not in node_map[name]}
+    out = {one: requested[one] for one in requested if one not in node_map[name]}
     if out:
         seams.say(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 
@@ -123,10 +127,10 @@ def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
     return node is not None and any(seams.node_of(one) == node for one in running)
 
 
-def _described(asked: Mapping[str, AskedNode]) -> str:
+def _described(requested: Mapping[str, AskedNode]) -> str:
     """Return nodes with their state and reason: those of one in one place."""
     alike: dict[str, list[str]] = {}
-    for name, node in asked.items():
+    for name, node in requested.items():
         because = f" ({node.because})" if node.because else ""
         alike.setdefault(f"{node.state}{because}", []).append(name)
     return ", ".join(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())

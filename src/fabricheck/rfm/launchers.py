@@ -70,12 +70,12 @@ def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
 
     Empty for a launcher that starts nothing else (``local``).
     """
-    asked = job.num_tasks
+    before = job.num_tasks
     job.num_tasks = tasks
     try:
         command = str(launcher.run_command(job))
     finally:
-        job.num_tasks = asked
+        job.num_tasks = before
     if launcher.registered_name != slurm.STEP_LAUNCHER:
         return command
     first, *rest = command.split(" ", 1)

@@ -121,9 +121,9 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
     def program_arguments(self) -> Sequence[str]:
         """Return the pairs and the message size of the partition."""
         only = ("--collectives", "none", "--types", "none")
-        asked = ("--operations", ",".join(self.operations))
+        measured = ("--operations", ",".join(self.operations))
         sizes = ("--sizes", str(self.extra("mpi_bytes")))
-        return (*super().program_arguments(), *asked, *only, *sizes)
+        return (*super().program_arguments(), *measured, *only, *sizes)
 
     def groups(self) -> Mapping[str, Sequence[tuple[int, int]]]:
         """Return ordered pairs of ranks by the link class of their devices; one without classes."""

@@ -67,14 +67,14 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
     yield from _outcome_faults(document, requested)
     for series in document["series"]:
         yield from verification_faults(document, series)
-    yield from _other_run(document, requested)
-    yield from other_devices(document, requested.architectures)
+    yield from _run_faults(document, requested)
+    yield from device_faults(document, requested.architectures)
     shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
-        yield from _other_series(document, series, requested)
+        yield from _series_faults(document, series, requested)
         # Those of one device in both directions are the two messages of the sum.
         parts = max(shares[_together(series)], 1) if messages(series) == 1 else messages(series)
-        yield from _careless(document, series, parts)
+        yield from _quality_faults(document, series, parts)
 
 
 def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
@@ -142,7 +142,7 @@ def clock_remarks(document: ResultDocument) -> Iterator[str]:
             )
 
 
-def _other_run(document: ResultDocument, requested: Requested) -> Iterator[str]:
+def _run_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
     node, program = document["host"]["hostname"], requested.program
     early = requested.since - datetime.fromisoformat(document["started"]).timestamp()
     if early > CLOCK_SKEW_S:
@@ -176,7 +176,7 @@ def _simulated(node: Mapping[str, Any] | None) -> str:
     return f"the simulated node {node['name']}{changed} (digest {node['digest'][:12]})"
 
 
-def other_devices(document: ResultDocument, architectures: Sequence[str]) -> Iterator[str]:
+def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Iterator[str]:
     """Yield one sentence where a node has other devices than the check's partition states."""
     # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
     found = Counter(device["arch"].split(":")[0] for device in document["devices"])
@@ -202,7 +202,7 @@ def _together(series: Series) -> tuple[object, ...]:
     return (*fields, *series["device_set"])
 
 
-def _other_series(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
+def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
     """Yield what a series is, where the command line requested something else."""
     memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
     if series["engine"] == "cpu":
@@ -228,7 +228,7 @@ def _other_series(document: ResultDocument, series: Series, requested: Requested
                 )
 
 
-def _careless(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
+def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
     what = described(document, series)
     simulated = document["clock"] == "simulated"
     least = _least_checked(series, simulated) * (parts if series["role"] == "sum" else 1)

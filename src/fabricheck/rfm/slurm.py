@@ -126,7 +126,7 @@ def asked_nodes(names: str) -> dict[str, AskedNode]:
 
 def _shown(what: str, name: str) -> str:
     try:
-        asked = subprocess.run(
+        ended = subprocess.run(
             ["scontrol", "show", what, "--oneliner", name],
             capture_output=True,
             text=True,
@@ -135,11 +135,11 @@ def _shown(what: str, name: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LookupError(str(error)) from None
-    if asked.returncode != 0:
+    if ended.returncode != 0:
         # The first line is the reason, and what follows advice for who gave the option.
-        said = asked.stderr.strip().splitlines() or [f"scontrol ended with {asked.returncode}"]
+        said = ended.stderr.strip().splitlines() or [f"scontrol ended with {ended.returncode}"]
         raise LookupError(said[0].strip())
-    return asked.stdout
+    return ended.stdout
 
 
 def _words(line: str) -> dict[str, str]:
