@@ -8,11 +8,17 @@ from pathlib import Path
 from reframe.core.exceptions import ConfigError
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.rfm import folder, guard, httpjson, launchers, seams
+from fabricheck.rfm import guard, host, httpjson, launchers, seams
 from fabricheck.site import sets, sites
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = folder.results(default=ROOT / "results")
+
+# ReFrame shows a ConfigError as one sentence, and any other error with its traceback.
+try:
+    RESULTS = host.results_folder(default=ROOT / "results")
+    _gathered = sites.gather(*sites.folders(Path(__file__).resolve().parent / "sites"))
+except InvalidInputError as _error:
+    raise ConfigError(str(_error)) from None
 
 # Two sessions that start in the same second differ by their process, and those of two machines that
 # share the folder and number processes alike by the millisecond.
@@ -41,11 +47,6 @@ _logfile, _perflog = seams.default_handlers()
 _logfile[0]["name"] = str(RESULTS / "logs" / f"reframe-{SESSION}.log")
 _perflog[0]["basedir"] = str(RESULTS / "perflogs")
 
-try:
-    _gathered = sites.gather(*sites.folders(Path(__file__).resolve().parent / "sites"))
-except InvalidInputError as _error:
-    # ReFrame shows a ConfigError as one sentence, and any other error with its traceback.
-    raise ConfigError(str(_error)) from None
 for _system in _gathered["systems"]:
     _system.setdefault("prefix", str(RESULTS))
 
@@ -67,7 +68,7 @@ _without_queue = [
 
 site_configuration = {
     **_gathered,
-    "autodetect_methods": ["py::fabricheck.rfm.this_machine.name"],
+    "autodetect_methods": ["py::fabricheck.rfm.host.system_name"],
     "general": [
         _general,
         {**_general, "poll_rate_min": 4, "target_systems": _without_queue},

@@ -26,8 +26,6 @@ SIM_OSU = os.environ.get("FABRICHECK_SIM_OSU", "")
 
 HOST_LACKS = [*WITHOUT_MPI, *([] if HOST_OSU else ["osu"])]
 SIM_LACKS = [*WITHOUT_MPI, *([] if SIM_OSU else ["osu"])]
-HOST_HAS = ("stream", "memcpy", *clusters.RANK_PROGRAMS, "osu")
-SIM_HAS = (*clusters.PROGRAMS, "gpu_aware_mpi", "osu")
 
 site_configuration = {
     "systems": [
@@ -117,7 +115,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["local"],
-            "features": [one for one in HOST_HAS if one not in HOST_LACKS],
+            "features": [one for one in (*clusters.PROGRAMS, "osu") if one not in HOST_LACKS],
             "env_vars": [
                 ["FABRICHECK_HOST_DEVICES", str(DEVICES)],
                 *([["PATH", f"{MPICH}:$PATH"]] if MPICH.is_dir() else []),
@@ -134,7 +132,9 @@ site_configuration = {
         {
             "name": "sim",
             "target_systems": ["local"],
-            "features": [one for one in SIM_HAS if one not in SIM_LACKS],
+            "features": [
+                one for one in (*clusters.PROGRAMS, "gpu_aware_mpi", "osu") if one not in SIM_LACKS
+            ],
             "extras": {
                 "runtime": "sim",
                 "programs": SIM_PROGRAMS,

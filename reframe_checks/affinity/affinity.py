@@ -2,15 +2,14 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.binding import AffinityCheck
-from fabricheck.rfm.site_binding import SiteAffinityCheck
+from fabricheck.rfm.affinity import AffinityCheck, SiteAffinityCheck
 
 
 @rfm.simple_test
 class affinity(AffinityCheck):
-    """Each rank on the core, NUMA domain and device that the launcher was asked for."""
+    """Each rank on the core, NUMA domain and device that the launcher was requested."""
 
-    descr = "Cores, NUMA domain and device of each rank, against what was asked for (E15)"
+    descr = "Cores, NUMA domain and device of each rank, against what was requested (E15)"
     tags = {"E15", "smoke", "node", "full"}
     valid_prog_environs = ["+affinity"]
 

@@ -2,8 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.best_devices import BestDevicesCheck
-from fabricheck.rfm.peers import pair_arguments
+from fabricheck.rfm.pairs import BestDevicesCheck, pair_arguments
 
 
 @rfm.simple_test

@@ -20,16 +20,12 @@ class osu_device_0(OsuPairCheck):
 
 
 @rfm.simple_test
-class osu_device_0_engine_off(OsuPairCheck):
+class osu_device_0_engine_off(osu_device_0):
     """The same without the copy engines: kernels move the data, and may use all links."""
 
     descr = "osu_bw from device 0 to every other one, copy engines switched off (E9)"
-    tags = {"E9", "full"}
     valid_systems = ["+devices +several_devices +peers +sdma"]
-    valid_prog_environs = ["+osu"]
     programs = ("osu_bw",)
-    sizes = (16 << 20, 1 << 30)
-    rounds = {"iterations": 5, "warm_up": 1, "window": 64}
     env_vars = ENGINES_OFF
 
 

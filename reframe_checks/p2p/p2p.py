@@ -5,7 +5,7 @@ import reframe as rfm
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
-from fabricheck.rfm.peers import pair_arguments, peers_of_the_first
+from fabricheck.rfm.pairs import one_each, ordered_pairs, pair_arguments, peers_of_the_first
 
 #: By operation its convention: another one is a factor of two (docs/result-document.md).
 CONVENTION = {
@@ -40,9 +40,9 @@ class PairCheck(MeasuringCheck):
     def expected_metrics(self):
         """Return two metrics for each operation and link class of the healthy node."""
         return [
-            self.metric(operation, role, unit, link_class.name, pairs, reduce)
+            self.metric(operation, role, unit, class_name, pairs, reduce)
             for operation, (role, unit) in self.operations.items()
-            for link_class, pairs in self.node.link_classes.items()
+            for class_name, pairs in ordered_pairs(self.node).items()
             for reduce in ("worst", "median")
         ]
 
@@ -53,9 +53,10 @@ class PairCheck(MeasuringCheck):
             convention["engine"] = self.moved_by
         where = {"operation": operation, "role": role, **convention}
         where = {field: value for field, value in where.items() if value}
-        ordered = pairs if role == "sum" else [*pairs, *(pair[::-1] for pair in pairs)]
-        among = tuple((list(pair),) for pair in ordered)
+        if role == "sum":
+            pairs = [pair for pair in pairs if pair[0] < pair[1]]
         name = f"{operation.replace('-', '_')}_{class_name}_{reduce}"
+        among = one_each(pairs)
         return Metric(name, where, ("device_set",), reduce, unit, among, independent=True)
 
 
@@ -139,5 +140,5 @@ class p2p_scan(MeasuringCheck):
         """Return the metric of one pair; its value is of the largest size."""
         convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
         where = {"operation": operation, "role": "single", "bytes": LARGEST, **convention}
-        name, among = f"{operation}_{class_name}", ((list(pair),),)
+        name, among = f"{operation}_{class_name}", one_each([pair])
         return Metric(name, where, ("device_set",), among=among, independent=True)

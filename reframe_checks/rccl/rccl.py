@@ -15,10 +15,6 @@ class rccl_collectives(RcclCheck):
     valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
     sizes = (1 << 20, 1 << 20)
 
-    def device_sets(self):
-        """Return the set of all devices."""
-        return [tuple(range(self.device_count))]
-
 
 @rfm.simple_test
 class rccl_scaling(RcclCheck):
@@ -32,7 +28,7 @@ class rccl_scaling(RcclCheck):
 
     def device_sets(self):
         """Return the best sets of the node that have not all devices."""
-        sets = [one for one in super().device_sets() if len(one) < self.device_count]
+        sets = [one for one in self.growing_sets() if len(one) < self.device_count]
         self.skip_if(not sets, f"Between 2 and all of {self.device_count} devices is no set.")
         return sets
 
@@ -48,7 +44,3 @@ class rccl_scan(RcclCheck):
     sizes = (8, 1 << 30)
     stated_sizes = "scan_sizes"
     values = {"GB/s": "busbw"}
-
-    def device_sets(self):
-        """Return the set of all devices."""
-        return [tuple(range(self.device_count))]

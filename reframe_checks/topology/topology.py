@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.topology import TopologyCheck
+from fabricheck.rfm.findings import TopologyCheck
 
 
 @rfm.simple_test

@@ -95,7 +95,7 @@ def test_two_modes_and_an_impossible_value_are_named(folder):
     refused = run(folder, zero, "--report-only", code=4).stderr
     assert "1 value(s) cannot be true" in refused
     assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
-    assert ") on node1 has 0 GB/s, which is no measurement." in refused
+    assert ") on node1 has 0 GB/s, which is not a measurement." in refused
 
 
 def test_an_infinite_value_of_a_report(folder):
@@ -106,7 +106,9 @@ def test_an_infinite_value_of_a_report(folder):
     assert old in text
     before, after = text.split(old)
     report.write_text(before + old + after.replace("100.0", "1e999", 1))
-    assert "on node1 has inf GB/s, which is no measurement." in run(folder, sessions, code=4).stderr
+    assert (
+        "on node1 has inf GB/s, which is not a measurement." in run(folder, sessions, code=4).stderr
+    )
 
 
 def test_other_devices_are_shown_side_by_side(folder):

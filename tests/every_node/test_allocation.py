@@ -100,7 +100,12 @@ def test_a_machine_without_slurm(tmp_path, monkeypatch):
     ("set_", "unset", "error", "sentence"),
     [
         ({}, "RFM_CONFIG_FILES", UsageError, "RFM_CONFIG_FILES is not set"),
-        ({"FABRICHECK_RESULTS": "here"}, None, None, "FABRICHECK_RESULTS=here is no absolute path"),
+        (
+            {"FABRICHECK_RESULTS": "here"},
+            None,
+            None,
+            "FABRICHECK_RESULTS=here is not an absolute path",
+        ),
         ({"REFRAME": "no"}, None, NotFoundError, "There is no command reframe on the PATH"),
     ],
 )

@@ -308,3 +308,23 @@ def test_an_error_of_the_settings_is_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_FILES", str(broken))
     with pytest.raises(InvalidInputError, match=r"ended with exit code 1.*division by zero"):
         dry_run.ask("lumi", [tmp_path])
+
+
+def test_what_stands_under_any_is_for_partitions_without_a_key(tmp_path):
+    (tmp_path / "copies.yaml").write_text(
+        "x-provenance:\n"
+        "  any: {kind: report only, why: nobody has stated it}\n"
+        "copies:\n"
+        "  $index: [$partition]\n"
+        "  any: {worst: [0, null, null, GB/s]}\n"
+        "  lumi: {worst: [5, -0.1, null, GB/s]}\n"
+        "  here:own: {median: [6, -0.1, null, GB/s]}\n"
+    )
+    found = References(tmp_path)
+    assert found.entries("copies", "here:other") == {"worst": [0, None, None, "GB/s"]}
+    assert found.entries("copies", "lumi:gpu", "lumi") == {"worst": [5, -0.1, None, "GB/s"]}
+    # A metric that a partition's own entries lack is missing there.
+    assert found.entries("copies", "here:own") == {"median": [6, -0.1, None, "GB/s"]}
+    origin = found.origin("copies", "here:other", "worst")
+    assert origin.kind == "report only" and origin.why == "nobody has stated it"
+    assert found.origin("copies", "lumi:gpu", "worst", "lumi") is None

@@ -12,6 +12,7 @@ from fabricheck.results import made_of
 from fabricheck.results.made_of import MadeOf
 from fabricheck.results.observed import metrics_of
 from fabricheck.results.reading import read
+from fabricheck.results.table import link_class
 from repeated_sessions import measured
 
 NODE = load_node("mi250x")
@@ -62,6 +63,17 @@ def test_series_of_another_size_unit_or_role_are_of_another_metric():
     assert found(series, "copy_worst", 5.0).series == (4, 5)
     # Of two sizes nobody can say which it is.
     assert found([*series, *of_copies(10.0, 13.0, bytes=64)], "copy_worst", 10.0) is None
+
+
+def test_of_pairs_at_the_same_time_each_is_of_the_class_of_its_own_ends():
+    ends = {"source": factories.place("device", 0), "destination": factories.place("device", 1)}
+    both = {"engine": "mpi", "experiment": "E9", "operation": "bandwidth", "role": "share"}
+    share = factories.series([9.0] * 9, device=None, device_set=[0, 1, 2, 4], **both, **ends)
+    far = share | {"destination": factories.place("device", 6)}
+    assert (link_class(share, NODE), link_class(far, NODE)) == ("quad", "dual")
+    document = factories.document(series=[far, share])
+    assert list(made_of.named(document, NODE, "bandwidth_together_quad_worst", "GB/s")) == [1]
+    assert list(made_of.named(document, NODE, "bandwidth_quad_worst", "GB/s")) == []
 
 
 def test_one_series_is_the_worst_of_one():

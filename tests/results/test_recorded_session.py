@@ -16,7 +16,7 @@ from fabricheck.references.stated import References
 from fabricheck.results import split_checks
 from fabricheck.results.document import load
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.rfm.metrics import Metric, evaluate
+from fabricheck.rfm.metrics import Metric
 from fabricheck.tools import benchmarks
 
 # Large documents, whose validation tracing would double.
@@ -211,9 +211,9 @@ def metrics(check: str) -> dict[str, tuple[dict[str, Any], tuple[str, ...]]]:
 def test_metrics_made_anew_are_those_of_the_report(check, population):
     document = load(document_of(check))
     found = {
-        f"{stem}_{reduce}": evaluate(
-            document, Metric(f"{stem}_{reduce}", where, over, reduce), population
-        ).value
+        f"{stem}_{reduce}": Metric(f"{stem}_{reduce}", where, over, reduce)
+        .figure(document, population)
+        .value
         for stem, (where, over) in metrics(check).items()
         for reduce in ("worst", "median")
     }

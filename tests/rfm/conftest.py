@@ -20,7 +20,7 @@ import reframe
 from reframe.core import runtime
 from reframe.frontend import cli
 
-from fabricheck.rfm import gitlab, turns
+from fabricheck.rfm import gitlab, node_lock
 from fabricheck.site import expected_checks, partitions, sites
 
 # What is imported while a test has another checkout.ROOT keeps that one.
@@ -121,7 +121,7 @@ class Suite:
             mock.patch.object(sys, "argv", self._command(checks, arguments)),
             mock.patch.object(runtime, "_runtime_context", None),
             # The stand-in measures nothing, so a session elsewhere on this machine may.
-            mock.patch.object(turns, "FOLDERS", (self.programs,)),
+            mock.patch.object(node_lock, "FOLDERS", (self.programs,)),
             _working_folder(self.folder),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),

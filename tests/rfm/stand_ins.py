@@ -1,10 +1,13 @@
-"""Third-party benchmarks, and a launcher, as scripts that run fake_tools.py."""
+"""Stand-ins: third-party benchmarks and a launcher as scripts, and a check without ReFrame."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+from fabricheck.rfm.findings import Findings
 from fabricheck.tools.benchmarks import NCCL_TESTS, OSU
 
 HERE = Path(__file__).parent
@@ -29,3 +32,10 @@ def fake_tools(folder: Path, launcher: str = "mpiexec") -> None:
         script(folder / "nccl" / NCCL_TESTS.path(name), f'{run} {name} "$@"')
     # Prints for all ranks, as rank 0 does.
     script(folder / "launchers" / launcher, 'shift 2\nexec "$@"')
+
+
+def findings_figure(kind, document, **attributes):
+    """Return the figure of a check of findings that has some attributes, without ReFrame."""
+    check = SimpleNamespace(**attributes)
+    check.findings = functools.partial(kind.findings, check)
+    return Findings.figure(check, document, kind.metrics[0])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 
 import pytest
+from stand_ins import findings_figure
 
 from fabricheck.node import load
 from fabricheck.results.launches import rank_lines
-from fabricheck.rfm.binding import Misplaced, Wanted, misplaced
+from fabricheck.rfm.affinity import AffinityCheck, Wanted, misplaced
 from fabricheck.rfm.metrics import MetricError
 
 MI250X = load("mi250x")
@@ -41,21 +42,24 @@ def document() -> dict:
     }
 
 
+def figure(document):
+    return findings_figure(AffinityCheck, document, num_tasks=8, placed=RIGHT, node=MI250X)
+
+
 def test_ranks_that_sit_right(document):
     assert list(misplaced(document, WANTED)) == []
-    metric = Misplaced("misplaced", over=(), unit="count")
-    assert metric.figure(document, {"wanted": [WANTED]}).value == 0
+    assert figure(document).value == 0
 
 
 @pytest.mark.parametrize(
     ("rank", "changed", "said"),
     [
         (3, {"cores": []}, "Rank 3 may use no core."),
-        (3, {"cores": [24]}, "Rank 3 may use core 24, and core 25 was asked for."),
+        (3, {"cores": [24]}, "Rank 3 may use core 24, and core 25 was requested."),
         (
             3,
             {"cores": [25, 26]},
-            "Rank 3 may use 2 cores from 25 on, and core 25 was asked for.",
+            "Rank 3 may use 2 cores from 25 on, and core 25 was requested.",
         ),
         (
             3,
@@ -80,14 +84,14 @@ def test_a_rank_on_the_device_of_another(document):
     document["ranks"][3]["device"] = 2
     assert list(misplaced(document, WANTED)) == [
         "Rank 3 has device 2, which rank 2 has already.",
-        "Rank 3 has device 2, and device 3 was asked for.",
+        "Rank 3 has device 2, and device 3 was requested.",
     ]
 
 
 def test_a_rank_on_the_core_of_another(document):
     document["ranks"][3]["cores"] = [17]
     assert list(misplaced(document, WANTED)) == [
-        "Rank 3 may use core 17, and core 25 was asked for.",
+        "Rank 3 may use core 17, and core 25 was requested.",
         "Rank 3 shares core 17 with rank 2.",
     ]
 
@@ -119,9 +123,9 @@ def test_without_a_placement_each_rank_needs_a_core_and_a_device_of_its_own(docu
 
 def test_a_document_without_ranks_is_no_proof(document):
     document["ranks"] = None
-    metric = Misplaced("misplaced", over=(), unit="count")
-    with pytest.raises(MetricError, match="the result of node nid1 tells of no ranks"):
-        metric.figure(document, {"wanted": [WANTED]})
+    sentence = "Metric misplaced: the result of node nid1 has no ranks"
+    with pytest.raises(MetricError, match=sentence):
+        figure(document)
 
 
 def test_the_map(document):

@@ -101,8 +101,8 @@ def test_a_build_host_without_devices(builds):
     require(found)
 
 
-def test_it_runs_only_if_asked_for(builds):
+def test_it_runs_only_if_requested(builds):
     outcome = builds("-r", "--system=builds:here", "-p", "good")
     assert outcome.status == 1
-    assert "Runs only if asked for by -n or -t: build." in outcome
+    assert "Runs only if requested by -n or -t: build." in outcome
     assert "Nothing to run" in outcome

@@ -8,7 +8,7 @@ import pytest
 
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.rfm import this_machine
+from fabricheck.rfm import host
 from fabricheck.site import clusters, sites, variables
 
 INSIDE = {"SLURM_JOB_ID": "7"}
@@ -169,10 +169,10 @@ def test_ranks_of_the_host_are_started_by_the_mpi_of_make_build_whatever_the_pat
 
 
 def test_a_machine_is_called_as_the_site_calls_it(monkeypatch):
-    monkeypatch.setattr(this_machine.socket, "gethostname", lambda: "uan01")
-    for name in this_machine.NAMED_BY:
+    monkeypatch.setattr(host.socket, "gethostname", lambda: "uan01")
+    for name in host.NAMED_BY:
         monkeypatch.delenv(name, raising=False)
-    assert this_machine.name() == "uan01"
+    assert host.system_name() == "uan01"
     monkeypatch.setenv("SNIC_RESOURCE", "dardel")
     monkeypatch.setenv("LMOD_SYSTEM_NAME", "dardel")
-    assert this_machine.name() == "uan01 dardel"
+    assert host.system_name() == "uan01 dardel"

@@ -1,4 +1,4 @@
-"""Who is asked in a session of every node, and how many jobs it has in the queue."""
+"""Which nodes are requested in a session of every node, and how many jobs it has in the queue."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def session(tmp_path, monkeypatch):
     return has
 
 
-def test_nodes_that_the_state_leaves_out_are_asked_for(session):
+def test_nodes_that_the_state_leaves_out_are_requested(session):
     _, find = session("a:x")
     found = distributed.nodes(find, "idle", None)
     assert found == {"a:x": ["n1"]}
     down = AskedNode(state="DOWN", because="Not responding")
-    assert found.asked == {"a:x": {"n1": AskedNode(state="IDLE"), "n2": down}}
+    assert found.requested == {"a:x": {"n1": AskedNode(state="IDLE"), "n2": down}}
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_a_limit_that_is_no_number_and_a_folder_that_is_a_file(session, monkeypa
     assert partition._max_jobs == 4
     monkeypatch.delenv("FABRICHECK_MAX_JOBS")
     (tmp_path / "output").write_text("")
-    with pytest.raises(ReframeError, match="The nodes that are asked for are not recorded: "):
+    with pytest.raises(ReframeError, match="The requested nodes cannot be recorded: "):
         distributed.begin(node_map, [], "all")

@@ -10,9 +10,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ConfigError
 
-from fabricheck.rfm import folder
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.rfm import host
 
 
 @pytest.fixture
@@ -22,19 +22,19 @@ def variable(monkeypatch):
 
 def test_the_default_and_the_variable(tmp_path, variable):
     variable("")
-    assert folder.results(tmp_path / "default") == tmp_path / "default"
+    assert host.results_folder(tmp_path / "default") == tmp_path / "default"
     variable(tmp_path / "named" / "deep")
-    assert folder.results(tmp_path / "default").is_dir()
+    assert host.results_folder(tmp_path / "default").is_dir()
     assert (tmp_path / "named" / "deep").is_dir()
 
 
 def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
     monkeypatch.chdir(tmp_path)
     variable("out/x")
-    with pytest.raises(ConfigError) as error:
-        folder.results(tmp_path)
+    with pytest.raises(InvalidInputError) as error:
+        host.results_folder(tmp_path)
     assert str(error.value) == (
-        "FABRICHECK_RESULTS=out/x is no absolute path: write FABRICHECK_RESULTS=$PWD/out/x."
+        "FABRICHECK_RESULTS=out/x is not an absolute path: write FABRICHECK_RESULTS=$PWD/out/x."
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -42,21 +42,21 @@ def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
 @pytest.mark.parametrize("name", ["my results", "a$b", "it's"])
 def test_a_path_that_a_shell_would_not_take_is_refused(tmp_path, variable, name):
     variable(tmp_path / name)
-    with pytest.raises(ConfigError, match="white space or another character that a shell would"):
-        folder.results(tmp_path)
+    with pytest.raises(InvalidInputError, match="white space or another character that a shell"):
+        host.results_folder(tmp_path)
 
 
 def test_a_checkout_with_a_space_is_refused_too(tmp_path, variable):
     variable("")
-    with pytest.raises(ConfigError, match=r"set FABRICHECK_RESULTS to another one\.$"):
-        folder.results(tmp_path / "my checkout" / "results")
+    with pytest.raises(InvalidInputError, match=r"set FABRICHECK_RESULTS to another one\.$"):
+        host.results_folder(tmp_path / "my checkout" / "results")
 
 
 def test_a_full_disk_is_said_before_anything_is_written(tmp_path, variable, monkeypatch):
     variable("")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=3_000_000))
-    with pytest.raises(ConfigError) as error:
-        folder.results(tmp_path)
+    with pytest.raises(InvalidInputError) as error:
+        host.results_folder(tmp_path)
     assert str(error.value) == (
         f"The results folder {tmp_path} has 3 MB free, and a session needs 67 MB."
     )
@@ -65,8 +65,8 @@ def test_a_full_disk_is_said_before_anything_is_written(tmp_path, variable, monk
 def test_a_folder_that_is_not_writable(tmp_path, variable, monkeypatch):
     variable("")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(ConfigError, match="is not writable"):
-        folder.results(tmp_path)
+    with pytest.raises(InvalidInputError, match="is not writable"):
+        host.results_folder(tmp_path)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_the_command_a_person_types(suite):
     assert outcome.status == 0
     assert "[ PASSED ] Ran 6/6 test case(s) from 6 check(s) (0 failure(s)" in outcome
     assert ran(outcome) == CHECKS
-    assert "Runs only if asked for by -n or -t: build." in outcome
+    assert "Runs only if requested by -n or -t: build." in outcome
     assert "P: triad_worst: 6.8744 GB/s" in outcome
     assert (
         "stream_concurrent: report only, without a limit on local:host: copy_one, copy_all_sum, "

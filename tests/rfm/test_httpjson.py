@@ -208,8 +208,8 @@ def test_a_defect_in_a_document_fails_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("variables", "sentence"),
     [
-        ({httpjson.URL: "ftp://host/_bulk"}, "is no address of http or https"),
-        ({httpjson.URL: "http://host:x/_bulk"}, "is no address of http or https"),
+        ({httpjson.URL: "ftp://host/_bulk"}, "is not an address of http or https"),
+        ({httpjson.URL: "http://host:x/_bulk"}, "is not an address of http or https"),
         ({httpjson.URL: "https://me:hidden@host/_bulk"}, "has a password in it"),
         ({httpjson.URL: "https://host:9200/fabricheck/_doc"}, "has to end with /_bulk"),
         ({httpjson.URL: "https://h/f/_bulk", httpjson.FIELDS: "a"}, "not of the form name=value"),

@@ -56,11 +56,11 @@ def smpirun(folder, ranks=2, **changes):
 
 
 def test_smpirun_places_each_rank(tmp_path):
-    launcher, job = smpirun(tmp_path, settings={"network/model": "LV08", "smpi/os": "0:1e-6:0"})
+    launcher, job = smpirun(tmp_path)
     assert launcher.run_command(job) == (
         f"smpirun -np 2 -platform {tmp_path}/libnode.so -hostfile smpi-hosts "
-        "--cfg=smpi/simulate-computation:no --cfg=network/model:LV08 "
-        "--cfg=network/crosstraffic:no --cfg=smpi/os:0:1e-6:0 --log=root.thresh:error"
+        "--cfg=smpi/simulate-computation:no --cfg=network/model:CM02 "
+        "--cfg=network/crosstraffic:no --log=root.thresh:error"
     )
     assert (tmp_path / "smpi-hosts").read_text() == "device1\ndevice0\n"
 
@@ -73,7 +73,6 @@ def test_the_options_of_a_check_come_last(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"platform": ""}, "smpirun has no platform"),
         ({"ranks": 3}, "smpirun starts 3 ranks, and has hosts for 2."),
         ({"hosts": []}, "smpirun starts 2 ranks, and has hosts for 0."),
     ],

@@ -6,13 +6,14 @@ import os
 from itertools import permutations
 
 import pytest
+from stand_ins import findings_figure
 
 import factories
 from fabricheck.node import load, node_directory
 from fabricheck.results.document import load as load_document
-from fabricheck.rfm.best_devices import BestSet
-from fabricheck.rfm.metrics import MetricError, evaluate, where_measured
-from fabricheck.rfm.topology import DIFFERENCES
+from fabricheck.rfm.findings import TopologyCheck
+from fabricheck.rfm.metrics import MetricError, where_measured
+from fabricheck.rfm.pairs import BestSet
 from fabricheck.tools.topology.host import describe_host, host_differences
 
 SELECTED = ("-r", "-n", "node_topology", "-n", "best_devices")
@@ -40,7 +41,7 @@ def best(k):
 
 def test_the_predicted_set_is_the_best_measured():
     for k in (2, 3, 4):
-        figure = evaluate(pairs(), best(k), {})
+        figure = best(k).figure(pairs(), {})
         assert figure.value == 100.0
         # All of them are held against physics.
         assert len(figure.series) == 56
@@ -48,7 +49,7 @@ def test_the_predicted_set_is_the_best_measured():
 
 def test_a_slow_pair_decides():
     document = pairs(slow=[(0, 1)])
-    figure = evaluate(document, best(2), {})
+    figure = best(2).figure(document, {})
     assert figure.value == pytest.approx(50)
     assert where_measured(document, figure.decisive) == "pair 0-1, devices 0 and 1 of node node1"
     assert best(2).sentence(document) == (
@@ -62,20 +63,20 @@ def test_a_pair_that_is_missing_or_in_another_unit_is_no_metric():
     document = pairs()
     document["series"][9]["unit"] = "us"
     with pytest.raises(MetricError, match=r"declared in GB/s, and pair 1-3, .* reported us"):
-        evaluate(document, best(3), {})
+        best(3).figure(document, {})
     del document["series"][9]
     with pytest.raises(MetricError, match=r"no series for operation write, device_set \[1, 3\]"):
-        evaluate(document, best(3), {})
+        best(3).figure(document, {})
 
 
 def test_differences_are_counted():
     document = factories.simulated_document(series=[], differences=["one.", "two."])
-    figure = evaluate(document, DIFFERENCES, {})
+    figure = findings_figure(TopologyCheck, document)
     assert (figure.value, figure.series) == (2, ())
     assert where_measured(document, figure.decisive) == "node node1"
     for nothing in ({}, {"differences": None}):
         with pytest.raises(MetricError, match="node node1 was not compared with a node model"):
-            evaluate(factories.simulated_document(**nothing), DIFFERENCES, {})
+            findings_figure(TopologyCheck, factories.simulated_document(**nothing))
 
 
 @pytest.fixture

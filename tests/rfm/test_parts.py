@@ -7,12 +7,13 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from reframe.core.exceptions import SanityError
 from reframe.frontend.executors import policies
 
 import factories
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.rfm import guard, host, plausible
-from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, evaluate, where_measured
+from fabricheck.rfm import bounds, exceptions, guard, host
+from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, where_measured
 from fabricheck.site import sites
 
 
@@ -35,6 +36,10 @@ def document(*series, **changes):
         "outcome": {"exit_code": 0, "status": "good", "message": None},
         "series": list(series),
     } | changes
+
+
+def evaluate(document, metric, population):
+    return metric.figure(document, population)
 
 
 COPY = {"operation": "copy"}
@@ -156,80 +161,38 @@ def test_a_member_that_is_absent_is_no_value():
         evaluate(document(*THREE), metric, {"device": [0]})
 
 
-@pytest.mark.parametrize("code", [0, 143])
-def test_a_job_that_slurm_ended_is_told_by_its_state(code):
-    for state, sentence in (
-        ("TIMEOUT", "stream was ended from outside: its job reached its time limit."),
-        ("CANCELLED", "stream was ended from outside: its job was cancelled."),
-    ):
-        assert plausible.exit_sentence("stream", code, None, state) == sentence
-    said = plausible.exit_sentence("stream", code, None, "NODE_FAIL", ["node3"], ["node3"])
-    assert said == "stream on node node3 was ended from outside: its node failed."
-    said = plausible.exit_sentence("stream", code, None, "CANCELLED", [], ["node3"])
-    assert said == ("stream was never started: its job waited for node node3, and was cancelled.")
-    said = plausible.exit_sentence("stream", 6, None, "FAILED")
-    assert said == "stream ended with exit code 6 (the time limit)."
+def ended(code=0, state=None, nodes=(), awaited=()):
+    return SimpleNamespace(exitcode=code, state=state, nodelist=nodes, pin_nodes=awaited)
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "sentence"),
+    ("job", "sentence"),
     [
-        (None, None, "stream was ended from outside, without an exit code."),
-        (3, "no device 9", "stream ended with exit code 3 (no such device, or not supported): no "),
-        (6, None, "stream ended with exit code 6 (the time limit)."),
-        (99, None, "stream ended with exit code 99 (not one of its own exit codes)."),
-        (139, None, "stream was ended by signal 11 (exit code 139)."),
+        (ended(0, "TIMEOUT"), "was ended from outside: its job reached its time limit."),
+        (ended(143, "CANCELLED"), "was ended from outside: its job was cancelled."),
+        (ended(0, "NODE_FAIL", ["node3"], ["node3"]),
+         "on node node3 was ended from outside: its node failed."),
+        (ended(0, "CANCELLED", [], ["node3"]),
+         "was never started: its job waited for node node3, and was cancelled."),
+        (ended(6, "FAILED"), "ended with exit code 6 (the time limit)."),
+        (ended(None), "was ended from outside, without an exit code."),
+        (ended(99), "ended with exit code 99 (not one of its own exit codes)."),
+        (ended(139), "was ended by signal 11 (exit code 139)."),
     ],
-)
-def test_exit_codes_have_a_meaning(code, message, sentence):
-    said = document(outcome={"message": message}) if message else None
-    assert plausible.exit_sentence("stream", code, said).startswith(sentence)
+)  # fmt: skip
+def test_how_a_job_ended_is_said(job, sentence):
+    assert not exceptions.ended_well(job)
+    error = exceptions.of_end(job, "stream", None)
+    assert str(error) == f"stream {sentence}"
+    by_scheduler = job.state == "CANCELLED"
+    assert type(error) is (exceptions.EndedBySchedulerError if by_scheduler else SanityError)
 
 
-IN_HOST_MEMORY = factories.mismatched()["first_mismatch"] | {"device": None}
-
-
-def unverified(**changes):
-    return of_device(1, 1.0, verification=factories.mismatched() | changes)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"complete": False}, "The result of stream on node nid001 is incomplete"),
-        (
-            {"outcome": {"status": "too-noisy", "message": "half width 40 %"}},
-            "The outcome of stream on node nid001 is too-noisy: half width 40 %",
-        ),
-        (
-            {"outcome": {"status": "running", "message": None}},
-            "The outcome of stream on node nid001 is running.",
-        ),
-        (
-            {"program": {"name": "memcpy", "runtime": "host"}},
-            "The result on node nid001 is of memcpy, and the check ran stream.",
-        ),
-        ({"clock": "simulated"}, "The times of stream on node nid001 are simulated, which"),
-        (
-            {"series": [unverified()]},
-            "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words, "
-            "first at offset 4096 of device 0: expected 0x3ff0000000000000, found ",
-        ),
-        (
-            {"series": [unverified(first_mismatch=IN_HOST_MEMORY)]},
-            "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words, "
-            "first at offset 4096 of host memory: expected 0x3ff0000000000000, found ",
-        ),
-        (
-            {"series": [unverified(first_mismatch=None)]},
-            "Copy of 268435456 bytes by device 1 (0000:c1:00.0) of node nid001 left 1 wrong words.",
-        ),
-    ],
-)
-def test_reasons_not_to_believe_a_document(wrong, sentence):
-    assert list(plausible.document_faults(document(*THREE), "stream", "host")) == []
-    (fault,) = plausible.document_faults(document(*THREE) | wrong, "stream", "host")
-    assert fault.startswith(sentence)
+def test_the_document_says_why_a_program_ended():
+    assert exceptions.ended_well(ended(0, "COMPLETED"))
+    error = exceptions.of_end(ended(3), "stream", document(outcome={"message": "no device 9"}))
+    sentence = "stream ended with exit code 3 (no such device, or not supported): no device 9"
+    assert str(error) == sentence
 
 
 def faults(value, unit="GB/s", role="single", **bound):
@@ -240,8 +203,8 @@ def faults(value, unit="GB/s", role="single", **bound):
     said = document(series)
     over = () if role == "sum" else ("device",)
     figure = evaluate(said, Metric("m", COPY, over, unit=unit), {"device": [1]})
-    limit = plausible.Bound(100.0, "derived", "a formula", **bound)
-    return list(plausible.figure_faults(said, [figure], lambda one: limit))
+    limit = bounds.Bound(100.0, "derived", "a formula", **bound)
+    return list(bounds.figure_faults(said, [figure], lambda one: limit))
 
 
 def test_values_outside_physics():
@@ -252,7 +215,7 @@ def test_values_outside_physics():
     ]
     for value in (0.0, -1.0, math.inf, math.nan):
         assert len(faults(value)) == 1
-        assert "which is no measurement" in faults(value)[0]
+        assert "which is not a measurement" in faults(value)[0]
 
 
 def test_a_latency_has_its_bound_below():
@@ -268,7 +231,7 @@ def test_a_sum_has_the_bound_of_its_devices_where_each_has_its_own():
 
 
 def test_a_bound_on_read_and_written_bytes_is_half_for_a_copy_counted_once():
-    bound = plausible.Bound(100.0, "derived", "a formula", bytes_counted="read+write")
+    bound = bounds.Bound(100.0, "derived", "a formula", bytes_counted="read+write")
     for value, counted, wrong in (
         (51.0, "once", True),
         (49.0, "once", False),
@@ -277,13 +240,13 @@ def test_a_bound_on_read_and_written_bytes_is_half_for_a_copy_counted_once():
         series = of_device(0, value, bytes_counted=counted)
         said = document(series)
         figure = evaluate(said, Metric("m", COPY), {"device": [0]})
-        assert len(list(plausible.figure_faults(said, [figure], lambda one: bound))) == wrong
+        assert len(list(bounds.figure_faults(said, [figure], lambda one: bound))) == wrong
 
 
 def test_a_unit_without_a_bound():
     said = document(*THREE)
     figure = evaluate(said, Metric("m", COPY), {"device": [0]})
-    (fault,) = plausible.figure_faults(said, [figure], lambda one: None)
+    (fault,) = bounds.figure_faults(said, [figure], lambda one: None)
     assert fault.endswith("and the partition states no physical bound in that unit.")
 
 

@@ -33,7 +33,7 @@ def test_a_reference_file_that_does_not_fit_the_check(suite, old, new):
     assert "stream_scan" in outcome
 
 
-@pytest.mark.parametrize("entry", ["5", "[]", "[$xfail]", "{a: 1}", "text"])
+@pytest.mark.parametrize("entry", ["[$xfail]", "{a: 1}"])
 def test_an_entry_that_is_none_is_one_sentence(suite, entry):
     edit(suite.own_references(), "    triad_worst: *report_only", f"    triad_worst: {entry}")
     outcome = suite("--dry-run", "-n", "stream_local")

@@ -45,6 +45,7 @@ def test_a_reference_that_can_be_missed_or_says_that_it_only_reports(unit, entry
         ("GB/s", (True, -0.1, None, "GB/s"), "holds something that is no finite number."),
         ("us", (10, None, float("inf"), "us"), "holds something that is no finite number."),
         ("GB/s", (100,), "is not [value, lower, upper, unit]."),
+        ("GB/s", [], "is not [value, lower, upper, unit]."),
         ("GB/s", "100", "is not [value, lower, upper, unit]."),
         ("GB/s", 100, "is not [value, lower, upper, unit]."),
     ],
@@ -62,15 +63,15 @@ def test_the_sentence_shows_the_entry_as_in_its_file():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "entry",
+    ("action", "entry"),
     [
-        "[1, -0.5, null, MB/s]",
-        "[1, -2, null, GB/s]",
-        "[1, -0.5, null]",
-        "['$xfail', 'a known fault', [1, -2, null, GB/s]]",
+        ("-r", "[1, -0.5, null, MB/s]"),
+        ("-r", "[1, -2, null, GB/s]"),
+        ("--dry-run", "[1, -2, null, GB/s]"),
+        ("-r", "[1, -0.5, null]"),
+        ("-r", "['$xfail', 'a known fault', [1, -2, null, GB/s]]"),
     ],
 )
-@pytest.mark.parametrize("action", ["-r", "--dry-run"])
 def test_a_session_fails_on_it_before_it_measures(suite, action, entry):
     # Where warnings are let pass, ReFrame takes a reference in another unit.
     suite.variables["RFM_WARN_AS_ERROR"] = "no"

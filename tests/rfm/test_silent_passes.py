@@ -44,7 +44,7 @@ FAULTS = {
     "launches or copies wait for the device then. Unset it.",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
-    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were asked for.",
+    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were requested.",
     "clocks-differ": f"Copy of {SIZE} bytes by {DEVICE}: the host's clock gives 0.4 of the "
     "device's 9.8744 GB/s, so one of them is wrong.",
     "metric-lost": f"Metric triad_worst has no series for regime memory, {CONVENTION}, "
@@ -57,7 +57,7 @@ FAULTS = {
     "no-document": "stream left no result to believe: There is no result document",
     "other-runtime": f"stream on node {NODE} ran with the runtime cuda, and the environment names "
     "host.",
-    "fault-injected": f"stream on node {NODE} ran with faults made on purpose: flip-bit.",
+    "fault-injected": f"stream on node {NODE} ran with injected faults: flip-bit.",
     "exit-5": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset "
     "4096",
     "good-document-exit-4": "stream ended with exit code 4 (a runtime error).",
@@ -142,8 +142,8 @@ def test_a_check_file_that_does_not_load(suite):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"x = (\n", "other.py is no Python: line 1: '(' was never closed."),
-        (b"x = '\xff'\n", "other.py is no text: invalid start byte."),
+        (b"x = (\n", "other.py is not Python: line 1: '(' was never closed."),
+        (b"x = '\xff'\n", "other.py is not text: invalid start byte."),
     ],
 )
 def test_a_check_file_that_can_not_be_read(suite, content, sentence):
@@ -186,7 +186,7 @@ def test_a_lost_file(suite):
     outcome = suite("-r")
     assert outcome.status == 1
     # The one that is left has to be asked for.
-    assert "Runs only if asked for by -n or -t: build." in outcome
+    assert "Runs only if requested by -n or -t: build." in outcome
     assert "Nothing to run: no test case is there" in outcome
     (checks / "build" / "build.py").unlink()
     outcome = suite("-r")
@@ -349,7 +349,11 @@ def test_a_partition_without_an_expected_set(suite):
 
 def test_a_program_that_an_environment_lost_is_missed(suite):
     """Where the site does not say that it is not installed."""
-    suite.own_settings("local.py", 'HOST_HAS = ("stream", "memcpy",', 'HOST_HAS = ("stream",')
+    suite.own_settings(
+        "local.py",
+        '(*clusters.PROGRAMS, "osu") if one not in HOST',
+        '("stream",) if one not in HOST',
+    )
     outcome = suite("--dry-run")
     assert outcome.status == 1
     lost = "memcpy_near, memcpy_near_pageable, memcpy_scan"
@@ -360,7 +364,7 @@ def test_a_results_folder_that_can_not_be_is_named(suite):
     suite.results = suite.programs / "stream" / "results"
     outcome = suite("-r")
     assert outcome.status == 1
-    sentence = f"The results folder {suite.results} cannot be: Not a directory."
+    sentence = f"The results folder {suite.results} cannot be made: Not a directory."
     assert f"failed to load configuration: {sentence}" in outcome
 
 

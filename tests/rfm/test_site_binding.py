@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from stand_ins import findings_figure
 
 from fabricheck.node import load
+from fabricheck.rfm.affinity import SiteAffinityCheck, misbound, options
 from fabricheck.rfm.metrics import MetricError
-from fabricheck.rfm.site_binding import Misbound, misbound, options
 
 MI250X = load("mi250x")
 # As the Frontier user guide prints them ("Mapping 1 GPU per task", example 1): rank i has the seven
@@ -56,8 +57,7 @@ def test_four_devices_that_share_sixteen_cores_have_four_each():
 
 def test_ranks_as_the_guide_prints_them_sit_right(document):
     assert list(misbound(document, MI250X)) == []
-    metric = Misbound("misbound", over=(), unit="count")
-    assert metric.figure(document, {"node": [MI250X]}).value == 0
+    assert findings_figure(SiteAffinityCheck, document, required_node=MI250X).value == 0
 
 
 def test_two_ranks_that_have_each_others_device(document):
@@ -100,7 +100,7 @@ def test_a_device_whose_address_the_model_states_is_known_by_itself(document):
 def test_a_rank_that_sees_all_devices(document):
     see(document, 3, *range(8))
     assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 8 devices, and one of its own was asked for.",
+        "Rank 3 sees 8 devices, and one of its own was requested.",
         "Rank 4 sees device 6 (0000:d9:00.0), as rank 3 does.",
         "Rank 5 sees device 7 (0000:de:00.0), as rank 3 does.",
         "Rank 6 sees device 0 (0000:c1:00.0), as rank 3 does.",
@@ -111,7 +111,7 @@ def test_a_rank_that_sees_all_devices(document):
 def test_a_rank_that_sees_none(document):
     see(document, 3)
     assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 0 devices, and one of its own was asked for."
+        "Rank 3 sees 0 devices, and one of its own was requested."
     ]
 
 
@@ -161,6 +161,5 @@ def test_a_rank_that_is_missing_and_one_on_another_node(document):
 
 def test_a_document_without_ranks_is_no_proof(document):
     document["ranks"] = None
-    metric = Misbound("misbound", over=(), unit="count")
-    with pytest.raises(MetricError, match="tells of no ranks"):
-        metric.figure(document, {"node": [MI250X]})
+    with pytest.raises(MetricError, match=r"Metric misbound: the result of .* has no ranks"):
+        findings_figure(SiteAffinityCheck, document, required_node=MI250X)

@@ -145,7 +145,7 @@ def test_a_site_that_is_not_known():
 
 def test_how_the_command_ends(tmp_path, monkeypatch):
     tree = Tree(tmp_path)
-    for name in ("stream", "memcpy"):
+    for name in ("stream", "memcpy", "managed", "p2p"):
         tree.tool(name, "echo '0.1.0 (abc, runtime host)'", tmp_path / "programs")
     tree.tool("mpiexec")
     monkeypatch.setenv("PATH", str(tree.bin))
@@ -153,7 +153,7 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(tmp_path / "programs"))
     good = CliRunner().invoke(app, ["site-check", "local:host"])
     assert good.exit_code == 0, good.output
-    assert "local:host: 4 ok, 0 missing, 0 not seen." in good.output
+    assert "local:host: 6 ok, 0 missing, 0 not seen." in good.output
     stray = CliRunner().invoke(app, ["site-check", "local:host"], env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
     assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login says otherwise)")
@@ -162,4 +162,5 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     assert bad.exit_code == 3
     answer = json.loads(bad.output)
     assert (answer["kind"], answer["because"]) == ("login", "as --login says")
-    assert [one["status"] for one in answer["partitions"]["local:host"]] == ["ok", "missing", "ok"]
+    statuses = [one["status"] for one in answer["partitions"]["local:host"]]
+    assert statuses == ["ok", "missing", "ok", "ok", "ok"]

@@ -195,7 +195,10 @@ def nothing() -> None:
 
 def site() -> None:
     """A machine with the programs of the host runtime, as far as they are looked at."""
-    for path in (*(f"programs/{name}" for name in ("stream", "memcpy")), "bin/mpiexec"):
+    for path in (
+        *(f"programs/{name}" for name in ("stream", "memcpy", "managed", "p2p")),
+        "bin/mpiexec",
+    ):
         file = Path(path)
         file.parent.mkdir(exist_ok=True)
         file.write_text("#!/bin/sh\necho '0.1.0 (abc, runtime host)'\n")

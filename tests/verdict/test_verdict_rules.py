@@ -8,7 +8,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
-from fabricheck.rfm import failing
+from fabricheck.rfm import exceptions
 from fabricheck.site import partitions
 
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
@@ -289,5 +289,5 @@ def test_every_rule_is_reached_in_this_file():
 
 
 def test_names_of_exceptions_are_those_of_the_checks():
-    assert failing.OtherDevicesError.__name__ == attempts.OTHER_DEVICES
-    assert failing.EndedBySchedulerError.__name__ == attempts.ENDED_BY_SCHEDULER
+    assert exceptions.OtherDevicesError.__name__ == attempts.OTHER_DEVICES
+    assert exceptions.EndedBySchedulerError.__name__ == attempts.ENDED_BY_SCHEDULER

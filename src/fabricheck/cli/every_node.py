@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, verdict
-from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 
 #: What is measured where nothing is said.
 CHOSEN = ("-t", "smoke")
@@ -52,10 +52,7 @@ def every_node(
     when a node failed, 13 when one is unstable or incomplete; and with 128 and its number when a
     signal ended the run.
     """
-    # Reads ReFrame, which other commands do without.
-    from reframe.core.exceptions import ConfigError
-
-    from fabricheck.rfm import folder
+    from fabricheck.rfm import host
     from fabricheck.run.every_node import allocation, driver
 
     found = allocation.around(nodes)
@@ -64,10 +61,7 @@ def every_node(
         raise NotFoundError("There is no command reframe on the PATH: source env.sh first.")
     if not os.environ.get(SETTINGS):
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
-    try:
-        results = folder.results(default=Path("results").absolute())
-    except ConfigError as error:
-        raise InvalidInputError(str(error)) from None
+    results = host.results_folder(default=Path("results").absolute())
     chosen = tuple(arguments or CHOSEN)
     asked = driver.Asked((reframe, "--nocolor", "-r", *chosen), chosen, minutes, at_once)
     run = driver.Driver(asked, found, results, typer.echo)

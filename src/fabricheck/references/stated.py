@@ -20,6 +20,9 @@ PROVENANCE = "x-provenance"
 BOUNDS = "x-bounds"
 INDEX = ["$partition"]
 
+#: The key of what holds on all partitions that have no entries of their own.
+ANY = "any"
+
 #: What is in the folder of the reference files and holds none: published values, and what simulated
 #: nodes are compared with.
 OTHERS = (FILE, "fidelity-*.yaml")
@@ -43,8 +46,9 @@ class References:
     """The references in a folder.
 
     A partition's entry of a metric is the calibrated one, else what the files state under the
-    partition's name, else under the set that it names. A calibration does not replace an expected
-    failure ($xfail), a count, or a limit of the set from which its sessions give none.
+    partition's name, else under the set that it names, else under `ANY`. A calibration does not
+    replace an expected failure ($xfail), a count, or a limit of the set from which its sessions
+    give none.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -115,9 +119,9 @@ class References:
         return {key: one for key, one in found.items() if key != "$index"}
 
     def key(self, check: str, partition: str, named: str | None) -> str | None:
-        """Return under which key the files have a partition's entries: its name, else its set."""
+        """Return the key of a partition's entries in the files: its name, its set, else `ANY`."""
         table = self.table(check)
-        return next((one for one in (partition, named) if one in table and one), None)
+        return next((one for one in (partition, named, ANY) if one in table and one), None)
 
     def stated(self, check: str, key: str | None) -> Mapping[str, Any]:
         """Return what the check's file states under a key by metric."""

@@ -144,6 +144,7 @@ def named(
             (one["unit"], one["operation"]) == (unit, operation)
             and (link_class is None or _is_of(one, node, link_class))
             and (not sizes or _size(one) in sizes)
+            and _together_fits(one, name)
             and _memory_fits(one, name)
             and _domain_fits(one, node, name)
         ):
@@ -163,14 +164,29 @@ def link_class_in(metric: str, node: NodeModel | None) -> str | None:
     return max((one for one in classes if f"_{one}_" in f"_{metric}_"), key=len, default=None)
 
 
+def pair_of(series: Series) -> list[int]:
+    """Return the two ends of a message between devices; of all else the devices that work.
+
+    Of pairs of ranks that work at the same time each series has its own ends, and the set of all.
+    """
+    ends = (series["source"]["device"], series["destination"]["device"])
+    known = [end for end in ends if end is not None]
+    return known if series["engine"] == "mpi" and len(known) == 2 else series["device_set"]
+
+
 def _is_of(series: Series, node: NodeModel | None, link_class: str) -> bool:
     pairs = {} if node is None else node.link_classes
-    pair = sorted(series["device_set"])
+    pair = sorted(pair_of(series))
     return any(one.name == link_class and tuple(pair) in pairs[one] for one in pairs)
 
 
 def _size(series: Series) -> str:
     return amounts.size(series["bytes"]).replace(" ", "")
+
+
+def _together_fits(series: Series, name: str) -> bool:
+    share_of_pairs = series["engine"] == "mpi" and series["role"] == "share"
+    return share_of_pairs == ("_together_" in name)
 
 
 def _memory_fits(series: Series, name: str) -> bool:

@@ -450,7 +450,7 @@ def _series(
 
 def link_class(one: Measured, model: NodeModel | None) -> str | None:
     """Return the link class of a transfer between two devices; None of all else."""
-    pair = one["device_set"]
+    pair = made_of.pair_of(one)
     if model is None or len(pair) != 2 or one["experiment"] not in _OF_PAIRS:
         return None
     if max(pair) >= len(model.devices) or pair[0] == pair[1]:

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,38 +23,26 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.errors import FabricheckError, NotFoundError
-from fabricheck.core.vocabulary import ENV_NODE
+from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
-from fabricheck.node.platform import platform_json
 from fabricheck.references import entries, published, stated
 from fabricheck.results import failures, made_of, settings
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.rfm import (
-    asked,
-    failing,
-    physics,
-    plausible,
-    predictions,
-    recorded,
-    slurm,
-    steps,
-)
-from fabricheck.rfm.metrics import Figure, Metric, MetricError, evaluate, where_measured
+from fabricheck.rfm import bounds, exceptions, predictions, run_match, slurm, steps
+from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
+from fabricheck.rfm.on_partition import OnPartition
 
 #: The result document in the stage folder, and in the output folder of a check that passed.
 RESULT = "result.json"
 
-#: The platform of a simulated node in the stage folder, named by FABRICHECK_NODE.
-PLATFORM = "node.json"
+#: The command of this package, beside the Python that runs ReFrame.
+FABRICHECK = Path(sys.executable).with_name("fabricheck")
 
 #: Seconds between the program's own time limit and ReFrame's: it writes its document first.
 GRACE_S = 30
-
-#: Sentences in one failure; a scan on a bad device has hundreds of bad series.
-MOST_SENTENCES = 8
 
 
 def _part_of(name: str, count: int) -> NodeModel:
@@ -73,7 +62,7 @@ def _for_reframe(entry: Sequence[Any]) -> Any:
     return tuple(entry)
 
 
-class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
+class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
     """Runs one program once and judges its result document.
 
     program: the program's name, as in the environment's folder of programs.
@@ -117,7 +106,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
 
     def program_path(self) -> Path:
         """Return the program's file; overridden where it is not one of the environment's."""
-        return Path(self.current_environ.extras["programs"]) / self.program
+        return self.programs_folder / self.program
 
     def population(self) -> Mapping[str, Sequence[Any]]:
         """Return what must have been measured: for each field of a metric's `over` its values."""
@@ -138,11 +127,6 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         if self.node is None:
             raise predictions.Unpredicted(f"{where} names no node model.")
         return self.node
-
-    @property
-    def device_count(self) -> int:
-        """The number of devices of all kinds in the partition."""
-        return sum(device.num_devices for device in self.current_partition.devices)
 
     @property
     def node(self) -> NodeModel | None:
@@ -168,23 +152,6 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         node = self.node
         assert node is not None
         return node
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the environment runs on a simulated node."""
-        return bool(self.current_environ.extras["runtime"] == "sim")
-
-    def extra(self, name: str) -> Any:
-        """Return one of the partition's extras.
-
-        :raises PipelineError: when the site file does not state it.
-        """
-        try:
-            return self.current_partition.extras[name]
-        except KeyError:
-            raise PipelineError(
-                f"Partition {self.current_partition.fullname} states no {name} in its extras."
-            ) from None
 
     @property
     def host_noise_limit(self) -> float:
@@ -222,7 +189,7 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             )
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
-        recorded.write(self, metrics, self.entries)
+        self._record_metrics(metrics)
         faults: list[str] = []
         for metric in metrics:
             entry = entries.plain(self.entries.get(metric.name))
@@ -237,6 +204,33 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
                 metric.name: _for_reframe(self.entries[metric.name]) for metric in metrics
             }
         }
+
+    def _record_metrics(self, metrics: Sequence[Metric]) -> None:
+        """Add what the check has here as a line of JSON to the file that a variable names.
+
+        Only a check knows its metrics, and only when its partition is known: `fabricheck sets` and
+        `references` start a dry run for it.
+        """
+        file = os.environ.get(ENV_METRICS)
+        if not file:
+            return
+        line: dict[str, Any] = {
+            "check": self.name,
+            "tags": sorted(self.tags),
+            "limit_s": self.limit_s,
+            "partition": self.current_partition.fullname,
+            "environment": self.current_environ.name,
+            "metrics": {
+                one.name: {"unit": one.unit, "entry": entries.plain(self.entries.get(one.name))}
+                for one in metrics
+            },
+        }
+        try:
+            line["predicted_s"] = self.predicted_s()
+        except predictions.Unpredicted as error:
+            line |= {"predicted_s": None, "not_predicted": str(error)}
+        with Path(file).open("a", encoding="utf-8") as out:
+            out.write(json.dumps(line) + "\n")
 
     def _declare(self, metrics: Sequence[Metric]) -> None:
         self.perf_variables = {
@@ -284,49 +278,17 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             )
 
     def _set_platform(self) -> None:
-        if not self.simulated:
-            if self.overlay:
-                raise PipelineError(
-                    f"The overlay {self.overlay} changes a simulated node, and partition "
-                    f"{self.current_partition.fullname} measures a real one."
-                )
-            return
-        try:
-            node = load_node(self.extra("node"), self.overlay or None)
-            if len(node.devices) != self.device_count:
-                raise PipelineError(
-                    f"Partition {self.current_partition.fullname} states {self.device_count} "
-                    f"devices, and a simulated {node.name} has all of its {len(node.devices)}."
-                )
-            platform = platform_json(node)
-        except FabricheckError as error:
-            raise PipelineError(str(error)) from None
-        (Path(self.stagedir) / PLATFORM).write_text(platform)
-        self.env_vars[ENV_NODE] = PLATFORM
-
-    def check_sanity(self) -> None:
-        """Judge the exit code before ReFrame does, which would say the number only.
-
-        Slurm gives a job that it ended itself the exit code 0, so its state is judged as well.
-        """
-        if not self.is_dry_run() and (
-            self.job.exitcode != 0 or self.job.state in plausible.ENDED_FROM_OUTSIDE
-        ):
-            try:
-                document = load(Path(self.stagedir) / RESULT)
-            except FabricheckError:
-                document = None
-            said = plausible.exit_sentence(
-                self.program,
-                self.job.exitcode,
-                document,
-                self.job.state,
-                self.job.nodelist or (),
-                self.job.pin_nodes,
+        if self.simulated:
+            self._write_platform(self.overlay or None)
+        elif self.overlay:
+            raise PipelineError(
+                f"The overlay {self.overlay} changes a simulated node, and partition "
+                f"{self.current_partition.fullname} measures a real one."
             )
-            by_scheduler = self.job.state in plausible.ENDED_BY_SCHEDULER
-            raise failing.EndedBySchedulerError(said) if by_scheduler else SanityError(said)
-        super().check_sanity()
+
+    def last_to_end(self) -> tuple[str, ResultDocument | None]:
+        """Return the one program."""
+        return self.program, self.result_of(RESULT)
 
     @sanity_function  # type: ignore[untyped-decorator]
     def _judge(self) -> bool:
@@ -334,18 +296,16 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
             document = load(Path(self.stagedir) / RESULT)
         except FabricheckError as error:
             raise SanityError(f"{self.program} left no result to believe: {error}") from None
-        runtime = self.current_environ.extras["runtime"]
-        faults = list(plausible.document_faults(document, self.program, runtime))
-        faults += asked.faults(document, self._what_was_asked())
+        faults = list(run_match.faults(document, self.requested()))
         figures = []
         for metric in self.expected_metrics():
             try:
-                figures.append(evaluate(document, metric, self.population()))
+                figures.append(self.figure(document, metric))
             except MetricError as error:
                 faults.append(str(error))
-        faults += plausible.figure_faults(document, figures, self.physical_bound)
-        self._believe(document, faults)
-        for remark in asked.clock_remarks(document):
+        faults += bounds.figure_faults(document, figures, self.physical_bound)
+        self._refuse(document, faults)
+        for remark in run_match.clock_remarks(document):
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
             figure.metric.name: (figure.value, where_measured(document, figure.decisive))
@@ -364,36 +324,37 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
                 f"{self.name}: which series its metrics are made of is lost: {error}"
             )
 
-    def _believe(self, document: ResultDocument, faults: Sequence[str]) -> None:
-        """Raise what the faults of a document amount to, and settings that nobody asked for."""
-        others = list(asked.other_devices(document, self._what_was_asked()))
+    def _refuse(self, document: ResultDocument, faults: list[str]) -> None:
+        """Raise what the faults of a document amount to, and settings that nobody requested."""
+        other_devices = list(run_match.device_faults(document, self.requested().architectures))
         fewer = len(document["devices"]) < self.device_count
         hidden = settings.hiding_devices(document) if fewer else None
         wheres = [metric.where for metric in self.expected_metrics()]
-        disturbed = settings.disturbing(document, self.env_vars, wheres)
-        found = [*filter(None, [hidden]), *disturbed]
-        more = len(faults) - MOST_SENTENCES
-        said = [*found, *faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
-        if others and not hidden:
-            raise failing.OtherDevicesError("\n".join(said))
+        found = [*filter(None, [hidden]), *settings.disturbing(document, self.env_vars, wheres)]
+        said = "\n".join([*found, *exceptions.first_of(faults)])
+        if other_devices and not hidden:
+            raise exceptions.OtherDevicesError(said)
         if said:
-            raise (failing.SettingError if found else SanityError)("\n".join(said))
+            raise (exceptions.SettingError if found else SanityError)(said)
 
-    def _what_was_asked(self) -> asked.Asked:
-        devices = self.current_partition.devices
-        architectures = [one.arch for one in devices for _ in range(one.num_devices)]
-        platform = Path(self.stagedir) / PLATFORM
-        node = json.loads(platform.read_text())["node"] if self.simulated else None
-        since = self.job.submit_time
-        return asked.Asked(self.program, self._command_line(), architectures, since, node)
+    def requested(self) -> run_match.Requested:
+        """Return what the document must be of."""
+        return self.request_of(self.program, self._command_line())
 
-    def physical_bound(self, series: Series) -> plausible.Bound | None:
+    def figure(self, document: ResultDocument, metric: Metric) -> Figure:
+        """Return a metric's value and series; overridden where it is made of something else.
+
+        :raises MetricError: when a series is missing, there twice, or in another unit.
+        """
+        return metric.figure(document, self.population())
+
+    def physical_bound(self, series: Series) -> bounds.Bound | None:
         """Return what a series cannot pass: from the node model, else from the partition."""
         node = self.node
         if node:
-            return physics.node_bound(node, series)
+            return bounds.node_bound(node, series)
         stated = self.extra("physical_bounds").get(series["unit"])
-        return plausible.Bound(**stated) if stated else None
+        return bounds.Bound(**stated) if stated else None
 
     def check_performance(self) -> None:
         """Let ReFrame judge and record the values, then say where a missed one was measured.
@@ -403,36 +364,35 @@ class MeasuringCheck(rfm.RunOnlyRegressionTest, special=True):  # type: ignore[m
         try:
             super().check_performance()
         except PerformanceError as error:
-            said = [str(error), *self._missed()]
-            raise PerformanceError("\n".join(said)) from None
-        judged = {key.rsplit(":", 1)[-1] for key in self.perfvalues}
+            raise PerformanceError("\n".join([str(error), *self._failures()])) from None
+        judged = self._judged()
         lost = [metric.name for metric in self.expected_metrics() if metric.name not in judged]
         if lost:
             raise PerformanceError(f"No value for the declared metric(s) {', '.join(lost)}.")
-        if not self.is_dry_run():
-            self._say_report_only()
+        free = [
+            name
+            for name, (_, _, lower, upper, _, _) in judged.items()
+            if lower is None and upper is None
+        ]
+        if free and not self.is_dry_run():
+            self.logger.info(
+                f"{self.name}: report only, without a limit on {self.current_partition.fullname}: "
+                f"{', '.join(free)}"
+            )
 
-    def _missed(self) -> list[str]:
+    def _judged(self) -> dict[str, Any]:
+        """Return what ReFrame judged by metric: value, reference, limits, unit and result."""
+        return {key.rsplit(":", 1)[-1]: judged for key, judged in self.perfvalues.items()}
+
+    def _failures(self) -> list[str]:
+        """Return a sentence for each value beyond its limit; overridden where more is known."""
         sentences = []
-        for key, (value, reference, lower, upper, unit, result) in self.perfvalues.items():
+        for name, (value, reference, lower, upper, unit, result) in self._judged().items():
             if result != "fail":
                 continue
-            name = key.rsplit(":", 1)[-1]
             least, most = sn.reference_bounds(reference, lower, upper)
             short = least is not None and value < least
             limit = f"at least {least:g}" if short else f"at most {most:g}"
             where = self._figures[name][1]
             sentences.append(failures.sentence(name, where, value, limit, unit, reference))
         return sentences
-
-    def _say_report_only(self) -> None:
-        free = [
-            key.rsplit(":", 1)[-1]
-            for key, (_, _, lower, upper, _, _) in self.perfvalues.items()
-            if lower is None and upper is None
-        ]
-        if free:
-            self.logger.info(
-                f"{self.name}: report only, without a limit on {self.current_partition.fullname}: "
-                f"{', '.join(free)}"
-            )

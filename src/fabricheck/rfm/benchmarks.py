@@ -10,7 +10,6 @@ rccl-tests or nccl-tests: collectives of RCCL or NCCL (E11).
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,9 @@ from fabricheck.core.vocabulary import Unit
 from fabricheck.results import made_of
 from fabricheck.results.made_of import Reduction
 from fabricheck.rfm import launchers, predictions, slurm
-from fabricheck.rfm.base import RESULT, MeasuringCheck
-from fabricheck.rfm.metrics import LARGEST, Metric
+from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
+from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
+from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
 
 #: The plan in the stage folder.
@@ -43,8 +43,6 @@ LATENCY_SIZES = (16, 8192)
 
 #: What holds of all series of OSU: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once", "role": "single"}
-
-REDUCTIONS: tuple[Reduction, Reduction] = ("worst", "median")
 
 #: Operations in a mean of rccl-tests, and before it, each time.
 ITERATIONS, WARM_UP = 50, 5
@@ -110,15 +108,15 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         first, last = self.stated(self.stated_sizes) or self.sizes
         return int(first), int(last)
 
-    def device_sets(self) -> Sequence[tuple[int, ...]]:
+    def growing_sets(self) -> Sequence[tuple[int, ...]]:
         """Return sets of 2, 3 ... devices: the best of a node, else the first ones."""
         if self.node is not None:
             return self.node.growing_subsets
         return [tuple(range(count)) for count in range(2, self.device_count + 1)]
 
     def program_path(self) -> Path:
-        """Return ``fabricheck`` itself, beside the Python that runs ReFrame."""
-        return Path(sys.executable).with_name("fabricheck")
+        """Return ``fabricheck`` itself."""
+        return FABRICHECK
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of ``fabricheck``."""
@@ -130,11 +128,6 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         :raises Unpredicted: as the base does.
         """
         return predictions.of_launches(self.launches(), self._timed_node())
-
-    @property
-    def runtime(self) -> str:
-        """The runtime of the environment."""
-        return str(self.current_environ.extras["runtime"])
 
     def processes(self, plan: Plan) -> int:
         """Return how many processes the largest launch has."""
@@ -162,7 +155,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     def facts_command(self) -> str:
         """Return the command that lets a program of this suite tell what the node is."""
-        program = Path(self.current_environ.extras["programs"]) / FACTS_PROGRAM
+        program = self.programs_folder / FACTS_PROGRAM
         command = shlex.join([str(program), *FACTS_ARGUMENTS, "--output", FACTS])
         return " ".join(filter(None, [launchers.line(self.job, self.job.launcher, 1), command]))
 
@@ -250,12 +243,8 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
 
         On a simulated node each rank is on the host of its device.
         """
-        name = self.current_partition.extras.get("mpi_launcher")
-        launcher = getlauncher(name)() if name else self.job.launcher
+        launcher = self.rank_launcher(devices)
         if isinstance(launcher, launchers.SmpirunLauncher):
-            programs = Path(self.current_environ.extras["programs"])
-            launcher.platform = str(programs / launchers.NODE_PLUGIN)
-            launcher.hosts = [f"device{device}" for device in devices]
             launcher.hostfile = f"{launchers.HOSTFILE}-{'-'.join(map(str, devices))}"
         # OSU takes that of a job's script, 0 for all ranks, before one that a launcher may set.
         foreign = launcher.registered_name != slurm.STEP_LAUNCHER
@@ -278,14 +267,10 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         """Return the ordered pairs of devices by link class; of host memory one without devices."""
         if self.runtime == "host":
             return {"": [()]}
-        node = self.required_node
-        found: dict[str, list[tuple[int, ...]]] = {}
-        for source in range(1 if self.first_only else len(node.devices)):
-            for destination in range(len(node.devices)):
-                if source != destination:
-                    name = node.link_class(source, destination).name
-                    found.setdefault(name, []).append((source, destination))
-        return found
+        found = ordered_pairs(self.required_node)
+        if self.first_only:
+            found = {name: [pair for pair in own if pair[0] == 0] for name, own in found.items()}
+        return {name: pairs for name, pairs in found.items() if pairs}
 
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each pair and program."""
@@ -308,7 +293,7 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
             for program in self.programs
             for class_name, pairs in self.pairs().items()
             for size in (self.judged_sizes() if program == "osu_bw" else LATENCY_SIZES[:1])
-            for reduce in REDUCTIONS
+            for reduce in WORST_AND_MEDIAN
         ]
 
     def _metric(
@@ -323,11 +308,9 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         unit: Unit = "GB/s" if program == "osu_bw" else "us"
         label = amounts.size(size).replace(" ", "") if program == "osu_bw" else ""
         name = "_".join(filter(None, [operation, class_name, label, reduce]))
-        where = {"operation": operation, "bytes": size, "experiment": "E9"}
-        among = tuple((list(pair),) for pair in pairs)
-        return Metric(
-            name, CONVENTION | where, ("device_set",), reduce, unit, among, independent=True
-        )
+        where = {**CONVENTION, "operation": operation, "bytes": size, "experiment": "E9"}
+        among = one_each(pairs)
+        return Metric(name, where, ("device_set",), reduce, unit, among, independent=True)
 
 
 class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
@@ -351,7 +334,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         return [
             launch
             for program in self.programs
-            for devices in self.device_sets()
+            for devices in self.growing_sets()
             for launch in self.twice(
                 program, devices if on_devices else (), len(devices), self.judged_sizes()
             )
@@ -373,7 +356,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
                 unit="us",
             )
             for program in self.programs
-            for devices in self.device_sets()
+            for devices in self.growing_sets()
         ]
 
 
@@ -384,6 +367,10 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     """
 
     values: Mapping[Unit, str] = {"us": "latency", "GB/s": "busbw"}
+
+    def device_sets(self) -> Sequence[tuple[int, ...]]:
+        """Return the set of all devices."""
+        return [tuple(range(self.device_count))]
 
     @property
     def program(self) -> str:  # type: ignore[override]

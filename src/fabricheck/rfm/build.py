@@ -7,7 +7,6 @@ knows nothing. Without Spack it is CMake, in the stage folder.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -23,14 +22,12 @@ from reframe.core.exceptions import BuildError, PipelineError, SanityError
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.vocabulary import ENV_NODE, EXIT_CODE
-from fabricheck.node import load as load_node
-from fabricheck.node.platform import platform_json
+from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import asked, launchers, plausible
-from fabricheck.rfm.base import MOST_SENTENCES, PLATFORM
-from fabricheck.rfm.binding import Wanted, misplaced
+from fabricheck.rfm import exceptions, launchers, run_match
+from fabricheck.rfm.affinity import Wanted, misplaced
+from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.site.software import record
 
@@ -56,7 +53,7 @@ _ERROR = re.compile(r"\berror\b|command not found|No such file", re.IGNORECASE)
 _FROM_REFRAME = "-reframe:"
 
 
-class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-arg]
+class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore[misc, call-arg]
     """Builds the programs of an environment and lets them measure a little.
 
     Their documents are named by program, and not as results: nothing of them is a measurement.
@@ -67,7 +64,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
 
     without_devices = variable(bool, value=False)
 
-    only_if_asked_for = True
+    only_if_requested = True
     build_system: Any = "CustomBuild"
     build_time_limit = "4h"
     time_limit = "5m"
@@ -75,11 +72,6 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
     valid_systems = ["+devices"]
     valid_prog_environs = ["+stream"]
     exclusive_access = True
-
-    @property
-    def runtime(self) -> str:
-        """The runtime of the environment."""
-        return str(self.current_environ.extras["runtime"])
 
     @property
     def by_spack(self) -> bool:
@@ -90,7 +82,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
     def programs_folder(self) -> Path:
         """Where the programs are after the build."""
         if self.by_spack:
-            return Path(self.current_environ.extras["programs"])
+            return super().programs_folder
         return Path(self.stagedir) / "build" / "bin"
 
     @property
@@ -100,11 +92,6 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
         if self.without_devices or not has or "ranks" not in self.current_partition.features:
             return 0
         return self.device_count
-
-    @property
-    def device_count(self) -> int:
-        """The number of devices of all kinds in the partition."""
-        return sum(device.num_devices for device in self.current_partition.devices)
 
     @run_after("init")  # type: ignore[untyped-decorator]
     def _stay_here_without_devices(self) -> None:
@@ -188,9 +175,11 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
                 f"{' and '.join(ARCHITECTURES)}."
             )
         self._require_programs()
-        self._set_platform()
+        if self.simulated:
+            self._write_platform()
         self._keep_lock()
-        launcher = self.job.launcher
+        one = launchers.line(self.job, self.job.launcher, 1)
+        several = self.rank_launcher(range(self.ranks))
         self.num_tasks = self.num_tasks_per_node = max(self.ranks, 1)
         self.job.num_tasks = self.num_tasks
         self.job.launcher = getlauncher("local")()
@@ -203,13 +192,9 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
             self.executable_opts = ["||", "test", "$?", "-eq", str(NO_DEVICE)]
             return
         first, *others = self._started()
-        self.executable = self._command(launchers.line(self.job, launcher, 1), *first)
+        self.executable = self._command(one, *first)
         self.postrun_cmds = [
-            self._command(
-                launchers.line(self.job, self._rank_launcher(launcher), self.ranks),
-                program,
-                arguments,
-            )
+            self._command(launchers.line(self.job, several, self.ranks), program, arguments)
             for program, arguments in others
         ]
 
@@ -227,14 +212,6 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
         command = shlex.join([str(self.programs_folder / program), *arguments])
         return f"{launch} {command}".strip()
 
-    def _rank_launcher(self, launcher: Any) -> Any:
-        named = self.current_partition.extras.get("mpi_launcher")
-        chosen = getlauncher(named)() if named else launcher
-        if isinstance(chosen, launchers.SmpirunLauncher):
-            chosen.platform = str(self.programs_folder / launchers.NODE_PLUGIN)
-            chosen.hosts = [f"device{device}" for device in range(self.ranks)]
-        return chosen
-
     def _require_programs(self) -> None:
         if self.is_dry_run():
             return
@@ -249,16 +226,6 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
                 f"{self.current_environ.name} has as a feature."
             )
 
-    def _set_platform(self) -> None:
-        if self.runtime != "sim":
-            return
-        try:
-            platform = platform_json(load_node(self.current_partition.extras["node"]))
-        except FabricheckError as error:
-            raise PipelineError(str(error)) from None
-        (Path(self.stagedir) / PLATFORM).write_text(platform)
-        self.env_vars[ENV_NODE] = PLATFORM
-
     def _keep_lock(self) -> None:
         if not self.by_spack or self.is_dry_run():
             return
@@ -272,26 +239,12 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
         for sentence in said:
             self.logger.info(f"{self.name}: {sentence}")
 
-    def check_sanity(self) -> None:
-        """Judge the exit code before ReFrame does, which would say the number only."""
-        if not self.is_dry_run() and (
-            self.job.exitcode != 0 or self.job.state in plausible.ENDED_FROM_OUTSIDE
-        ):
-            program, document = self._last_to_end()
-            raise SanityError(
-                plausible.exit_sentence(program, self.job.exitcode, document, self.job.state)
-            )
-        super().check_sanity()
-
-    def _last_to_end(self) -> tuple[str, ResultDocument | None]:
-        # The first program that fails ends the script.
+    def last_to_end(self) -> tuple[str, ResultDocument | None]:
+        """Return the first program that did not end well: it ends the script."""
         program = ""
         for program, _ in self._started():
-            try:
-                document = load(Path(self.stagedir) / f"{program}.json")
-            except FabricheckError:
-                return program, None
-            if document["outcome"]["exit_code"] != 0:
+            document = self.result_of(f"{program}.json")
+            if document is None or document["outcome"]["exit_code"] != 0:
                 return program, document
         return program, None
 
@@ -306,9 +259,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
                 continue
             faults += self._faults(document, program, arguments)
         if faults:
-            more = len(faults) - MOST_SENTENCES
-            said = [*faults[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
-            raise SanityError("\n".join(said))
+            raise SanityError("\n".join(exceptions.first_of(faults)))
         return True
 
     def _faults(
@@ -330,13 +281,7 @@ class BuildCheck(rfm.RegressionTest, special=True):  # type: ignore[misc, call-a
         if self.without_devices:
             yield from _found_devices(document, program, self.runtime)
             return
-        yield from plausible.document_faults(document, program, self.runtime)
-        devices = self.current_partition.devices
-        architectures = [one.arch for one in devices for _ in range(one.num_devices)]
-        platform = Path(self.stagedir) / PLATFORM
-        simulated = json.loads(platform.read_text())["node"] if self.runtime == "sim" else None
-        wanted = asked.Asked(program, arguments, architectures, self.job.submit_time, simulated)
-        yield from asked.faults(document, wanted)
+        yield from run_match.faults(document, self.request_of(program, arguments))
         if program == "affinity":
             yield from misplaced(document, Wanted(self.ranks))
 

@@ -1,8 +1,8 @@
-"""Sessions of every node (``--distribute``): who is asked, and one job a node at a time.
+"""Sessions of every node (``--distribute``): the requested nodes, and one job a node at a time.
 
 ReFrame makes each check once per node, each case a job that asks for its node. A node that is down
 or lost leaves cases that failed, or none where ``--distribute=STATE`` leaves it out: the file of
-the nodes that were asked for names it all the same.
+the requested nodes names it all the same.
 """
 
 from __future__ import annotations
@@ -29,26 +29,25 @@ MOST_JOBS = 100
 
 
 class NodeMap(dict[str, list[str]]):
-    """The nodes to measure by partition, as ReFrame wants them; and all that were asked for.
+    """The nodes to measure by partition, as ReFrame wants them; and all that were requested.
 
-    asked: by partition, also those that the STATE of ``--distribute`` leaves out.
+    requested: by partition, also those that the STATE of ``--distribute`` leaves out.
     """
 
-    def __init__(self, chosen: Mapping[str, list[str]], asked: Mapping[str, dict[str, AskedNode]]):
+    def __init__(
+        self, chosen: Mapping[str, list[str]], requested: Mapping[str, dict[str, AskedNode]]
+    ):
         """Keep both."""
         super().__init__(chosen)
-        self.asked = asked
+        self.requested = requested
 
 
 def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     """Return the nodes of this system's partitions that are in a state, and all of them.
 
     Both are those that the access options of the partition and the job options of the session
-    reach, so one that they leave out is not asked for.
+    reach, so one that they leave out is not requested.
 
-    :param find: ReFrame's own function.
-    :param state: that of ``--distribute``.
-    :param options: the job options of the command line.
     :raises ReframeError: where it is several partitions, inside an allocation, or no node.
     """
     partitions = {one.fullname: one for one in runtime.runtime().system.partitions}
@@ -67,33 +66,33 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
         )
     ((name, names),) = reached.items()
     partition = partitions[name]
-    asked = {one: AskedNode() for one in sorted(names)}
+    requested = {one: AskedNode() for one in sorted(names)}
     if slurm.submits(partition):
-        asked = {
+        requested = {
             one: slurm.asked_node(description)
             for one, description in sorted(seams.nodes_of(partition).items())
-            if one in asked
+            if one in requested
         }
-    if not asked:
+    if not requested:
         raise ReframeError(
             f"--distribute finds no node of {name}: Slurm knows none that "
             f"{' '.join([*partition.access, *(options or ())])} reaches."
         )
     chosen = find(state, options)
     if not chosen[name]:
-        raise ReframeError(f"--distribute={state} leaves no node of {name}: {_described(asked)}.")
-    return NodeMap({name: sorted(chosen[name])}, {name: asked})
+        raise ReframeError(
+            f"--distribute={state} leaves no node of {name}: {_described(requested)}."
+        )
+    return NodeMap({name: sorted(chosen[name])}, {name: requested})
 
 
 def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
-    """Write which nodes are asked for, and let each have one job at a time.
+    """Write which nodes are requested, and let each have one job at a time.
 
-    :param chosen: the options that chose the checks.
-    :param state: that of ``--distribute``.
     :raises ReframeError: when the file cannot be written.
     :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
     """
-    ((name, asked),) = node_map.asked.items()
+    ((name, requested),) = node_map.requested.items()
     try:
         limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
     except InvalidInputError as error:
@@ -104,20 +103,20 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         nodes_asked.write(
             path,
             AskedNodes(
-                partition=name, chosen=tuple(chosen), started=nodes_asked.now(), nodes=asked
+                partition=name, chosen=tuple(chosen), started=nodes_asked.now(), nodes=requested
             ),
         )
     except (FabricheckError, OSError) as error:
-        raise ReframeError(f"The nodes that are asked for are not recorded: {error}") from None
+        raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
     (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
     if slurm.submits(partition):
         jobs = min(len(node_map[name]), limit)
         seams.limit_jobs(partition, jobs)
         seams.say(
-            f"{_counted(asked)} of {name}, each alone and with one job at a time, at most "
-            f"{jobs} in the queue ({LIMIT})."
+            f"{len(requested)} node{'s' if len(requested) > 1 else ''} of {name}, each alone and "
+            f"with one job at a time, at most {jobs} in the queue ({LIMIT})."
         )
-    out = {one: asked[one] for one in asked if one not in node_map[name]}
+    out = {one: requested[one] for one in requested if one not in node_map[name]}
     if out:
         seams.say(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 
@@ -131,18 +130,10 @@ def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
     return node is not None and any(seams.node_of(one) == node for one in running)
 
 
-def _counted(asked: Mapping[str, AskedNode]) -> str:
-    return f"{len(asked)} node{'s' if len(asked) > 1 else ''}"
-
-
-def _described(asked: Mapping[str, AskedNode]) -> str:
+def _described(requested: Mapping[str, AskedNode]) -> str:
     """Return nodes with their state and reason: those of one in one place."""
     alike: dict[str, list[str]] = {}
-    for name, node in asked.items():
+    for name, node in requested.items():
         because = f" ({node.because})" if node.because else ""
         alike.setdefault(f"{node.state}{because}", []).append(name)
-    return ", ".join(f"{_folded(names)} {state}" for state, names in alike.items())
-
-
-def _folded(names: Iterable[str]) -> str:
-    return str(NodeSet.fromlist(list(names)))
+    return ", ".join(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())

@@ -1,7 +1,7 @@
 """Child pipelines of GitLab: what the jobs that ``reframe --ci-generate`` writes lack here.
 
 ReFrame makes a job of each check, with the absolute paths of the machine that generated, without
-JUnit among its artifacts and without the system that was asked for. Here each job gets a results
+JUnit among its artifacts and without the requested system. Here each job gets a results
 folder of its own and keeps it however it ends, and a last job takes all of them together
 (``ci/gitlab/verdict.sh``). docs/gitlab.md has what that looks like.
 """
@@ -73,9 +73,6 @@ def emit(
 ) -> None:
     """Write the pipeline of a session's test cases.
 
-    :param original: ReFrame's function that does so.
-    :param file: what to write to.
-    :param cases: the test cases.
     :param option: returns an option of the command line by its name in ReFrame.
     :raises ReframeError: for what the jobs could not do.
     """
@@ -106,7 +103,6 @@ def child_pipeline(
     """Return the pipeline of some test cases, made of what ReFrame wrote of them.
 
     :param document: ReFrame's pipeline: by check a job, beside ``stages``, ``cache`` and ``image``.
-    :param cases: the test cases.
     :param system: ``system`` or ``system:partition``, as ``--system`` takes it.
     :param options: what of the command line every job needs besides.
     :raises ReframeError: when a check needs another one, or a path is outside of this repository.

@@ -6,9 +6,10 @@ is here is called through `seams`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,26 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import distributed, gitlab, seams, slurm, steps, turns
+from fabricheck.rfm import distributed, gitlab, node_lock, seams, slurm, steps
 from fabricheck.site.software import record
 
-#: The options that choose test cases, with their values when not given.
-SELECTING: dict[str, tuple[Any, ...]] = {
-    "names": ([], None),
-    "exclude_names": ([], None),
-    "tags": ([], None),
-    "exclude_tags": ([], None),
-    "filter_expr": ([], None),
-    "maintainers": ([], None),
-    "prgenv": ([".*"], None),
-    "gpu_only": (False, None),
-    "cpu_only": (False, None),
-    "failed": (False, None),
-    "restore_session": (None,),
-}
+#: The options that choose test cases.
+SELECTING = (
+    "names",
+    "exclude_names",
+    "tags",
+    "exclude_tags",
+    "filter_expr",
+    "maintainers",
+    "prgenv",
+    "gpu_only",
+    "cpu_only",
+    "failed",
+    "restore_session",
+)
+
+#: Their values when they are not given.
+NOT_GIVEN: tuple[Any, ...] = (None, False, [], [".*"])
 
 #: Those of them that choose checks, as they are typed.
 CHOOSING = {
@@ -43,8 +47,8 @@ CHOOSING = {
     "filter_expr": "-E",
 }
 
-#: The options of these that ask for a check by what it is; one that is restored was asked for.
-ASKING = ("names", "tags", "failed", "restore_session")
+#: The options that request a check by what it is; one that is restored was requested.
+REQUESTING = ("names", "tags", "failed", "restore_session")
 
 
 def install() -> None:
@@ -66,9 +70,10 @@ def install() -> None:
 
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
     session = _Session()
-    testcases = session.asked_for(testcases)
+    testcases = session.requested(testcases)
     session.require(testcases)
-    if session.option("dry_run"):
+    dry_run = session.option("dry_run")
+    if dry_run:
         seams.leave_no_result()
     else:
         _require_judgement(session)
@@ -77,21 +82,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     # How ranks are placed decides what everything after it measures.
     testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
     result = None
-    # Elsewhere Slurm gives a check its node alone: each job (exclusive_access), or the allocation
-    # around the session, in which a step has it while it runs.
-    used = {case.partition.fullname: case.partition for case in testcases}
-    stepping = slurm.of_the_allocation(used.values())
-    here = local_partitions(testcases).keys() - set(stepping)
-    if not session.option("dry_run"):
-        slurm.require_nodes_of_one_kind(used.values())
-        slurm.require_own_nodes(used.values())
-        slurm.require_allocation(stepping)
-        if stepping:
-            steps.forget_own_step(os.environ)
-        if session.nodes is not None:
-            distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
-    measured = not session.option("dry_run")
-    with turns.taken(measured and bool(here), measured and bool(stepping), seams.say):
+    with contextlib.nullcontext() if dry_run else _own_nodes(session, testcases):
         try:
             result = original(runner, testcases, *args, **kwargs)
         except RunSessionTimeout as end:
@@ -100,6 +91,27 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             seams.say(f"Session ended: {end}.")
     session.require_left(testcases, seams.ended_cases(runner))
     return result
+
+
+@contextlib.contextmanager
+def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
+    """Measure nodes that nobody else uses meanwhile.
+
+    Slurm gives a check its node alone: each job (exclusive_access), or the allocation around the
+    session, in which a step has it while it runs. Elsewhere it is the node's lock.
+    """
+    used = {case.partition.fullname: case.partition for case in testcases}
+    stepping = slurm.of_the_allocation(used.values())
+    slurm.require_nodes_of_one_kind(used.values())
+    slurm.require_own_nodes(used.values())
+    slurm.require_allocation(stepping)
+    if stepping:
+        steps.forget_own_step(os.environ)
+    if session.nodes is not None:
+        distributed.begin(session.nodes, session.chosen(), session.option("distribute"))
+    here = local_partitions(testcases).keys() - set(stepping)
+    with node_lock.held(here=bool(here), stepping=bool(stepping), say=seams.say):
+        yield
 
 
 def one_check_at_a_time(runner: Any, testcases: Iterable[Any]) -> None:
@@ -126,11 +138,11 @@ def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwa
     except SyntaxError as error:
         raise ReframeError(
             # Of what it imports where that is no Python.
-            f"Check file {error.filename or filename} is no Python: line {error.lineno}: "
+            f"Check file {error.filename or filename} is not Python: line {error.lineno}: "
             f"{error.msg}."
         ) from None
     except UnicodeDecodeError as error:
-        raise ReframeError(f"Check file {filename} is no text: {error.reason}.") from None
+        raise ReframeError(f"Check file {filename} is not text: {error.reason}.") from None
 
 
 def _guard_list(original: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +172,7 @@ def _record_software(testcases: Iterable[Any]) -> None:
 
 def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:
     session = _Session()
-    testcases = session.asked_for(testcases)
+    testcases = session.requested(testcases)
     session.require(testcases)
     gitlab.emit(original, file, testcases, session.option, *args, **kwargs)
 
@@ -186,22 +198,22 @@ class _Session:
             case for case in seams.test_cases(self._found) if not case.check.is_fixture()
         ]
 
-    def asked_for(self, testcases: Iterable[Any]) -> list[Any]:
+    def requested(self, testcases: Iterable[Any]) -> list[Any]:
         """Return the cases without those that run only where a name or a tag chooses them."""
         cases = list(testcases)
-        if any(self.option(name) for name in ASKING):
+        if any(self.option(name) for name in REQUESTING):
             return cases
-        out = [case for case in cases if getattr(case.check, "only_if_asked_for", False)]
+        out = [case for case in cases if getattr(case.check, "only_if_requested", False)]
         if out:
             names = sorted({type(case.check).__name__ for case in out})
-            seams.say(f"Runs only if asked for by -n or -t: {', '.join(names)}.")
+            seams.say(f"Runs only if requested by -n or -t: {', '.join(names)}.")
         return [case for case in cases if case not in out]
 
     def require(self, testcases: Iterable[Any]) -> None:
         """Raise a sentence when a name is unknown, nothing is chosen, or an expected check lacks.
 
         A check that is lost has no tags either, so it is missed whatever is chosen by tag. Only
-        names (-n) run a part on purpose, and a session that is restored repeats another's part.
+        names (-n) choose a part, and a session that is restored repeats another's part.
         """
         testcases = list(testcases)
         self.require_choice(testcases)
@@ -214,7 +226,7 @@ class _Session:
             if missing:
                 raise ReframeError(
                     f"Partition {partition.fullname} expects {', '.join(missing)}, and no such "
-                    f"check is there (search path {self._path}; -n runs a part on purpose)."
+                    f"check is there (search path {self._path}; -n runs a part of them)."
                 )
 
     def require_choice(self, testcases: Iterable[Any]) -> None:
@@ -248,7 +260,7 @@ class _Session:
 
     def _selecting(self) -> dict[str, Any]:
         given = {name: self.option(name) for name in SELECTING}
-        return {name: value for name, value in given.items() if value not in SELECTING[name]}
+        return {name: value for name, value in given.items() if value not in NOT_GIVEN}
 
     def chosen(self) -> list[str]:
         """Return the options that choose checks, as they may be typed."""

@@ -1,11 +1,22 @@
-"""What a site file needs to know of the machine that it is read on."""
+"""What settings and site files need to know of the machine that they are read on."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import socket
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.vocabulary import ENV_RESULTS
+
+#: Variables that hold a system's name: Lmod's (OLCF and others), that of Sweden's centres, JSC's.
+NAMED_BY = ("LMOD_SYSTEM_NAME", "SNIC_RESOURCE", "SYSTEMNAME")
+
+#: Bytes that must be free: stage, output, logs and reports of a session of all checks have some
+#: 20 MB, most of it the documents of the scans.
+LEAST_FREE = 64 << 20
 
 CPUS = Path("/sys/devices/system/cpu")
 
@@ -15,6 +26,52 @@ ASSUMED_HZ = 6e9
 #: Bytes that a core moves per cycle at most: two 64-byte loads and one 64-byte store, as the widest
 #: load and store units of x86-64 and AArch64 cores of 2025 do.
 BYTES_PER_CYCLE = 3 * 64
+
+
+def system_name() -> str:
+    """Return the host name, and behind a blank what the site itself calls the system.
+
+    ReFrame selects the system whose patterns match it from the start. Machines of one maker call
+    their nodes alike (``uan01``, ``nid001234``), and login nodes may be no more than ``login05``:
+    the name is ``uan01 dardel``.
+    """
+    found = (os.environ.get(variable, "") for variable in NAMED_BY)
+    return " ".join([socket.gethostname(), *dict.fromkeys(filter(None, found))])
+
+
+def results_folder(default: Path) -> Path:
+    """Return the folder that FABRICHECK_RESULTS names, or the default; it exists afterwards.
+
+    :raises InvalidInputError: for a relative path, one that a shell would have to quote, a folder
+        that cannot be made or written, and a disk that is all but full.
+    """
+    text = os.environ.get(ENV_RESULTS, "")
+    folder = Path(text) if text else default
+    if not folder.is_absolute():
+        # ReFrame reads its settings from another working folder than the user's.
+        raise InvalidInputError(
+            f"{ENV_RESULTS}={text} is not an absolute path: write {ENV_RESULTS}=$PWD/{text}."
+        )
+    if shlex.quote(str(folder)) != str(folder):
+        raise InvalidInputError(
+            f"The results folder '{folder}' has white space or another character that a shell "
+            f"would need quoted, and ReFrame does not quote it: set {ENV_RESULTS} to another one."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"The results folder {folder} cannot be made: {error.strerror}."
+        ) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInputError(f"The results folder {folder} is not writable.")
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE:
+        raise InvalidInputError(
+            f"The results folder {folder} has {free / 1e6:.0f} MB free, and a session needs "
+            f"{LEAST_FREE / 1e6:.0f} MB."
+        )
+    return folder
 
 
 def whole_number(variable: str, default: int, least: int) -> int:

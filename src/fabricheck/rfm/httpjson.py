@@ -45,7 +45,7 @@ _FIELD = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.+)")
 #: The header is taken out of the environment, which the programs and jobs inherit.
 _authorization: str | None = None
 
-#: What sends; None where nobody asked for it.
+#: What sends; None where no address is set.
 _sender: Sender | None = None
 
 
@@ -53,7 +53,6 @@ def install(results: Path, name: str) -> None:
     """Send what each check of a session comes to, where an address is set.
 
     :param results: the results folder; what a server does not take is kept in its ``logs``.
-    :param name: of the session, for the file that it is kept in.
     :raises ConfigError: for an address, or fields, that cannot be meant.
     """
     global _authorization, _sender
@@ -79,7 +78,7 @@ def _require_bulk(url: str) -> None:
     except ValueError:
         known = False
     if not known:
-        raise ConfigError(f"{URL} is no address of http or https.")
+        raise ConfigError(f"{URL} is not an address of http or https.")
     if parts.username is not None or parts.password is not None:
         raise ConfigError(f"{URL} has a password in it: set {AUTHORIZATION} instead.")
     if not parts.path.endswith("/_bulk"):

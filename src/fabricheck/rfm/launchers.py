@@ -36,7 +36,6 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
     platform: the platform as a plug-in (.so) or an XML file.
     hosts: the simulated host of each rank, in the order of ranks.
     hostfile: the name of the file that tells them, in the folder of the job.
-    settings: settings of SimGrid (``--cfg``) beside or instead of `SETTINGS`.
 
     MPI_Abort ends smpirun with status 0: only a complete document says that a run was good. And
     smpirun breaks an argument of the program at white space, however it is quoted.
@@ -45,27 +44,23 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
     platform = variable(str, value="")
     hosts = variable(typ.List[str], value=[])
     hostfile = variable(str, value=HOSTFILE)
-    settings = variable(typ.Dict[str, str], value={})
 
     def command(self, job: Any) -> list[str]:
         """Return the command, and write the host file to the job's folder.
 
-        :raises PipelineError: without a platform, or when not every rank has its host.
+        :raises PipelineError: when not every rank has its host.
         """
-        if not self.platform:
-            raise PipelineError("smpirun has no platform: a plug-in (.so) or an XML file.")
         if len(self.hosts) != job.num_tasks:
             raise PipelineError(
                 f"smpirun starts {job.num_tasks} ranks, and has hosts for {len(self.hosts)}."
             )
         hosts = "".join(f"{host}\n" for host in self.hosts)
         (Path(job.workdir) / self.hostfile).write_text(hosts)
-        settings = {**SETTINGS, **self.settings}
         return [
             *("smpirun", "-np", str(job.num_tasks)),
             *("-platform", shlex.quote(str(self.platform))),
             *("-hostfile", self.hostfile),
-            *(shlex.quote(f"--cfg={name}:{value}") for name, value in settings.items()),
+            *(shlex.quote(f"--cfg={name}:{value}") for name, value in SETTINGS.items()),
             "--log=root.thresh:error",
         ]
 
@@ -75,12 +70,12 @@ def line(job: Any, launcher: JobLauncher, tasks: int) -> str:
 
     Empty for a launcher that starts nothing else (``local``).
     """
-    asked = job.num_tasks
+    before = job.num_tasks
     job.num_tasks = tasks
     try:
         command = str(launcher.run_command(job))
     finally:
-        job.num_tasks = asked
+        job.num_tasks = before
     if launcher.registered_name != slurm.STEP_LAUNCHER:
         return command
     first, *rest = command.split(" ", 1)

@@ -33,15 +33,15 @@ def listed(files: Sequence[Path], checks: Sequence[Path], references: Path) -> d
     :raises InvalidInputError: when a site file cannot be read, or a check cannot be loaded.
     """
     found: dict[Path, list[Listed]] = {}
-    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder, _without_variables():
-        asking = _Asking(Path(folder), checks, references)
+    with _environment_kept(), _checks(checks, references) as loaded:
+        for name in [name for name in os.environ if name.startswith(_VARIABLES)]:
+            del os.environ[name]
         for file in files:
             own = found.setdefault(expected_checks.beside(file), [])
             for variables in sites.variants(file):
-                os.environ.update(variables)
-                own += asking.of(sites.read(file))
-                for name in variables:
-                    del os.environ[name]
+                with _environment_kept():
+                    os.environ.update(variables)
+                    own += loaded.of(sites.read(file))
     return {file: expected_checks.written(own) for file, own in found.items()}
 
 
@@ -50,7 +50,7 @@ def independent(
 ) -> dict[str, frozenset[str]]:
     """Return by check the metrics that mean the same on any number of devices.
 
-    :param partition: whose metrics are meant. checks, references: as in `listed`.
+    :param partition: whose metrics. checks, references: as in `listed`.
     :raises NotFoundError: when no site has the partition.
     :raises InvalidInputError: when a check cannot be loaded.
     """
@@ -58,41 +58,45 @@ def independent(
         site = sites.read(file)
         for system in site.get("systems", []):
             if partition in (f"{system['name']}:{one['name']}" for one in system["partitions"]):
-                with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
-                    asking = _Asking(Path(folder), checks, references)
-                    with asking.runtime(system, site["environments"]):
-                        return {
-                            type(check).__name__: _independent(check)
-                            for check in asking.set_up(partition)
-                        }
+                with (
+                    _checks(checks, references) as loaded,
+                    loaded.runtime(system, site["environments"]),
+                ):
+                    return {
+                        type(check).__name__: frozenset(
+                            one.name for one in check.expected_metrics() if one.independent
+                        )
+                        for check in loaded.set_up(partition)
+                    }
     raise NotFoundError(f"No site has the partition {partition}.")
 
 
-def _independent(check: Any) -> frozenset[str]:
-    return frozenset(metric.name for metric in check.expected_metrics() if metric.independent)
-
-
 @contextmanager
-def _without_variables() -> Iterator[None]:
-    kept = {name: text for name, text in os.environ.items() if name.startswith(_VARIABLES)}
-    for name in kept:
-        del os.environ[name]
+def _environment_kept() -> Iterator[None]:
+    """Put back the variables of the environment afterwards."""
+    before = dict(os.environ)
     try:
         yield
     finally:
-        os.environ.update(kept)
+        os.environ.clear()
+        os.environ.update(before)
 
 
-class _Asking:
-    """ReFrame with the checks, which are loaded once, and one site after the other."""
+@contextmanager
+def _checks(checks: Sequence[Path], references: Path) -> Iterator[_Checks]:
+    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
+        yield _Checks(Path(folder), checks, references)
+
+
+class _Checks:
+    """The checks, which are loaded once, for one site after the other."""
 
     def __init__(self, folder: Path, checks: Sequence[Path], references: Path) -> None:
         seams.leave_out_ignored_warnings()
         self._folder = folder
         self._paths = [str(one) for one in checks]
-        self._options = {"systems/prefix": str(folder)}
         self._references = str(references)
-        self._checks: list[Any] = []
+        self._loaded: list[Any] = []
 
     def of(self, site: Mapping[str, Any]) -> Iterator[Listed]:
         """Yield the lists of the partitions of a site."""
@@ -116,17 +120,13 @@ class _Asking:
         """Let ReFrame be on a system."""
         settings = self._folder / "settings.yaml"
         settings.write_text(yaml.safe_dump(_plain(system, environments)))
-        before = os.environ.get(PREFIX_VARIABLE)
-        os.environ[PREFIX_VARIABLE] = self._references
-        try:
-            with temp_runtime(str(settings), system["name"], self._options):
-                if not self._checks:
-                    self._checks = self._load()
+        options = {"systems/prefix": str(self._folder)}
+        with _environment_kept():
+            os.environ[PREFIX_VARIABLE] = self._references
+            with temp_runtime(str(settings), system["name"], options):
+                if not self._loaded:
+                    self._loaded = self._load()
                 yield
-        finally:
-            del os.environ[PREFIX_VARIABLE]
-            if before is not None:
-                os.environ[PREFIX_VARIABLE] = before
 
     def _load(self) -> list[Any]:
         try:
@@ -137,8 +137,8 @@ class _Asking:
 
     def set_up(self, partition: str) -> Iterator[Any]:
         """Yield the checks of the sets that a partition has, without those that are skipped."""
-        for case in seams.test_cases(self._checks):
-            # What is in no set runs only if asked for.
+        for case in seams.test_cases(self._loaded):
+            # What is in no set runs only if requested.
             if case.partition.fullname == partition and sets.EVERYTHING in case.check.tags:
                 try:
                     case.check.setup(case.partition, case.environ)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 
 from reframe.core.exceptions import SanityError
 
-from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS
+from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS, Unit
+from fabricheck.results.made_of import Reduction
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm.base import RESULT
-from fabricheck.rfm.metrics import Figure, Metric, MetricError, Population
+from fabricheck.rfm.metrics import WORST_AND_MEDIAN, Figure, Metric, MetricError, Population
+from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.rfm.ranks import NearRanksCheck
 
 #: What holds of all messages: another convention is a factor of two.
@@ -20,10 +23,7 @@ CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
 
 
 def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
-    """Return what has to be verified of operations: name, type and bytes of each message.
-
-    :param counts: numbers of elements.
-    """
+    """Return what has to be verified of operations: name, type and bytes of each message."""
     return [
         (operation, datatype, count * size)
         for operation in operations
@@ -116,24 +116,20 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
     operations: what is measured: by operation its unit.
     """
 
-    operations: Mapping[str, str] = {"bandwidth": "GB/s", "latency": "us"}
+    operations: Mapping[str, Unit] = {"bandwidth": "GB/s", "latency": "us"}
 
     def program_arguments(self) -> Sequence[str]:
         """Return the pairs and the message size of the partition."""
         only = ("--collectives", "none", "--types", "none")
-        asked = ("--operations", ",".join(self.operations))
+        measured = ("--operations", ",".join(self.operations))
         sizes = ("--sizes", str(self.extra("mpi_bytes")))
-        return (*super().program_arguments(), *asked, *only, *sizes)
+        return (*super().program_arguments(), *measured, *only, *sizes)
 
     def groups(self) -> Mapping[str, Sequence[tuple[int, int]]]:
         """Return ordered pairs of ranks by the link class of their devices; one without classes."""
-        ranks = range(len(self.rank_devices))
         if self.node is None or self.buffers == "host":
-            return {"": [(a, b) for a in ranks for b in ranks if a != b]}
-        return {
-            one.name: [*pairs, *((b, a) for a, b in pairs)]
-            for one, pairs in self.node.link_classes.items()
-        }
+            return {"": list(permutations(range(len(self.rank_devices)), 2))}
+        return ordered_pairs(self.node)
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the worst and the median of each group, alone and with other pairs at once."""
@@ -142,7 +138,7 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
             for operation in self.operations
             for role in self._roles(operation)
             for name, pairs in self.groups().items()
-            for reduce in ("worst", "median")
+            for reduce in WORST_AND_MEDIAN
         ]
 
     def _roles(self, operation: str) -> Sequence[str]:
@@ -151,12 +147,21 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         return ("single", "share") if together else ("single",)
 
     def _metric(
-        self, operation: str, role: str, group: str, pairs: Sequence[tuple[int, int]], reduce: str
+        self,
+        operation: str,
+        role: str,
+        group: str,
+        pairs: Sequence[tuple[int, int]],
+        reduce: Reduction,
     ) -> Metric:
         words = [operation, "together" if role == "share" else "", group, reduce]
         where = {"experiment": "E9", "operation": operation, "role": role, **CONVENTION}
-        among = tuple((list(pair),) for pair in pairs)
-        name = "_".join(filter(None, words))
-        unit = self.operations[operation]
-        alone = role == "single"
-        return Metric(name, where, ("ranks",), reduce, unit, among, alone)  # type: ignore[arg-type]
+        return Metric(
+            "_".join(filter(None, words)),
+            where,
+            ("ranks",),
+            reduce,
+            self.operations[operation],
+            one_each(pairs),
+            independent=role == "single",
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,9 @@ from fabricheck.results.model import ResultDocument, Series
 
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"
+
+#: How a check reduces what it measured on all devices or pairs.
+WORST_AND_MEDIAN: tuple[Reduction, Reduction] = ("worst", "median")
 
 Population = Mapping[str, Sequence[Any]]
 
@@ -58,7 +61,8 @@ class Metric:
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Make the figure; overridden where it is not the value of one of the series.
 
-        :raises MetricError: as `evaluate` does.
+        :param population: for each field in `over` the values that must be there.
+        :raises MetricError: when a series is missing, there twice, or in another unit.
         """
         chosen = series_of(document, self, population, self.unit)
         medians = [series["median"] for series in chosen]
@@ -89,22 +93,13 @@ class Figure:
         )
 
 
-def evaluate(document: ResultDocument, metric: Metric, population: Population) -> Figure:
-    """Make one metric of a document.
-
-    :param population: for each field in ``metric.over`` the values that must be there.
-    :raises MetricError: when a series is missing, there twice, or in another unit.
-    """
-    return metric.figure(document, population)
-
-
 def series_of(
     document: ResultDocument, metric: Metric, population: Population, unit: str
 ) -> tuple[Series, ...]:
     """Return the series of a metric, one for each combination of what tells them apart.
 
     :param unit: what they must be measured in.
-    :raises MetricError: as `evaluate` does.
+    :raises MetricError: as `Metric.figure` does.
     """
     chosen = _one_each(document, metric, population)
     for series in chosen:
@@ -162,7 +157,7 @@ def _listed(noun: str, words: Sequence[str]) -> str:
 def _one_each(
     document: ResultDocument, metric: Metric, population: Population
 ) -> tuple[Series, ...]:
-    matching = list(_matching(document, metric))
+    matching = _matching(document, metric)
     chosen: list[Series] = []
     combinations = metric.among
     if combinations is None:
@@ -188,13 +183,13 @@ def _place(document: ResultDocument, wanted: Mapping[str, Any]) -> str:
     return f"{_ends(document, devices, domains)} of {node}" if devices or domains else node
 
 
-def _matching(document: ResultDocument, metric: Metric) -> Iterator[Series]:
+def _matching(document: ResultDocument, metric: Metric) -> list[Series]:
     plain = {name: value for name, value in metric.where.items() if value != LARGEST}
     series = [one for one in document["series"] if _fits(one, plain)]
     for name in metric.where.keys() - plain.keys():
         largest = max((_field(one, name) for one in series), default=None)
         series = [one for one in series if _field(one, name) == largest]
-    return iter(series)
+    return series
 
 
 def _fits(series: Series, wanted: Mapping[str, Any]) -> bool:

@@ -41,7 +41,6 @@ class Unpredicted(FabricheckError):
 def of_program(program: str, arguments: Sequence[str], node: NodeModel) -> float:
     """Return the seconds of one of the suite's programs, from its start to its end.
 
-    :param arguments: its command line.
     :raises Unpredicted: when the node model has no timing, or the command line is not understood.
     """
     run = _Run(arguments, node)
@@ -149,19 +148,19 @@ class _Run:
         return _moved_s(size, self.timing.pin_gbs.value)
 
     def series(
-        self, operation_s: float, poison_s: float, *, alone: bool = False, host: bool = False
+        self, operation_s: float, poison_s: float, *, single: bool = False, host: bool = False
     ) -> float:
         """Return the seconds of one series.
 
         :param operation_s: one operation.
         :param poison_s: the destination poisoned once, or compared.
-        :param alone: whether a sample is one operation, however short.
+        :param single: whether a sample is one operation, however short.
         :param host: whether host memory takes part, so that intervals are wide at first.
         """
         batch_s = float(self.option("batch-time", str(self.batch_s)))
         longest_s = float(self.option("series-time", str(self.longest_s)))
         operation_s += SMALL_S
-        sample_s = operation_s if alone else max(operation_s, 1.1 * batch_s)
+        sample_s = operation_s if single else max(operation_s, 1.1 * batch_s)
         cycle_s = sample_s + poison_s
         samples = self.timing.host_samples.value if host else SAMPLES
         samples = min(samples, int(self.option("max-samples", str(samples))))
@@ -242,7 +241,7 @@ def _p2p(run: _Run) -> float:
         for a, b in {(min(pair), max(pair)) for pair in ordered} if both else ordered:
             for size in [16] if latency else run.sizes():
                 moved = _moved_s(size, run.peer_gbs(a, b, engine))
-                seconds += run.series(moved, _moved_s(size, run.memory_gbs), alone=latency)
+                seconds += run.series(moved, _moved_s(size, run.memory_gbs), single=latency)
     return seconds
 
 
@@ -251,7 +250,7 @@ def _managed(run: _Run) -> float:
     gbs = run.timing.migration_gbs.value if migrates else run.link_gbs
     # Before each sample pages are put back, or poisoned where they are.
     each = sum(
-        run.series(_moved_s(size, gbs), _moved_s(size, gbs), alone=True, host=True)
+        run.series(_moved_s(size, gbs), _moved_s(size, gbs), single=True, host=True)
         for size in run.sizes()
     )
     arrays = 2 * run.pinned_s(max(run.sizes()))
@@ -267,7 +266,7 @@ def _pingpong(run: _Run) -> float:
         for size in run.sizes():
             moved, poison = run.copied_s(memory, size), run.poisoned_s(memory, size) + AGREED_S
             for ways, before in ((1, AGREED_S), (1, poison), (2, poison)):
-                seconds += run.series(ways * moved, before, alone=True, host=True)
+                seconds += run.series(ways * moved, before, single=True, host=True)
     return seconds
 
 
@@ -301,14 +300,6 @@ def _mpi(run: _Run) -> float:
     return seconds + (len(ranks) - 1) * len(collectives) * run.series(0, 0)
 
 
-def _affinity(run: _Run) -> float:
-    return run.start_mpi_s
-
-
-def _topology(run: _Run) -> float:
-    return run.timing.command_s.value
-
-
 PLANS: Mapping[str, Callable[[_Run], float]] = {
     "stream": _stream,
     "memcpy": _memcpy,
@@ -316,8 +307,8 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
     "managed": _managed,
     "pingpong": _pingpong,
     "mpi": _mpi,
-    "affinity": _affinity,
-    "topology": _topology,
+    "affinity": lambda run: run.start_mpi_s,
+    "topology": lambda run: run.timing.command_s.value,
 }
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after
 from reframe.core.exceptions import PipelineError
 
@@ -63,10 +61,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _start_ranks(self) -> None:
         self.num_tasks = len(self.rank_devices)
-        # A partition whose programs of one process need no launcher names one for ranks.
-        named = self.current_partition.extras.get("mpi_launcher")
-        if named:
-            self.job.launcher = getlauncher(named)()
+        self.job.launcher = self.rank_launcher(self.rank_devices)
 
     def program_arguments(self) -> Sequence[str]:
         """Return the arguments of the class, and where the ranks are if a placement says it."""
@@ -79,17 +74,8 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
     def _keep_to_one_node(self) -> None:
         super()._keep_to_one_node()
         launcher = self.job.launcher
-        if isinstance(launcher, launchers.SmpirunLauncher):
-            launcher.platform = str(
-                Path(self.current_environ.extras["programs"]) / launchers.NODE_PLUGIN
-            )
-            launcher.hosts = [self.simulated_host(device) for device in self.rank_devices]
-        elif self.placed is not None:
+        if self.placed is not None and not isinstance(launcher, launchers.SmpirunLauncher):
             launcher.options = [*launcher.options, self._binding(self.placed)]
-
-    def simulated_host(self, device: int) -> str:
-        """Return the host of the simulated node that a rank sits on: a device's messages."""
-        return f"device{device}"
 
     def _binding(self, placed: Placement) -> str:
         name = self.job.launcher.registered_name

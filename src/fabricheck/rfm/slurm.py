@@ -73,16 +73,13 @@ def cancel_if_blocked(
     Slurm's reason ``ReqNodeNotAvail`` is of every job that asks for a node which another job waits
     for already, healthy or not, and ReFrame takes it for blocked: a second session would cost the
     first its jobs. So one that asks for a node is blocked by the state of the node.
-
-    :param cancel: ReFrame's own function of a scheduler.
     """
     asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
     found: dict[str, AskedNode] = {}
     if names:
         with contextlib.suppress(LookupError):
-            shown = _shown("nodes", ",".join(names)).splitlines()
-            found = {_words(line)["NodeName"]: asked_node(line) for line in shown if line.strip()}
+            found = asked_nodes(",".join(names))
     lost = {one: [name for name in one.pin_nodes if _is_lost(found, name, one)] for one in asking}
     cancel(scheduler, [one for one in jobs if lost.get(one, True)], reasons)
     for one, nodes in lost.items():
@@ -129,7 +126,7 @@ def asked_nodes(names: str) -> dict[str, AskedNode]:
 
 def _shown(what: str, name: str) -> str:
     try:
-        asked = subprocess.run(
+        ended = subprocess.run(
             ["scontrol", "show", what, "--oneliner", name],
             capture_output=True,
             text=True,
@@ -138,11 +135,11 @@ def _shown(what: str, name: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LookupError(str(error)) from None
-    if asked.returncode != 0:
+    if ended.returncode != 0:
         # The first line is the reason, and what follows advice for who gave the option.
-        said = asked.stderr.strip().splitlines() or [f"scontrol ended with {asked.returncode}"]
+        said = ended.stderr.strip().splitlines() or [f"scontrol ended with {ended.returncode}"]
         raise LookupError(said[0].strip())
-    return asked.stdout
+    return ended.stdout
 
 
 def _words(line: str) -> dict[str, str]:
@@ -206,7 +203,6 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
 
     With ``OverSubscribe=FORCE`` Slurm takes ``--exclusive`` and starts others' jobs all the same.
 
-    :param partitions: those of ReFrame that a session runs on.
     :raises ReframeError: naming the queue; where Slurm does not say it, a job will.
     """
     for one in filter(submits, partitions):
@@ -233,7 +229,6 @@ def _queue(partition: Any) -> str | None:
 def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     """Raise a sentence when partitions of different node models would have the same nodes.
 
-    :param partitions: those of ReFrame that a session runs on.
     :raises ReframeError: when that is the allocation around the session, or one queue.
     """
     found: dict[str, dict[str, str]] = {}

@@ -72,7 +72,7 @@ def _on_this_node(environment: Mapping[str, str]) -> list[str]:
 def forget_own_step(environment: MutableMapping[str, str]) -> None:
     """Take out of an environment what is of the step that this process is; the job's stays.
 
-    Of a process that is no step nothing is taken: what a job was asked for is for its steps.
+    Of a process that is no step nothing is taken: the options of a job are for its steps.
     """
     if "SLURM_STEP_ID" in environment:
         forget_tasks(environment)

@@ -13,8 +13,7 @@ from fabricheck.node import NodeModel
 from fabricheck.results import made_of
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.table import Metric, link_class
-from fabricheck.rfm.physics import node_bound
-from fabricheck.rfm.plausible import Bound
+from fabricheck.rfm.bounds import Bound, node_bound
 
 #: A percentage of the best one measured.
 WHOLE = Bound(100.0, "derived", "a part of the whole")
@@ -45,9 +44,6 @@ def subject(metric: Metric, document: ResultDocument, node: NodeModel | None) ->
     every = [document["series"][index] for index in of]
     chosen = made_of.decisive(document, of, metric.value or 0.0, metric.unit) or every
     classes = {link_class(one, node) for one in every}
-    if classes <= {None}:
-        # Of rounds of pairs a document has the devices together.
-        classes = {made_of.link_class_in(metric.metric, node)}
     engines = ", ".join(sorted({one["engine"] for one in chosen})) or None
     bounds = [] if node is None else [node_bound(node, one) for one in chosen]
     known = [one for one in bounds if one is not None]
@@ -64,7 +60,7 @@ def impossible(value: float, unit: str, bound: Bound | None) -> str | None:
     if unit == "count":
         return None
     if not math.isfinite(value) or value <= 0:
-        return "which is no measurement"
+        return "which is not a measurement"
     if bound is not None and unit != "us" and value > bound.value:
         return f"above the {bound.origin} physical bound of {bound.value:g} {unit} ({bound.how})"
     return None

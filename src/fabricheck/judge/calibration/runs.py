@@ -16,7 +16,7 @@ from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import physics
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.session import Session
-from fabricheck.rfm.plausible import Bound
+from fabricheck.rfm.bounds import Bound
 
 #: Sentences in one refusal.
 MOST_SENTENCES = 8

@@ -15,13 +15,13 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import of_another_tool
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
-from fabricheck.rfm.plausible import verification_faults
+from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
 
 #: Sentences of one attempt: a broken device has hundreds.
 MOST = 8
 
-#: Exceptions of `fabricheck.rfm.failing`, which reads ReFrame: reports have their names.
+#: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame: reports have their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
 SETTING = "SettingError"
 

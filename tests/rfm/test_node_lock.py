@@ -1,4 +1,4 @@
-"""Two sessions on one node take turns, and a killed one leaves nothing locked."""
+"""One session at a time measures a node, and a killed one leaves nothing locked."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ import time
 import pytest
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.rfm import turns
+from fabricheck.rfm import node_lock
 
 HOLD = """
 import sys, pathlib
-from fabricheck.rfm import turns
-turns.FOLDERS = (pathlib.Path(sys.argv[1]),)
-node = sys.argv[2]
-own = turns.of_an_allocation(node, True, print) if node else turns.of_this_node(print)
-with own:
+from fabricheck.rfm import node_lock
+node_lock.FOLDERS = (pathlib.Path(sys.argv[1]),)
+with node_lock.held(sys.argv[2] == "", sys.argv[2] != "", print):
     print("locked", flush=True)
     sys.stdin.read()
 """
+
+
+def on(node, nodes="node[1-2]"):
+    """Return the environment of a session in an allocation; node: where it runs, if on one."""
+    return {"SLURM_JOB_NODELIST": nodes, "SLURMD_NODENAME": node}
 
 
 def hold(folder, node=""):
@@ -33,6 +36,7 @@ def hold(folder, node=""):
     """
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder), node],
+        env={**os.environ, **on(node, node)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -41,12 +45,22 @@ def hold(folder, node=""):
     return process
 
 
+def here(say):
+    """Hold the lock of this machine, as a session without Slurm does."""
+    return node_lock.held(here=True, stepping=False, say=say)
+
+
+def by_steps(say):
+    """Hold the lock of the node that the environment tells."""
+    return node_lock.held(here=False, stepping=True, say=say)
+
+
 @pytest.fixture
 def other(tmp_path, monkeypatch):
     """Start another process that holds the lock."""
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(turns, "FOLDERS", (folder,))
+    monkeypatch.setattr(node_lock, "FOLDERS", (folder,))
     started = []
 
     def start(node=""):
@@ -67,7 +81,7 @@ def test_a_second_session_says_that_it_waits(other):
         said.append(sentence)
         process.stdin.close()
 
-    with turns.of_this_node(say):
+    with here(say):
         assert process.wait() == 0
     (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
@@ -75,16 +89,18 @@ def test_a_second_session_says_that_it_waits(other):
 
 
 @pytest.mark.parametrize(
-    ("others", "own"),
+    ("others", "environment", "own"),
     [
-        ("node1", lambda say: turns.of_an_allocation("node1", False, say)),
-        ("node1", lambda say: turns.of_an_allocation("node1", True, say)),
-        ("node1", turns.of_this_node),
-        ("", lambda say: turns.of_an_allocation("node1", True, say)),
+        ("node1", on(""), by_steps),
+        ("node1", on("node1"), by_steps),
+        ("node1", {}, here),
+        ("", on("node1"), by_steps),
     ],
     ids=["from a login node", "on the node", "without Slurm", "beside one without Slurm"],
 )
-def test_sessions_in_an_allocation_take_turns(other, others, own):
+def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, environment, own):
+    for name, text in environment.items():
+        monkeypatch.setenv(name, text)
     said = []
     process = other(others)
 
@@ -100,17 +116,19 @@ def test_sessions_in_an_allocation_take_turns(other, others, own):
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
-    with turns.taken(here=True, stepping=True, say=pytest.fail):
-        names = sorted(file.name for file in turns.FOLDERS[0].iterdir())
-    assert names == [turns.NAME.format(name) for name in ("node-node2", "this-node")]
+    with node_lock.held(here=True, stepping=True, say=pytest.fail):
+        names = sorted(file.name for file in node_lock.FOLDERS[0].iterdir())
+    assert names == [node_lock.NAME.format(name) for name in ("node-node2", "this-node")]
 
 
-def test_other_nodes_are_measured_at_the_same_time(other):
+def test_other_nodes_are_measured_at_the_same_time(other, monkeypatch):
     other("node1")
     said = []
     # A Slurm of several nodes on one machine; and another machine, from a login node.
-    for own in (True, False):
-        with turns.of_an_allocation("node2", own, said.append):
+    for environment in (on("node2"), on("", "node2")):
+        for name, text in environment.items():
+            monkeypatch.setenv(name, text)
+        with by_steps(said.append):
             assert said == []
 
 
@@ -119,14 +137,14 @@ def test_a_killed_session_leaves_nothing_locked(other):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     said = []
-    with turns.of_this_node(said.append):
+    with here(said.append):
         assert said == []
 
 
 def test_the_lock_is_given_back_and_held_in_between(other):
     said = []
-    with turns.of_this_node(said.append):
-        (file,) = turns.FOLDERS[0].iterdir()
+    with here(said.append):
+        (file,) = node_lock.FOLDERS[0].iterdir()
         descriptor = os.open(file, os.O_RDONLY)
         with pytest.raises(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,42 +156,42 @@ def test_the_lock_is_given_back_and_held_in_between(other):
 def test_other_users_can_take_it_whatever_the_umask(other):
     before = os.umask(0o077)
     try:
-        with turns.of_this_node(print):
-            (file,) = turns.FOLDERS[0].iterdir()
+        with here(print):
+            (file,) = node_lock.FOLDERS[0].iterdir()
             assert file.stat().st_mode & 0o777 == 0o644
     finally:
         os.umask(before)
 
 
 def test_a_lock_that_can_not_be_opened_is_named(other):
-    file = turns.FOLDERS[0] / turns.NAME.format(turns.THIS_NODE)
+    file = node_lock.FOLDERS[0] / node_lock.NAME.format(node_lock.THIS_NODE)
     file.symlink_to("elsewhere")
     sentence = f"lock of this node, {file}, cannot be opened"
-    with pytest.raises(ReframeError, match=sentence), turns.of_this_node(print):
+    with pytest.raises(ReframeError, match=sentence), here(print):
         pass
 
 
 def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(turns, "FOLDERS", (tmp_path / "none",))
-    with pytest.raises(ReframeError, match="none is writable"), turns.of_this_node(print):
+    monkeypatch.setattr(node_lock, "FOLDERS", (tmp_path / "none",))
+    with pytest.raises(ReframeError, match="none is writable"), here(print):
         pass
 
 
 @pytest.mark.slow
 def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, monkeypatch):
     process = hold(suite.programs)
-    of_this_node = turns.of_this_node
+    held = node_lock.held
     ends = []
 
-    def then_end_the_other(say):
+    def then_end_the_other(here, stepping, say):
         def said(sentence):
             say(sentence)
             ends.append(time.monotonic())
             process.stdin.close()
 
-        return of_this_node(said)
+        return held(here, stepping, said)
 
-    monkeypatch.setattr(turns, "of_this_node", then_end_the_other)
+    monkeypatch.setattr(node_lock, "held", then_end_the_other)
     outcome = suite("-r", "-n", "stream_local")
     process.kill()
     process.wait()

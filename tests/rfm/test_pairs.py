@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from fabricheck.node import load
-from fabricheck.rfm.peers import peers_of_the_first
+from fabricheck.rfm.pairs import peers_of_the_first
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One session at a time measures a node: a lock that ends with the process that holds it."""
+"""The lock of a node, which one session at a time measures; it ends with its process."""
 
 from __future__ import annotations
 
@@ -22,52 +22,26 @@ THIS_NODE = "this-node"
 
 
 @contextlib.contextmanager
-def taken(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[None]:
-    """Hold the locks of what a session measures.
+def held(here: bool, stepping: bool, say: Callable[[str], object]) -> Iterator[None]:
+    """Hold the locks of what a session measures, after waiting for other sessions.
+
+    Slurm lets only this job on a node of its allocation, and nothing keeps the job from having two
+    sessions. Where the session runs on the node itself, none without Slurm measures it either; of
+    several nodes that are one machine (``slurmd -N``) each is measured at its time.
 
     :param here: whether it measures the machine that it runs on, without Slurm.
     :param stepping: whether it measures a node of the allocation around it, by steps.
-    :param say: as in `of_this_node`.
-    :raises ReframeError: as there.
+    :param say: called with a sentence when there is someone to wait for.
+    :raises ReframeError: when the file of a lock cannot be made or opened.
     """
     node, own = steps.node(os.environ) if stepping else (None, False)
     with contextlib.ExitStack() as stack:
         if here:
-            stack.enter_context(of_this_node(say))
-        if node is not None:
-            # What this session holds already it would wait for in vain.
-            stack.enter_context(of_an_allocation(node, own and not here, say))
-        yield
-
-
-@contextlib.contextmanager
-def of_this_node(say: Callable[[str], object]) -> Iterator[None]:
-    """Hold the lock of the node that this process runs on, after waiting for other sessions.
-
-    :param say: called with a sentence when there is someone to wait for.
-    :raises ReframeError: when the file cannot be made or opened.
-    """
-    with _held(THIS_NODE, fcntl.LOCK_EX, say):
-        yield
-
-
-@contextlib.contextmanager
-def of_an_allocation(node: str, here: bool, say: Callable[[str], object]) -> Iterator[None]:
-    """Hold the lock of a node that a session measures by steps, against others of its allocation.
-
-    Slurm lets only this job on the node, and nothing keeps the job from having two sessions. Where
-    the session runs on the node itself, none without Slurm measures it either; of several nodes
-    that are one machine (``slurmd -N``) each is measured at its time.
-
-    :param node: the scheduler's name of the node.
-    :param here: whether this process runs there.
-    :param say: as in `of_this_node`.
-    :raises ReframeError: as there.
-    """
-    with contextlib.ExitStack() as stack:
-        if here:
+            stack.enter_context(_held(THIS_NODE, fcntl.LOCK_EX, say))
+        elif own:
             stack.enter_context(_held(THIS_NODE, fcntl.LOCK_SH, say))
-        stack.enter_context(_held(f"node-{node}", fcntl.LOCK_EX, say))
+        if node is not None:
+            stack.enter_context(_held(f"node-{node}", fcntl.LOCK_EX, say))
         yield
 
 

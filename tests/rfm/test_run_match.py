@@ -1,4 +1,4 @@
-"""A document that is not of the run that a check asked for, or made with less care."""
+"""A document that is not of the run that a check requested, not whole, or made with less care."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 import factories
-from fabricheck.rfm import asked
+from fabricheck.rfm import run_match
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
-ASKED = asked.Asked("stream", ("--noise-limit", "0.1"), ("gfx90a", "gfx90a"), NOW.timestamp())
+REQUESTED = run_match.Requested(
+    "stream", "rocm", ("--noise-limit", "0.1"), ("gfx90a", "gfx90a"), NOW.timestamp()
+)
 SIZE = 1 << 28
 WHERE = "268435456 bytes by device 0 of node nid001"
 
@@ -23,20 +25,24 @@ def good(**changes):
 
 def document(*series, **changes):
     return {
-        "program": {"runtime": "rocm"},
+        "complete": True,
+        "program": {"name": "stream", "runtime": "rocm"},
+        "faults_injected": [],
         "clock": "measured",
         "started": NOW.isoformat(),
         "host": {"hostname": "nid001"},
         "devices": [factories.device(index, arch="gfx90a:sramecc+:xnack-") for index in range(2)],
         "arguments": ["stream", "--noise-limit", "0.1"],
         "options": {"samples": 7, "noise_limit": 0.1},
-        "outcome": {"status": "good"},
+        "outcome": {"status": "good", "message": None},
         "series": list(series) or [good()],
     } | changes
 
 
 def said(*series, **changes):
-    return list(asked.faults(document(*series, **changes), ASKED))
+    content = document(*series, **changes)
+    runtime = content["program"]["runtime"]
+    return list(run_match.faults(content, dataclasses.replace(REQUESTED, runtime=runtime)))
 
 
 def clock(ratio):
@@ -52,6 +58,51 @@ def test_a_document_of_the_run_has_no_fault():
     # Clocks of two nodes differ by seconds; a sample more is no fault.
     assert said(started="2026-05-04T03:01:52Z") == []
     assert said(good(samples=[100.0] * 9)) == []
+
+
+IN_HOST_MEMORY = factories.mismatched()["first_mismatch"] | {"device": None}
+
+
+def mismatched(**changes):
+    return good(verification=factories.mismatched() | {"bytes_checked": SIZE} | changes)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"complete": False}, "The result of stream on node nid001 is incomplete"),
+        (
+            {"outcome": {"status": "too-noisy", "message": "half width 40 %"}},
+            "The outcome of stream on node nid001 is too-noisy: half width 40 %",
+        ),
+        (
+            {"outcome": {"status": "running", "message": None}},
+            "The outcome of stream on node nid001 is running.",
+        ),
+        (
+            {"program": {"name": "memcpy", "runtime": "rocm"}},
+            "The result on node nid001 is of memcpy, and the check ran stream.",
+        ),
+        ({"clock": "simulated"}, "The times of stream on node nid001 are simulated, which"),
+        (
+            {"series": [mismatched()]},
+            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words, "
+            "first at offset 4096 of device 0: expected 0x3ff0000000000000, found ",
+        ),
+        (
+            {"series": [mismatched(first_mismatch=IN_HOST_MEMORY)]},
+            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words, "
+            "first at offset 4096 of host memory: expected 0x3ff0000000000000, found ",
+        ),
+        (
+            {"series": [mismatched(first_mismatch=None)]},
+            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words.",
+        ),
+    ],
+)
+def test_reasons_not_to_believe_a_document(wrong, sentence):
+    (fault,) = run_match.faults(document() | wrong, REQUESTED)
+    assert fault.startswith(sentence)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +146,7 @@ def test_a_document_of_another_run(changes, sentence):
     [
         (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified, and at least "
          "268435456 must be."),
-        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were asked for."),
+        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were requested."),
         ({"noisy": True}, f"Copy of {WHERE} is noisy, and the outcome is good."),
         (clock(0.9), f"Copy of {WHERE}: the host's clock gives 0.9 of the device's 100 GB/s, so "
          "one of them is wrong."),
@@ -111,20 +162,21 @@ def test_a_series_that_was_made_with_less_care(changes, sentence):
 
 def test_more_samples_can_be_asked_for_and_fewer_can_not():
     nine = {"samples": 9, "noise_limit": 0.1}
-    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s), and 9 were asked for."]
+    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s), and 9 were requested."]
     one = {"samples": 1, "noise_limit": 0.1}
     assert said(good(samples=[100.0]), options=one) == [
-        f"Copy of {WHERE} has 1 sample(s), and 7 were asked for."
+        f"Copy of {WHERE} has 1 sample(s), and 7 were requested."
     ]
 
 
 def test_noise_is_no_fault_in_a_cache_or_where_the_outcome_says_it():
     assert said(good(noisy=True, regime="cache")) == []
-    assert said(good(noisy=True), outcome={"status": "too-noisy"}) == []
+    noisy = {"status": "too-noisy", "message": None}
+    assert said(good(noisy=True), outcome=noisy) == said(good(), outcome=noisy)
 
 
 def test_the_waiting_thread_of_the_host_runtime_may_be_late_and_never_early():
-    host = {"program": {"runtime": "host"}}
+    host = {"program": {"name": "stream", "runtime": "host"}}
     assert said(good(**clock(0.6)), **host) == []
     assert said(good(**clock(1.8), unit="us"), **host) == []
     for late in (clock(0.49), clock(1.11), clock(0.6) | {"unit": "us"}):
@@ -139,12 +191,12 @@ def test_clocks_that_agree_or_do_not_matter():
 
 def test_clocks_of_a_sum_are_said():
     total = good(role="sum", device=None, device_set=[0, 1], **clock(0.8))
-    (remark,) = asked.clock_remarks(document(total))
+    (remark,) = run_match.clock_remarks(document(total))
     assert remark == (
         "Copy of 268435456 bytes by devices 0 and 1 of node nid001: the host's clock gives 0.8 of "
         "the devices' 100 GB/s."
     )
-    assert list(asked.clock_remarks(document(total | clock(0.95), good(**clock(0.5))))) == []
+    assert list(run_match.clock_remarks(document(total | clock(0.95), good(**clock(0.5))))) == []
 
 
 def test_a_sum_verified_all_its_shares():
@@ -156,7 +208,11 @@ def test_a_sum_verified_all_its_shares():
 
 
 def test_a_simulated_transfer_verifies_its_slice_and_has_one_sample():
-    simulated = {"clock": "simulated", "options": {"samples": 1, "noise_limit": 0.1}}
+    simulated = {
+        "clock": "simulated",
+        "program": {"name": "stream", "runtime": "sim"},
+        "options": {"samples": 1, "noise_limit": 0.1},
+    }
     assert said(good(samples=[100.0], **checked(1 << 20)), **simulated) == []
     assert len(said(good(samples=[100.0], **checked((1 << 20) - 8)), **simulated)) == 1
     assert said(good(samples=[100.0], bytes=1024, **checked(1024)), **simulated) == []
@@ -181,9 +237,9 @@ HALVED = NODE | {"overlay": {"name": "half-width", "content": {}}}
     ],
 )  # fmt: skip
 def test_a_document_of_another_simulated_node(found, wanted, sentence):
-    for_node = dataclasses.replace(ASKED, node=wanted)
-    assert list(asked.faults(document(node=found), for_node)) == [sentence]
-    assert list(asked.faults(document(node=wanted), for_node)) == []
+    for_node = dataclasses.replace(REQUESTED, node=wanted)
+    assert list(run_match.faults(document(node=found), for_node)) == [sentence]
+    assert list(run_match.faults(document(node=wanted), for_node)) == []
 
 
 def test_a_pointer_chase_compares_where_it_arrives():
@@ -192,10 +248,11 @@ def test_a_pointer_chase_compares_where_it_arrives():
 
 
 def of(program, *arguments, series):
-    wanted = dataclasses.replace(ASKED, program=program, arguments=arguments)
+    wanted = dataclasses.replace(REQUESTED, program=program, runtime="sim", arguments=arguments)
     content = document(*series, arguments=[program, *arguments], clock="simulated",
+                       program={"name": program, "runtime": "sim"},
                        options={"samples": 1})  # fmt: skip
-    return list(asked.faults(content, wanted))
+    return list(run_match.faults(content, wanted))
 
 
 COPIED = "268435456 bytes by device 0 and NUMA domain 0 of node nid001"

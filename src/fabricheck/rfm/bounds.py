@@ -1,17 +1,41 @@
-"""Bounds that no true measurement on a known node passes: the peaks of its node model."""
+"""Bounds that no true measurement passes: the peaks of the node model, or what a site states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.results.host_copies import host_domains
-from fabricheck.results.model import Series
-from fabricheck.rfm.plausible import Bound
+from fabricheck.results.model import ResultDocument, Series
+from fabricheck.rfm.metrics import Figure, where_measured
 
 #: The part of the bytes that caches can hold of arrays that are past them (`regime` memory: at
 #: least four times the last-level cache).
 CACHED = 0.25
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A limit that no true measurement passes.
+
+    A bandwidth in GB/s cannot be above it, a latency in us not below it.
+
+    value: in the unit of the metric.
+    origin: published or derived.
+    how: where the value is from, as the rest of a sentence.
+    per_device: true when the devices of a sum each have it for themselves.
+    bytes_counted: ``read+write`` of a bound on what one memory reads and writes together, which a
+        copy within it loads twice for each byte that it counts once.
+    """
+
+    value: float
+    origin: str
+    how: str
+    per_device: bool = False
+    bytes_counted: BytesOfCopy = "once"
 
 
 def node_bound(node: NodeModel, series: Series) -> Bound | None:
@@ -93,3 +117,47 @@ def _within_the_host(series: Series) -> bool:
     """Whether no device has a part: what a CPU does with managed memory that is on the host."""
     places = (series["source"], series["destination"])
     return series["engine"] == "cpu" and all(place["device"] is None for place in places)
+
+
+def figure_faults(
+    document: ResultDocument,
+    figures: Iterable[Figure],
+    bound_of: Callable[[Series], Bound | None],
+) -> Iterator[str]:
+    """Yield one sentence for each series of the metrics that cannot be true.
+
+    :param bound_of: the bound for a series; ``None`` where nothing is stated, which is a fault too.
+    """
+    # Several metrics are made of the same series (worst and median): one sentence for all of them.
+    metrics: dict[int, list[str]] = {}
+    measured: dict[int, Series] = {}
+    for figure in figures:
+        for series in figure.series:
+            metrics.setdefault(id(series), []).append(figure.metric.name)
+            measured[id(series)] = series
+    for identity, series in measured.items():
+        reason = _impossible(series, bound_of(series))
+        if reason:
+            yield (
+                f"Metric {', '.join(metrics[identity])}: {where_measured(document, (series,))} "
+                f"reported {series['median']:g} {series['unit']}, {reason}."
+            )
+
+
+def _impossible(series: Series, bound: Bound | None) -> str | None:
+    value, unit = series["median"], series["unit"]
+    if not math.isfinite(value) or value <= 0:
+        return "which is not a measurement"
+    if bound is None:
+        return "and the partition states no physical bound in that unit"
+    together = len(series["device_set"]) if bound.per_device and series["role"] == "sum" else 1
+    limit = bound.value * together
+    if bound.bytes_counted == "read+write" and series["bytes_counted"] == "once":
+        limit /= 2
+    if series["better"] == "higher" and value > limit:
+        side = "above"
+    elif series["better"] == "lower" and value < limit:
+        side = "below"
+    else:
+        return None
+    return f"{side} the {bound.origin} physical bound of {limit:g} {unit} ({bound.how})"

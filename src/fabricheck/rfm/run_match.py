@@ -1,4 +1,4 @@
-"""Whether a result document is of the run that a check asked for, and made with the care it asked.
+"""Whether a result document is of the run that a check requested, whole, and of right data.
 
 A document can be valid and still be of another run, another command line or other devices, or hold
 less than the program promises. Each difference is one sentence.
@@ -15,7 +15,7 @@ from typing import Any
 from fabricheck.results.host_copies import messages
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.other_tools import by_tool
-from fabricheck.rfm.plausible import described
+from fabricheck.rfm.metrics import where_measured
 
 #: Seconds by which the clocks of the nodes of a cluster may differ.
 CLOCK_SKEW_S = 10.0
@@ -42,11 +42,12 @@ CLOCKS_DIFFER_ON_HOST = 2.0
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a check asked a program for.
+class Requested:
+    """What a check requested.
 
     program: its name.
-    arguments: its command line, without the program.
+    runtime: the one that the environment names.
+    arguments: the command line, without the program.
     architectures: that of each device of the partition.
     since: when the job was submitted, in s since 1970.
     node: the simulated node as its platform file names it (model, digest, overlay); ``None`` where
@@ -54,22 +55,77 @@ class Asked:
     """
 
     program: str
+    runtime: str
     arguments: Sequence[str]
     architectures: Sequence[str]
     since: float
     node: Mapping[str, Any] | None = None
 
 
-def faults(document: ResultDocument, asked: Asked) -> Iterator[str]:
-    """Yield one sentence for each difference between a document and what was asked for."""
-    yield from _other_run(document, asked)
-    yield from other_devices(document, asked)
+def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
+    """Yield one sentence for each reason not to take a document for the result of a run."""
+    yield from _outcome_faults(document, requested)
+    for series in document["series"]:
+        yield from verification_faults(document, series)
+    yield from _run_faults(document, requested)
+    yield from device_faults(document, requested.architectures)
     shares = Counter(_together(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
-        yield from _other_series(document, series, asked)
+        yield from _series_faults(document, series, requested)
         # Those of one device in both directions are the two messages of the sum.
         parts = max(shares[_together(series)], 1) if messages(series) == 1 else messages(series)
-        yield from _careless(document, series, parts)
+        yield from _quality_faults(document, series, parts)
+
+
+def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
+    program, runtime = requested.program, requested.runtime
+    node = document["host"]["hostname"]
+    if not document["complete"]:
+        yield f"The result of {program} on node {node} is incomplete: the run did not finish."
+    outcome = document["outcome"]
+    if outcome["status"] != "good":
+        said = f": {outcome['message']}" if outcome["message"] else "."
+        yield f"The outcome of {program} on node {node} is {outcome['status']}{said}"
+    found = document["program"]
+    if found["name"] != program:
+        yield f"The result on node {node} is of {found['name']}, and the check ran {program}."
+    if found["runtime"] != runtime:
+        yield (
+            f"{program} on node {node} ran with the runtime {found['runtime']}, and the "
+            f"environment names {runtime}."
+        )
+    if (document["clock"] == "simulated") != (runtime == "sim"):
+        yield (
+            f"The times of {program} on node {node} are {document['clock']}, which the runtime "
+            f"{runtime} cannot give."
+        )
+    if document["faults_injected"]:
+        yield (
+            f"{program} on node {node} ran with injected faults: "
+            f"{', '.join(document['faults_injected'])}."
+        )
+
+
+def described(document: ResultDocument, series: Series) -> str:
+    """Name a series by operation, size, pair or devices, and node."""
+    where = where_measured(document, (series,))
+    return f"{series['operation']} of {series['bytes']} bytes by {where}"
+
+
+def verification_faults(document: ResultDocument, series: Series) -> Iterator[str]:
+    """Yield what is wrong with the data of a series, in one sentence."""
+    verification = series["verification"]
+    if verification["errors"]:
+        first = verification["first_mismatch"]
+        detail = ""
+        if first:
+            holder = "host memory" if first["device"] is None else f"device {first['device']}"
+            detail = (
+                f", first at offset {first['offset_bytes']} of {holder}: expected "
+                f"{first['expected']}, found {first['found']}"
+            )
+        what = _sentence_start(described(document, series))
+        yield f"{what} left {verification['errors']} wrong words{detail}."
 
 
 def clock_remarks(document: ResultDocument) -> Iterator[str]:
@@ -86,31 +142,31 @@ def clock_remarks(document: ResultDocument) -> Iterator[str]:
             )
 
 
-def _other_run(document: ResultDocument, asked: Asked) -> Iterator[str]:
-    node = document["host"]["hostname"]
-    early = asked.since - datetime.fromisoformat(document["started"]).timestamp()
+def _run_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
+    node, program = document["host"]["hostname"], requested.program
+    early = requested.since - datetime.fromisoformat(document["started"]).timestamp()
     if early > CLOCK_SKEW_S:
         yield (
-            f"The result on node {node} was started {early:.0f} s before {asked.program} was "
+            f"The result on node {node} was started {early:.0f} s before {program} was "
             "submitted: it is of another run, or the node's clock is wrong."
         )
     simulated = document.get("node")
-    if simulated != asked.node:
+    if simulated != requested.node:
         yield (
-            f"The result is of {_simulated(simulated)}, and the check asked {asked.program} for "
-            f"{_simulated(asked.node)}."
+            f"The result is of {_simulated(simulated)}, and the check asked {program} for "
+            f"{_simulated(requested.node)}."
         )
     given = document["arguments"][1:]
-    if given != list(asked.arguments):
+    if given != list(requested.arguments):
         yield (
             f"The result on node {node} is of '{' '.join(given)}', and the check asked "
-            f"{asked.program} for '{' '.join(asked.arguments)}'."
+            f"{program} for '{' '.join(requested.arguments)}'."
         )
-    if "--noise-limit" in asked.arguments:
-        limit = asked.arguments[list(asked.arguments).index("--noise-limit") + 1]
+    if "--noise-limit" in requested.arguments:
+        limit = requested.arguments[list(requested.arguments).index("--noise-limit") + 1]
         used = document["options"].get("noise_limit")
         if used != float(limit):
-            yield f"{asked.program} on node {node} used the noise limit {used}, not {limit}."
+            yield f"{program} on node {node} used the noise limit {used}, not {limit}."
 
 
 def _simulated(node: Mapping[str, Any] | None) -> str:
@@ -120,11 +176,11 @@ def _simulated(node: Mapping[str, Any] | None) -> str:
     return f"the simulated node {node['name']}{changed} (digest {node['digest'][:12]})"
 
 
-def other_devices(document: ResultDocument, asked: Asked) -> Iterator[str]:
+def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Iterator[str]:
     """Yield one sentence where a node has other devices than the check's partition states."""
     # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
     found = Counter(device["arch"].split(":")[0] for device in document["devices"])
-    wanted = Counter(asked.architectures)
+    wanted = Counter(architectures)
     if found != wanted:
         yield (
             f"Node {document['host']['hostname']} has {_count(found)}, and the partition states "
@@ -146,8 +202,8 @@ def _together(series: Series) -> tuple[object, ...]:
     return (*fields, *series["device_set"])
 
 
-def _other_series(document: ResultDocument, series: Series, asked: Asked) -> Iterator[str]:
-    """Yield what a series is, where the command line asked for something else."""
+def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
+    """Yield what a series is, where the command line requested something else."""
     memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
     if series["engine"] == "cpu":
         memory.discard("host-pageable")  # the CPU's own side
@@ -156,7 +212,7 @@ def _other_series(document: ResultDocument, series: Series, asked: Asked) -> Ite
         "--memory": sorted(one.removeprefix("host-") for one in memory),
         "--expect": [series.get("movement") or "of no movement"],
     }
-    arguments = list(asked.arguments)
+    arguments = list(requested.arguments)
     for option in [option for option in found if option in arguments]:
         wanted = arguments[arguments.index(option) + 1]
         allowed = set(wanted.split(","))
@@ -168,11 +224,11 @@ def _other_series(document: ResultDocument, series: Series, asked: Asked) -> Ite
             if one not in allowed:
                 yield (
                     f"{_sentence_start(described(document, series))} is {one}, and the check "
-                    f"asked {asked.program} for {option} {wanted}."
+                    f"asked {requested.program} for {option} {wanted}."
                 )
 
 
-def _careless(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
+def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
     what = described(document, series)
     simulated = document["clock"] == "simulated"
     least = _least_checked(series, simulated) * (parts if series["role"] == "sum" else 1)
@@ -186,7 +242,7 @@ def _careless(document: ResultDocument, series: Series, parts: int) -> Iterator[
         fewest = max(fewest, option)
     if len(series["samples"]) < fewest:
         number = len(series["samples"])
-        yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were asked for."
+        yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were requested."
     if series["noisy"] and series["regime"] == "memory" and document["outcome"]["status"] == "good":
         yield f"{_sentence_start(what)} is noisy, and the outcome is good."
     clock = series["host_clock"]

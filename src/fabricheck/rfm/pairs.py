@@ -1,8 +1,11 @@
-"""The check of the best k devices (E14): sets predicted from the node model, and those measured."""
+"""Measurements between devices: what they share, and the check of the best k devices (E14).
+
+That check compares sets of devices which the node model predicts with those measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
@@ -10,10 +13,49 @@ from typing import Any
 
 from fabricheck.node import NodeModel
 from fabricheck.node.best_devices import Verdict, judge
+from fabricheck.node.paths import Pair
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, Population, series_of, where_measured
+
+
+def ordered_pairs(node: NodeModel) -> dict[str, list[Pair]]:
+    """Return by the name of their link class all pairs of devices, both ways."""
+    return {
+        one.name: [*pairs, *((b, a) for a, b in pairs)] for one, pairs in node.link_classes.items()
+    }
+
+
+def one_each(pairs: Iterable[Sequence[int]]) -> tuple[tuple[list[int]], ...]:
+    """Return what tells the series of a metric apart where each is of one of some pairs."""
+    return tuple((list(pair),) for pair in pairs)
+
+
+def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
+    """Return by link class the pair of device 0 and the first device that it is so joined to.
+
+    For curves over sizes, which all pairs of a class would repeat.
+
+    These are the direct classes; where device 0 has no direct link, all of its classes.
+    """
+    found = {
+        link_class: min(pair for pair in pairs if pair[0] == 0)
+        for link_class, pairs in node.link_classes.items()
+        if any(pair[0] == 0 for pair in pairs)
+    }
+    direct = {link_class: pair for link_class, pair in found.items() if link_class.direct}
+    return {link_class.name: pair for link_class, pair in (direct or found).items()}
+
+
+def pair_arguments(check: MeasuringCheck) -> list[str]:
+    """Return what all measurements of all pairs share: array size, bound of a series, noise limit.
+
+    Eight devices have up to 168 series; of those that stay noisy each would take seconds.
+    """
+    size = check.current_partition.extras.get("peer_bytes") or check.extra("array_bytes")
+    noise = check.extra("noise_limit")
+    return ["--sizes", str(size), "--series-time", "0.5", "--noise-limit", str(noise)]
 
 
 @dataclass(frozen=True)
@@ -29,7 +71,7 @@ class BestSet(Metric):
     def figure(self, document: ResultDocument, population: Population) -> Figure:
         """Make the figure of all pairs; the weakest pair of the predicted set decides.
 
-        :raises MetricError: as `evaluate` does.
+        :raises MetricError: as `Metric.figure` does.
         """
         series = self.by_pair(document)
         verdict = self.verdict(series)
@@ -39,7 +81,7 @@ class BestSet(Metric):
     def by_pair(self, document: ResultDocument) -> dict[tuple[int, int], Series]:
         """Return the series of each ordered pair.
 
-        :raises MetricError: as `evaluate` does.
+        :raises MetricError: as `Metric.figure` does.
         """
         chosen = series_of(document, self, {}, "GB/s")
         return {(one["device_set"][0], one["device_set"][1]): one for one in chosen}
@@ -84,7 +126,7 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             f"Partition {self.current_partition.fullname} has {count} devices: nothing is to be "
             "chosen where all are taken.",
         )
-        pairs = tuple((list(pair),) for pair in permutations(range(count), 2))
+        pairs = one_each(permutations(range(count), 2))
         return [
             BestSet(
                 f"best_{k}_of_measured",
@@ -99,10 +141,11 @@ class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             if k < count
         ]
 
-    def _missed(self) -> list[str]:
+    def _failures(self) -> list[str]:
         document = load(Path(self.stagedir) / RESULT)
-        failed = {key.rsplit(":", 1)[-1] for key, value in self.perfvalues.items()
-                  if value[-1] == "fail"}  # fmt: skip
+        judged = self._judged()
         return [
-            metric.sentence(document) for metric in self.expected_metrics() if metric.name in failed
+            metric.sentence(document)
+            for metric in self.expected_metrics()
+            if judged[metric.name][-1] == "fail"
         ]

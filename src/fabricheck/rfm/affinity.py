@@ -1,0 +1,269 @@
+"""The checks of where ranks sit (E15), against what was requested; nothing is measured.
+
+The check of ``affinity`` shows every rank all devices, as all other checks do, and places it by
+``--map``. That of a site's own binding lets the launcher choose, by the options that the site
+recommends to its users: each rank sees one device and has the cores near it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reframe.core.builtins import run_before
+from reframe.core.exceptions import PipelineError
+
+from fabricheck.node.cores import format_cores
+from fabricheck.node.placement import cores_per_device, domain_of_core, in_order_of_cores
+from fabricheck.results.document import load
+from fabricheck.results.launches import cores_text, rank_lines
+from fabricheck.results.model import Rank, ResultDocument
+from fabricheck.rfm.base import RESULT
+from fabricheck.rfm.findings import Findings
+from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.ranks import NearRanksCheck, RanksCheck
+
+if TYPE_CHECKING:
+    from fabricheck.node import NodeModel
+    from fabricheck.node.placement import Placement
+    from fabricheck.rfm.run_match import Requested
+
+
+def _require_ranks(document: ResultDocument) -> None:
+    if not document.get("ranks"):
+        raise LookupError(f"the result of node {document['host']['hostname']} has no ranks.")
+
+
+def _launched(document: ResultDocument, started: int) -> Iterator[str]:
+    """Yield what is wrong with all ranks together."""
+    ranks = document.get("ranks") or []
+    if len(ranks) != started:
+        node = document["host"]["hostname"]
+        yield f"Node {node} has {len(ranks)} rank(s), and {started} were started."
+    hosts = sorted({rank["host"] for rank in ranks})
+    if len(hosts) > 1:
+        yield f"The ranks are on several nodes: {', '.join(hosts)}."
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was requested of a launcher.
+
+    ranks: how many.
+    placed: the devices and cores of the ranks; ``None`` as the launcher puts them.
+    node: the node model, which knows the NUMA domain of each core and device.
+    """
+
+    ranks: int
+    placed: Placement | None = None
+    node: NodeModel | None = None
+
+
+def misplaced(document: ResultDocument, wanted: Wanted) -> Iterator[str]:
+    """Yield one sentence for each rank that does not sit where it should."""
+    yield from _launched(document, wanted.ranks)
+    ranks = document.get("ranks") or []
+    shared = wanted.placed is not None and len(set(wanted.placed.devices)) < wanted.ranks
+    for rank in ranks:
+        yield from _on_its_device(rank, ranks, wanted, shared)
+        yield from _on_its_cores(rank, ranks, wanted)
+
+
+def _on_its_device(
+    rank: Rank, ranks: Sequence[Rank], wanted: Wanted, shared: bool
+) -> Iterator[str]:
+    device = rank["device"]
+    if device is None:
+        yield f"Rank {rank['rank']} has no device."
+        return
+    others = [
+        one["rank"] for one in ranks if one["device"] == device and one["rank"] < rank["rank"]
+    ]
+    if others and not shared:
+        yield f"Rank {rank['rank']} has device {device}, which rank {others[0]} has already."
+    if wanted.placed is not None and rank["rank"] < wanted.ranks:
+        requested = wanted.placed.devices[rank["rank"]]
+        if device != requested:
+            yield f"Rank {rank['rank']} has device {device}, and device {requested} was requested."
+
+
+def _on_its_cores(rank: Rank, ranks: Sequence[Rank], wanted: Wanted) -> Iterator[str]:
+    cores = rank["cores"]
+    if not cores:
+        yield f"Rank {rank['rank']} may use no core."
+        return
+    if wanted.placed is None or rank["rank"] >= wanted.ranks:
+        return
+    core = wanted.placed.cores[rank["rank"]]
+    if cores != [core]:
+        yield f"Rank {rank['rank']} may use {cores_text(cores)}, and core {core} was requested."
+    taken = [
+        one["rank"]
+        for one in ranks
+        if one["rank"] < rank["rank"] and set(one["cores"]) & set(cores)
+    ]
+    if taken:
+        yield f"Rank {rank['rank']} shares {cores_text(cores)} with rank {taken[0]}."
+    domain = domain_of_core(wanted.node, core) if wanted.node else None
+    for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
+        if domain is not None and found != domain:
+            yield (
+                f"Rank {rank['rank']} has its {name} in NUMA domain {found}, and core {core} is "
+                f"in domain {domain}."
+            )
+
+
+def options(template: Sequence[str], node: NodeModel) -> list[str]:
+    """Return the launcher's options of a site.
+
+    :param template: the options, with ``{devices}`` for the devices in the ascending order of the
+        cores near them, and ``{cpus}`` for the cores of each.
+    :raises KeyError: for another name in braces.
+    """
+    known = {
+        "devices": ",".join(map(str, in_order_of_cores(node))),
+        "cpus": str(cores_per_device(node)),
+    }
+    return [option.format_map(known) for option in template]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A device of a document: what to call it, and its number in the node model, if known."""
+
+    name: str
+    number: int | None
+
+
+def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
+    """Yield one sentence for each rank that has not one device of its own and cores near it.
+
+    The document numbers devices in the order in which ranks saw them. Their numbers in the node
+    model are those of HIP and CUDA: ascending PCI addresses, so all of them have to be seen; an
+    address that the model states decides by itself.
+    """
+    yield from _launched(document, len(node.devices))
+    yield from _unknown_devices(document, node)
+    seen, ranks = _devices(document, node), document.get("ranks") or []
+    for rank in ranks:
+        earlier = [one for one in ranks if one["rank"] < rank["rank"]]
+        yield from _of_its_device(rank, earlier, seen)
+        yield from _of_its_cores(rank, earlier, seen, node)
+
+
+def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]:
+    found, wanted = len(document["devices"]), len(node.devices)
+    if found != wanted:
+        yield (
+            f"The ranks see {found} different device(s) together, and node model {node.name} has "
+            f"{wanted}."
+        )
+    for device in document["devices"]:
+        if not device["pci_address"]:
+            yield f"Device {device['index']} tells no PCI address, so nobody knows where it is."
+
+
+def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, _Seen]:
+    stated = {one.pci_address: one.index for one in node.devices if one.pci_address}
+    addresses = sorted(one["pci_address"] for one in document["devices"] if one["pci_address"])
+    whole = len(set(addresses)) == len(node.devices)
+    seen = {}
+    for device in document["devices"]:
+        address = device["pci_address"]
+        number = stated.get(address) if address else None
+        if number is None and address and whole:
+            number = addresses.index(address)
+        named = f"device {number}" if number is not None else "a device"
+        seen[device["index"]] = _Seen(f"{named} ({address or 'no PCI address'})", number)
+    return seen
+
+
+def _of_its_device(rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen]) -> Iterator[str]:
+    visible = rank["visible_devices"]
+    if len(visible) != 1:
+        yield f"Rank {rank['rank']} sees {len(visible)} devices, and one of its own was requested."
+    for device in visible:
+        others = [one["rank"] for one in earlier if device in one["visible_devices"]]
+        if others and len(visible) == 1:
+            yield f"Rank {rank['rank']} sees {seen[device].name}, as rank {others[0]} does."
+
+
+def _of_its_cores(
+    rank: Rank, earlier: Sequence[Rank], seen: Mapping[int, _Seen], node: NodeModel
+) -> Iterator[str]:
+    cores = set(rank["cores"])
+    if not cores:
+        yield f"Rank {rank['rank']} may use no core."
+        return
+    kept = cores & {core for domain in node.domains for core in domain.reserved}
+    if kept:
+        yield (
+            f"Rank {rank['rank']} may use {cores_text(sorted(kept))}, kept for the system on "
+            f"{node.name}."
+        )
+    shared = [one["rank"] for one in earlier if set(one["cores"]) & cores]
+    if shared:
+        yield f"Rank {rank['rank']} shares cores with rank {shared[0]}."
+    if len(rank["visible_devices"]) != 1:
+        return
+    its = seen[rank["visible_devices"][0]]
+    if its.number is None:
+        return
+    near = node.device(its.number).near_cores
+    if cores - kept - set(near):
+        yield (
+            f"Rank {rank['rank']} may use cores {format_cores(cores)} and sees {its.name}, whose "
+            f"cores are {format_cores(near)}."
+        )
+
+
+class AffinityCheck(Findings, NearRanksCheck, special=True):  # type: ignore[call-arg]
+    """Asks each rank where it is, and names those that are elsewhere. Runs before all others."""
+
+    program = "affinity"
+    metrics = (Metric("misplaced", over=(), unit="count"),)
+    runs_first = True
+
+    def findings(self, document: ResultDocument) -> Iterable[str]:
+        """Return a sentence for each rank that does not sit where it should."""
+        _require_ranks(document)
+        return misplaced(document, Wanted(self.num_tasks, self.placed, self.node))
+
+    @run_before("performance")  # type: ignore[untyped-decorator]
+    def _show_map(self) -> None:
+        if self.is_dry_run():
+            return
+        for line in rank_lines(load(Path(self.stagedir) / RESULT)):
+            self.logger.info(f"{self.name}: {line}")
+
+
+class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[call-arg]
+    """One rank per device, bound by the site's own options; names those that sit elsewhere."""
+
+    program = "affinity"
+    metrics = (Metric("misbound", over=(), unit="count"),)
+    runs_first = True
+
+    def findings(self, document: ResultDocument) -> Iterable[str]:
+        """Return a sentence for each rank without a device of its own and cores near it."""
+        _require_ranks(document)
+        return misbound(document, self.required_node)
+
+    def _keep_to_one_node(self) -> None:
+        super()._keep_to_one_node()
+        try:
+            bound = options(self.extra("site_binding"), self.required_node)
+        except (KeyError, ValueError) as error:
+            raise PipelineError(
+                f"Partition {self.current_partition.fullname}: site_binding has {error} in "
+                "braces, where {devices} and {cpus} are known."
+            ) from None
+        self.job.launcher.options = [*self.job.launcher.options, *bound]
+
+    def requested(self) -> Requested:
+        """Return the devices that the ranks see together, which their findings are about."""
+        requested = super().requested()
+        devices = load(Path(self.stagedir) / RESULT)["devices"]
+        return replace(requested, architectures=[requested.architectures[0] for _ in devices])

@@ -1,0 +1,88 @@
+"""Why a check failed: exceptions that a verdict on the node tells apart, and how a job ended.
+
+ReFrame keeps the name of an exception's class in its report (`fail_info`), so that nothing has to
+be read out of a sentence. All of `SanityError` are alike to ReFrame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reframe.core.exceptions import SanityError
+
+from fabricheck.core.vocabulary import EXIT_MEANING
+from fabricheck.results.model import ResultDocument
+
+#: States of a job that was ended from outside, whatever its exit code (Slurm's words).
+ENDED_FROM_OUTSIDE = {
+    "BOOT_FAIL": "was not started, because its node did not boot",
+    "CANCELLED": "was ended from outside: its job was cancelled",
+    "DEADLINE": "was ended from outside: its job reached its deadline",
+    "NODE_FAIL": "was ended from outside: its node failed",
+    "OUT_OF_MEMORY": "was ended from outside: its job had no memory left",
+    "PREEMPTED": "was ended from outside: its job was preempted",
+    "TIMEOUT": "was ended from outside: its job reached its time limit",
+}
+
+#: Those of them that say nothing of the node.
+ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
+
+#: Sentences in one failure; a scan on a bad device has hundreds of bad series.
+MOST_SENTENCES = 8
+
+
+class OtherDevicesError(SanityError):  # type: ignore[misc]
+    """The node has other devices than the partition states, fewer for one."""
+
+
+class SettingError(SanityError):  # type: ignore[misc]
+    """A setting of the node or the job changed what was measured, or hides devices."""
+
+
+class EndedBySchedulerError(SanityError):  # type: ignore[misc]
+    """Somebody, or the scheduler, ended the job, which says nothing of the node."""
+
+
+def first_of(sentences: list[str]) -> list[str]:
+    """Return the sentences of one failure: the first ones, and how many there are besides."""
+    more = len(sentences) - MOST_SENTENCES
+    return [*sentences[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
+
+
+def ended_well(job: Any) -> bool:
+    """Return whether a job ended by itself with 0; one that Slurm ended has that exit code, too."""
+    return job.exitcode == 0 and job.state not in ENDED_FROM_OUTSIDE
+
+
+def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityError:
+    """Return the failure of a job that did not end well.
+
+    :param program: the one that ended last. document: what it left.
+    """
+    kind = EndedBySchedulerError if job.state in ENDED_BY_SCHEDULER else SanityError
+    return kind(exit_sentence(job, program, document))
+
+
+def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> str:
+    """Say what the end of a job means, with the document's own message when it has one."""
+    nodes, awaited = job.nodelist or (), job.pin_nodes
+    if job.state == "CANCELLED" and awaited and not nodes:
+        return (
+            f"{program} was never started: its job waited for {_nodes(awaited)}, and was cancelled."
+        )
+    if job.state in ENDED_FROM_OUTSIDE:
+        on = f"on {_nodes(nodes)} " if nodes else ""
+        meaning = f"{on}{ENDED_FROM_OUTSIDE[job.state]}"
+    elif job.exitcode is None:
+        meaning = "was ended from outside, without an exit code"
+    elif job.exitcode > 128:
+        meaning = f"was ended by signal {job.exitcode - 128} (exit code {job.exitcode})"
+    else:
+        known = EXIT_MEANING.get(job.exitcode, "not one of its own exit codes")
+        meaning = f"ended with exit code {job.exitcode} ({known})"
+    message = document["outcome"]["message"] if document else None
+    return f"{program} {meaning}: {message}" if message else f"{program} {meaning}."
+
+
+def _nodes(names: list[str]) -> str:
+    return f"node{'s' if len(names) > 1 else ''} {', '.join(names)}"

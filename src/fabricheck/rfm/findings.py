@@ -1,0 +1,88 @@
+"""Checks that look at a node and measure nothing: their one metric is the number of findings.
+
+The check of a node's topology (E13) is one of them: what differs from its node model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricheck.results.document import load
+from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import exceptions
+from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
+from fabricheck.rfm.metrics import Figure, Metric, MetricError
+from fabricheck.rfm.on_partition import PLATFORM
+
+if TYPE_CHECKING:
+    from fabricheck.rfm.run_match import Requested
+
+
+class Findings:
+    """The part of a check that counts what is not as it should be, and says it."""
+
+    stagedir: Any
+
+    def findings(self, document: ResultDocument) -> Iterable[str]:
+        """Return a sentence for each finding.
+
+        :raises LookupError: with the reason when the document does not tell what is looked at.
+        """
+        raise NotImplementedError
+
+    def figure(self, document: ResultDocument, metric: Metric) -> Figure:
+        """Return the number of findings.
+
+        :raises MetricError: when there is nothing to look at.
+        """
+        try:
+            return Figure(metric, float(len(list(self.findings(document)))), (), ())
+        except LookupError as error:
+            raise MetricError(f"Metric {metric}: {error.args[0]}") from None
+
+    def _failures(self) -> list[str]:
+        document = load(Path(self.stagedir) / RESULT)
+        return exceptions.first_of(list(self.findings(document)))
+
+
+class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[call-arg]
+    """Asks the node's own tools on the node, and names what differs from the partition's model."""
+
+    program = "topology"
+    metrics = (Metric("differences", over=(), unit="count"),)
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the arguments of ``fabricheck``."""
+        source = ("--simulated", PLATFORM) if self.simulated else ()
+        model = str(self.extra("node"))
+        part = ("--devices", str(self.device_count)) if self.required_node.part_of else ()
+        return ("topology", "record", model, *part, "--runtime", self.runtime, *source)
+
+    def program_path(self) -> Path:
+        """Return ``fabricheck`` itself."""
+        return FABRICHECK
+
+    def requested(self) -> Requested:
+        """Return the devices that the node has: to find them is for this check."""
+        devices = load(Path(self.stagedir) / RESULT)["devices"]
+        found = [device["arch"].split(":")[0] for device in devices]
+        return replace(super().requested(), architectures=found)
+
+    def findings(self, document: ResultDocument) -> Iterable[str]:
+        """Return the differences between the node and its model."""
+        node = document["host"]["hostname"]
+        differences = document.get("differences")
+        if differences is None:
+            raise LookupError(f"node {node} was not compared with a node model.")
+        return [f"Node {node}: {sentence}" for sentence in differences]
+
+    def _failures(self) -> list[str]:
+        document = load(Path(self.stagedir) / RESULT)
+        return [
+            f"Node {document['host']['hostname']} is not as its node model "
+            f"{self.required_node.name} (differences: {len(list(self.findings(document)))}).",
+            *super()._failures(),
+        ]

@@ -1,0 +1,128 @@
+"""What all checks take from where they run: a partition's devices, an environment's programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reframe.core.backends import getlauncher
+from reframe.core.exceptions import PipelineError
+
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.vocabulary import ENV_NODE
+from fabricheck.node import load as load_node
+from fabricheck.node.platform import platform_json
+from fabricheck.results.document import load
+from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import exceptions, launchers
+from fabricheck.rfm.run_match import Requested
+
+#: The platform of a simulated node in the stage folder, named by FABRICHECK_NODE.
+PLATFORM = "node.json"
+
+
+class OnPartition:
+    """The part of a check that is the same whether it builds the programs or measures with them."""
+
+    stagedir: Any
+    job: Any
+    current_partition: Any
+    current_environ: Any
+    env_vars: Any
+    is_dry_run: Any
+
+    @property
+    def runtime(self) -> str:
+        """The runtime of the environment."""
+        return str(self.current_environ.extras["runtime"])
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the environment runs on a simulated node."""
+        return self.runtime == "sim"
+
+    @property
+    def programs_folder(self) -> Path:
+        """Where the environment has the programs of this suite."""
+        return Path(self.current_environ.extras["programs"])
+
+    @property
+    def device_count(self) -> int:
+        """The number of devices of all kinds in the partition."""
+        return sum(device.num_devices for device in self.current_partition.devices)
+
+    def extra(self, name: str) -> Any:
+        """Return one of the partition's extras.
+
+        :raises PipelineError: when the site file does not state it.
+        """
+        try:
+            return self.current_partition.extras[name]
+        except KeyError:
+            raise PipelineError(
+                f"Partition {self.current_partition.fullname} states no {name} in its extras."
+            ) from None
+
+    def rank_launcher(self, devices: Sequence[int]) -> Any:
+        """Return the launcher of ranks; on a simulated node each is on the host of its device.
+
+        A partition whose programs of one process need no launcher names one for ranks.
+
+        :param devices: that of each rank.
+        """
+        named = self.current_partition.extras.get("mpi_launcher")
+        launcher = getlauncher(named)() if named else self.job.launcher
+        if isinstance(launcher, launchers.SmpirunLauncher):
+            launcher.platform = str(self.programs_folder / launchers.NODE_PLUGIN)
+            launcher.hosts = [f"device{device}" for device in devices]
+        return launcher
+
+    def _write_platform(self, overlay: str | None = None) -> None:
+        """Write the simulated node where the programs find it.
+
+        :raises PipelineError: when there is no such node, or the partition has other devices.
+        """
+        try:
+            node = load_node(self.extra("node"), overlay)
+            if len(node.devices) != self.device_count:
+                raise PipelineError(
+                    f"Partition {self.current_partition.fullname} states {self.device_count} "
+                    f"devices, and a simulated {node.name} has all of its {len(node.devices)}."
+                )
+            platform = platform_json(node)
+        except FabricheckError as error:
+            raise PipelineError(str(error)) from None
+        (Path(self.stagedir) / PLATFORM).write_text(platform)
+        self.env_vars[ENV_NODE] = PLATFORM
+
+    def request_of(self, program: str, arguments: Sequence[str]) -> Requested:
+        """Return what a document of a program must be of."""
+        devices = self.current_partition.devices
+        platform = Path(self.stagedir) / PLATFORM
+        return Requested(
+            program=program,
+            runtime=self.runtime,
+            arguments=arguments,
+            architectures=[one.arch for one in devices for _ in range(one.num_devices)],
+            since=self.job.submit_time,
+            node=json.loads(platform.read_text())["node"] if self.simulated else None,
+        )
+
+    def result_of(self, file: str) -> ResultDocument | None:
+        """Return a document in the stage folder; None where there is none to believe."""
+        try:
+            return load(Path(self.stagedir) / file)
+        except FabricheckError:
+            return None
+
+    def last_to_end(self) -> tuple[str, ResultDocument | None]:
+        """Return the program whose end is that of the job, and what it left."""
+        raise NotImplementedError
+
+    def check_sanity(self) -> None:
+        """Judge the end of the job before ReFrame does, which would say the exit code only."""
+        if not self.is_dry_run() and not exceptions.ended_well(self.job):
+            raise exceptions.of_end(self.job, *self.last_to_end())
+        super().check_sanity()  # type: ignore[misc]
