@@ -254,7 +254,7 @@ def test_a_check_without_a_reference_file(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# $index\nstream_local: [", "cannot be read as YAML"),
+        ("# $index\nstream_local: [", "line 3: it is no valid YAML"),
         ("- 1 # $index\n", "is no map of checks"),
         ("", "is no map of checks"),
         ("# Cut.\n", "is no map of checks"),

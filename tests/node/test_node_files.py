@@ -10,9 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabricheck.core.errors import NotFoundError
+from fabricheck.core.errors import InvalidFile, NotFoundError
 from fabricheck.node import (
-    InvalidNode,
     cpu_mask,
     format_cores,
     load,
@@ -55,7 +54,7 @@ def written(folder: Path, content) -> Path:
 
 
 def sentence(path: Path) -> str:
-    with pytest.raises(InvalidNode) as caught:
+    with pytest.raises(InvalidFile) as caught:
         load(str(path))
     text = str(caught.value)
     assert text.startswith(f"{path}: ")
@@ -277,7 +276,7 @@ def test_a_cut_file_never_is_another_node(tmp_path_factory, end):
     path.write_bytes((node_directory() / "mi250x.yaml").read_bytes()[:end])
     try:
         node = load(str(path))
-    except (InvalidNode, NotFoundError) as error:
+    except (InvalidFile, NotFoundError) as error:
         assert str(path) in str(error)
     else:
         whole = load("mi250x")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.yaml_files import read
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
 from fabricheck.node.placement import domain_of_core
 from fabricheck.node.schema import Quantity
-from fabricheck.references.published import read_yaml
 
 NODES = ("a100-booster", "a100-jureca", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x")
 
@@ -53,7 +53,7 @@ def test_every_model_loads_and_every_number_says_where_it_comes_from(name):
 
 def test_records_named_in_the_models_exist_in_the_published_data_set():
     path = node_directory().parents[1] / "reference_values" / "published_values.yaml"
-    data = read_yaml(path)
+    data = read(path)
     known = {entry["id"] for section in ("records", "topology") for entry in data[section]}
     named_records = {
         fact.record for name in NODES for fact in load(name).facts.values() if fact.record

@@ -1,7 +1,6 @@
 """Node models: what a node consists of, from ``config/nodes``, and what follows from it."""
 
 from fabricheck.node.cores import cpu_mask, format_cores, parse_cores
-from fabricheck.node.errors import InvalidNode
 from fabricheck.node.loading import available, load, node_directory
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, NodeModel, Switch
 from fabricheck.node.overlay import Overlay, apply_overlay, read_overlay
@@ -14,7 +13,6 @@ __all__ = [
     "CopyEngine",
     "Device",
     "Domain",
-    "InvalidNode",
     "Link",
     "LinkClass",
     "NodeModel",

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core import yaml_files
+from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.references.entries import faults, report_only, requires
-from fabricheck.references.published import LOADER
 
 #: Where the records are, in the folder of the reference files.
 FOLDER = "calibrations"
@@ -182,7 +181,7 @@ def read(path: Path) -> Record:
     """Read a record.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidInputError: when it is not one.
+    :raises InvalidFile: when it is not one.
     """
     return _read(path, Record, "calibration record")
 
@@ -205,17 +204,11 @@ def read_of(references: Path, partition: str) -> Record:
     return found
 
 
-def _read(path: Path, kind: type[_M], word: str) -> _M:
+def _read(path: Path, kind: type[_M], what: str) -> _M:
+    if not path.exists():
+        raise NotFoundError(f"There is no {what} {path}: fabricheck calibrate --write makes it.")
     try:
-        return kind.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER))
-    except FileNotFoundError:
-        raise NotFoundError(
-            f"There is no {word} {path}: fabricheck calibrate --write makes it."
-        ) from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        first = (
-            f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
-            if isinstance(error, ValidationError)
-            else str(error)
-        )
-        raise InvalidInputError(f"{path}: is no {word} ({first}).") from None
+        return yaml_files.validated(kind, yaml_files.read(path), path)
+    except InvalidFile as error:
+        where = f"{error.key}: " if error.key else ""
+        raise InvalidFile(path, None, f"is no {what} ({where}{error.reason})") from None

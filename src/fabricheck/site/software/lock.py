@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
+from fabricheck.core.yaml_files import first_fault
 
 #: The formats that are read.
 FORMATS = (5, 6, 7)
@@ -136,10 +137,9 @@ def parse(text: str, origin: Path | str) -> Lock:
     try:
         lock = _Lock.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
+        place, reason = first_fault(error)
         raise InvalidInputError(
-            f"{origin}: is no lock of Spack: {place}: {first['msg']}."
+            f"{origin}: is no lock of Spack: {place or 'the file'}: {reason}."
         ) from None
     if lock.meta.version not in FORMATS:
         raise InvalidInputError(
