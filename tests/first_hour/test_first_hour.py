@@ -19,7 +19,8 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.run.first_hour import facts, running, steps
-from fabricheck.run.site_check import Place, Target
+from fabricheck.run.site_check import Place
+from fabricheck.site.partitions import Target
 from fabricheck.tools.runner import start
 from full_disk import files_of_at_most
 
@@ -259,7 +260,7 @@ import sys
 from pathlib import Path
 from fabricheck.cli import first_hour
 from fabricheck.run.first_hour import steps
-from fabricheck.run.site_check import Target
+from fabricheck.site.partitions import Target
 import typer
 extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
 target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app, output
-from fabricheck.cli import references as command
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import at_hand, dry_run, listing
 from fabricheck.references.entries import plain
@@ -32,33 +32,32 @@ def told(check: str, metrics: dict, partition: str = GPU) -> dry_run.Told:
     return dry_run.Told(check, partition, "rocm", metrics)
 
 
+def expecting(target: partitions.Target, checks: set[str]) -> partitions.Target:
+    """Return a partition that must have some checks."""
+    sets = {"lumi": "lumi", "nvidia": "nvidia"}
+    extras = {
+        "references": sets.get(target.system["name"]),
+        "expected_checks": sorted(checks),
+    }
+    return replace(target, partition={**target.partition, "extras": extras})
+
+
 @pytest.fixture
 def checks(monkeypatch):
     """Let the dry run tell what a test says, and the sites expect that."""
     found: list[dry_run.Told] = []
-    sites = partitions.read_sites()
 
     def asked(system, folders):
         return list(found)
 
-    def chosen(sites, system):
-        every = {one.partition: one for one in found}
-        return {
-            name: {
-                "extras": {
-                    "references": {"lumi": "lumi", "nvidia": "nvidia"}.get(name.split(":")[0]),
-                    "expected_checks": sorted(
-                        {one.check for one in found if one.partition == name}
-                    ),
-                },
-                "environs": ["rocm", "cuda"],
-            }
-            for name in every
-        }
+    choose = partitions.choose
+
+    def chosen(system):
+        return [expecting(choose(name)[0], {one.check for one in found if one.partition == name})
+                for name in dict.fromkeys(one.partition for one in found)]  # fmt: skip
 
     monkeypatch.setattr(dry_run, "ask", asked)
-    monkeypatch.setattr(command, "_partitions", chosen)
-    monkeypatch.setattr(partitions, "require_sites", lambda: sites)
+    monkeypatch.setattr(partitions, "choose", chosen)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
     return found
 
@@ -148,14 +147,8 @@ def test_a_metric_without_a_reference_is_named_and_ends_with_9(checks):
 
 def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
-    whole = command._partitions
-
-    def one_more(sites, system):
-        found = whole(sites, system)
-        found[GPU]["extras"]["expected_checks"].append("memcpy_numa")
-        return found
-
-    monkeypatch.setattr(command, "_partitions", one_more)
+    target = expecting(partitions.choose(GPU)[0], {"stream_local", "memcpy_numa"})
+    monkeypatch.setattr(partitions, "choose", lambda system: [target])
     assert f"memcpy_numa on {GPU} told nothing" in text(code=9)
 
 
@@ -237,7 +230,7 @@ def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch)
 def test_an_unknown_system_is_one_sentence(system):
     result = CliRunner().invoke(app, ["references", "--system", system])
     assert result.exit_code == 2
-    assert "There is no system or partition" in result.stderr
+    assert "There is no site" in result.stderr or "has no partition" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

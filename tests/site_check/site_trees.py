@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from fabricheck.node import NodeModel, format_cores, load
-from fabricheck.run.site_check import Place, Target
+from fabricheck.run.site_check import Place
+from fabricheck.site.partitions import Target
 
 sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in ("topology", "software")]
 import topology_texts as texts

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
-from fabricheck.run.site_check import choose, node
+from fabricheck.run.site_check import node
+from fabricheck.site.partitions import choose
 
 
 @pytest.fixture

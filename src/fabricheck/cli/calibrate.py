@@ -113,7 +113,7 @@ def calibrate(
     _refuse_few(runs, system, report_only)
     found = record.build(runs, system, expected.of(output, system))
     _show_sessions(found, runs)
-    proposal = changes.propose(found, output, _set_of(system))
+    proposal = changes.propose(found, output, partitions.extras(system).get("references"))
     _end(proposal, write, accept_looser, accept_slow)
 
 
@@ -126,16 +126,6 @@ def _nodes(names: str) -> frozenset[str]:
         return frozenset(NodeSet(names))
     except NodeSetException as error:
         raise UsageError(f"--without {names} is no list of nodes ({error}).") from None
-
-
-def _set_of(partition: str) -> str | None:
-    """Return the set of references that a partition names in its site file, if any."""
-    for system in (partitions.read_sites() or {}).get("systems", []):
-        for one in system["partitions"]:
-            if partition == f"{system['name']}:{one['name']}":
-                named: str | None = one["extras"].get("references")
-                return named
-    return None
 
 
 def _refuse(command: str, given: Mapping[str, object]) -> None:

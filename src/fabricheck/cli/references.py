@@ -11,7 +11,6 @@ import typer
 
 from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
-from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import at_hand, dry_run
@@ -41,14 +40,13 @@ def references(
     The metrics are those of a dry run of all checks that the system's environments can run, and so
     is what ReFrame will use. Ends with 9 where a metric has no reference.
     """
-    sites = partitions.require_sites()
-    chosen = _partitions(sites, system)
+    chosen = partitions.choose(system)
     found = of(folder())
     told = dry_run.ask(system, checks_folders())
-    sets = {name: one["extras"].get("references") for name, one in chosen.items()}
+    sets = {one.name: one.partition["extras"].get("references") for one in chosen}
     shown = list(rows(told, found, sets))
     silent = _silent(told, chosen)
-    versions = _at_hand(sites, chosen)
+    versions = _at_hand(chosen)
     if as_json:
         output.write_json(
             {
@@ -64,40 +62,25 @@ def references(
         raise typer.Exit(EXIT_NO_REFERENCE)
 
 
-def _partitions(sites: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
-    every = {
-        f"{one['name']}:{partition['name']}": partition
-        for one in sites["systems"]
-        for partition in one["partitions"]
-    }
-    chosen = {name: one for name, one in every.items() if system in (name, name.split(":")[0])}
-    if not chosen:
-        raise UsageError(f"There is no system or partition {system}; there are {', '.join(every)}.")
-    return chosen
-
-
-def _silent(told: Sequence[dry_run.Told], chosen: Mapping[str, Any]) -> list[str]:
+def _silent(told: Sequence[dry_run.Told], chosen: Sequence[partitions.Target]) -> list[str]:
     """Return the checks, with their partition, that are expected and told nothing."""
     heard = {(one.check, one.partition) for one in told}
     return [
-        f"{check} on {name}"
-        for name, partition in chosen.items()
-        for check in partition["extras"].get("expected_checks", ())
-        if (check, name) not in heard
+        f"{check} on {one.name}"
+        for one in chosen
+        for check in one.partition["extras"].get("expected_checks", ())
+        if (check, one.name) not in heard
     ]
 
 
-def _at_hand(sites: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
     """Return by partition the versions of ROCm or CUDA of its environments, where known."""
     found: dict[str, dict[str, str]] = {}
-    for name, partition in chosen.items():
-        for environment in sites["environments"]:
-            targets = environment.get("target_systems", ["*"])
-            here = {"*", name, name.split(":")[0]} & set(targets)
-            if here and environment["name"] in partition["environs"]:
-                version = at_hand.version(environment)
-                if version:
-                    found.setdefault(name, {})[environment["extras"]["runtime"]] = version
+    for one in chosen:
+        for environment in one.environments:
+            version = at_hand.version(environment)
+            if version:
+                found.setdefault(one.name, {})[environment["extras"]["runtime"]] = version
     return found
 
 

@@ -36,10 +36,12 @@ def check(
 
     Ends with 3 when something is missing.
     """
-    from fabricheck.run import site_check  # reads ReFrame, which other commands do without
+    # These read ReFrame, which other commands do without.
+    from fabricheck.run import site_check
+    from fabricheck.site import partitions
 
     place = site_check.Place(stated=compute)
-    found = {one.name: list(site_check.check(one, place)) for one in site_check.choose(site)}
+    found = {one.name: list(site_check.check(one, place)) for one in partitions.choose(site)}
     kind = "compute" if place.is_compute else "login"
     if as_json:
         output.write_json(

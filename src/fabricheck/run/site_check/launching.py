@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricheck.run.site_check.place import Finding, Place, missing, ok
-from fabricheck.run.site_check.target import Target
 from fabricheck.site.clusters import ASKED
+from fabricheck.site.partitions import Target
 
 #: The commands of ReFrame's schedulers and launchers; those that are not named need none.
 COMMANDS = {

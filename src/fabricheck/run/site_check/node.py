@@ -10,7 +10,7 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
-from fabricheck.run.site_check.target import Target
+from fabricheck.site.partitions import Target
 from fabricheck.tools.topology import compare, detect
 from fabricheck.tools.topology.host import balancing_setting, describe_host, host_differences
 from fabricheck.tools.topology.reported import Reported
@@ -54,8 +54,8 @@ def _architectures(place: Place) -> list[str]:
     """Return that of each device, as AMD's driver or nvidia-smi tells it."""
     if place.amd_devices or place.which("nvidia-smi") is None:
         return place.amd_devices
-    said = place.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
-    return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said.text, re.MULTILINE)]
+    _, said = place.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+    return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said, re.MULTILINE)]
 
 
 def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[Finding]:

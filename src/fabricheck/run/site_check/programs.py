@@ -10,9 +10,10 @@ from pathlib import Path
 import fabricheck
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
-from fabricheck.run.site_check.target import Section
 from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
+from fabricheck.site.partitions import Section
 from fabricheck.tools.benchmarks import OSU
+from fabricheck.tools.runner import last_words
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
@@ -64,12 +65,12 @@ def _own(environment: Section, place: Place) -> Iterator[Finding]:
         yield ok(f"The programs {', '.join(wanted)} are in {folder}.")
     # Programs of ranks may need their launcher even to tell a version.
     for name in [one for one in wanted if one not in (*lacks, *RANK_PROGRAMS)]:
-        said = place.run(str(folder / name), "--version")
-        told = _VERSION.search(said.text)
-        if said.code != 0 or told is None:
+        code, said = place.run(str(folder / name), "--version")
+        told = _VERSION.search(said)
+        if code != 0 or told is None:
             yield missing(
-                f"{folder / name} --version tells no version, but: {said.last}. Its libraries may "
-                "need the site's modules."
+                f"{folder / name} --version tells no version, but: {last_words(said)}. Its "
+                "libraries may need the site's modules."
             )
         elif told[3] != extras["runtime"]:
             yield missing(
@@ -98,15 +99,15 @@ def _osu(environment: Section, place: Place) -> Iterator[Finding]:
     if runtime not in OF_DEVICES:
         yield ok(f"OSU Micro-Benchmarks are in {folder}.")
         return
-    said = place.run(str(program), "-h")
-    if _ON_DEVICES in said.text:
+    _, said = place.run(str(program), "-h")
+    if _ON_DEVICES in said:
         yield ok(f"OSU Micro-Benchmarks in {folder} are built for devices.")
-    elif "Options" in said.text or "--help" in said.text:
+    elif "Options" in said or "--help" in said:
         yield missing(
             f"{program} was built without devices (its help has no {_ON_DEVICES}): build it with "
             f"--enable-{runtime}."
         )
     elif place.is_compute:
-        yield missing(f"{program} does not show its help, but: {said.last}.")
+        yield missing(f"{program} does not show its help, but: {last_words(said)}.")
     else:
         yield unseen(f"Whether {program} was built for devices")

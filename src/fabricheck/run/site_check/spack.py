@@ -10,8 +10,9 @@ from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
 from fabricheck.run.site_check import externals
 from fabricheck.run.site_check.place import Finding, Place, missing, ok
-from fabricheck.run.site_check.target import Section
+from fabricheck.site.partitions import Section
 from fabricheck.site.software import lock, record
+from fabricheck.tools.runner import last_words
 
 #: The first Spack that writes, and so can read, each format of a lock.
 FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
@@ -67,10 +68,10 @@ def _spack(place: Place, name: str, found: lock.Lock | None, installed: bool) ->
             f"{made} and source its share/spack/setup-env.sh."
         )
         return
-    said = place.run("spack", "--version")
-    match = re.search(r"(\d+)\.(\d+)", said.text)
-    if said.code != 0 or match is None:
-        yield missing(f"'spack --version' does not tell a version, but: {said.last}.")
+    code, said = place.run("spack", "--version")
+    match = re.search(r"(\d+)\.(\d+)", said)
+    if code != 0 or match is None:
+        yield missing(f"'spack --version' does not tell a version, but: {last_words(said)}.")
         return
     version = match[0]
     first = FIRST_SPACK[found.format] if found else (0, 0)
