@@ -115,7 +115,7 @@ def test_the_record_holds_what_the_entries_rest_on(folder):
     assert "node1" not in path.read_text()  # the host's name
     found = calibrated.read(path)
     assert found.same_devices and found.device_sets == {"A": ["GPU-a", "GPU-b"]}
-    assert [one.occasion for one in found.sessions] == [1, 1, 1, 2, 2, 2, 2]
+    assert [one.campaign for one in found.sessions] == [1, 1, 1, 2, 2, 2, 2]
     assert [one.model_dump() for one in found.unused] == [
         {"session": 7, "check": "stream_local", "why": "failed (fail)"}
     ]
@@ -123,8 +123,8 @@ def test_the_record_holds_what_the_entries_rest_on(folder):
     one = found.checks["stream_local"]["copy_worst"]
     assert list(one.values.values()) == STEADY
     assert (one.n, one.median, one.min, one.max) == (6, 100.0, 99.5, 100.5)
-    assert (one.occasions[1].median, one.occasions[2].median) == (100.0, 100.0)
-    assert one.between_occasions == 0 and one.within_run == 0
+    assert (one.campaigns[1].median, one.campaigns[2].median) == (100.0, 100.0)
+    assert one.between_campaigns == 0 and one.within_run == 0
     assert one.tolerance.worst == pytest.approx(1.5 * 0.005)
     assert (one.entry, one.why) == ([100.0, -0.02, None, "GB/s"], "rule")
     assert one.by_devices is None

@@ -291,12 +291,12 @@ def follow_sessions(found: References, check: str, partition: str, metric: str) 
     taken = sessions.partition != partition
     assert not taken or metric in independent(sessions.partition)[check]
     one = sessions.checks[check][metric]
-    occasions = {session.number: session.occasion for session in sessions.sessions}
+    campaigns = {session.number: session.campaign for session in sessions.sessions}
     values = list(one.values.values())
     middle = statistics.median(values)
     assert (one.n, one.median, one.min, one.max) == (len(values), middle, min(values), max(values))
     assert one.mad == statistics.median(abs(value - middle) for value in values)
-    verdict = rule.judge(values, [occasions[number] for number in one.values], one.unit)
+    verdict = rule.judge(values, [campaigns[number] for number in one.values], one.unit)
     assert tuple(entry) == verdict.entry
 
 

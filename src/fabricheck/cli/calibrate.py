@@ -55,7 +55,7 @@ def calibrate(
     pause: Annotated[
         float | None,
         typer.Option(
-            "--pause", min=0, help=f"Minutes between two occasions, {PAUSE_MINUTES:g} by default."
+            "--pause", min=0, help=f"Minutes between two campaigns, {PAUSE_MINUTES:g} by default."
         ),
     ] = None,
     like: Annotated[
@@ -143,13 +143,13 @@ def _check_partition(option: str, name: str) -> None:
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
     used = [run for run in runs if run.values]
-    nodes, when = [run.group for run in used], [run.occasion for run in used]
+    nodes, when = [run.group for run in used], [run.campaign for run in used]
     said = rule.few(nodes, when)
     if said is not None and not allowed:
         several = f" of {len(set(nodes))} nodes" if len(set(nodes)) > 1 else ""
         raise InvalidInputError(
-            f"{partition} has {len(used)} session(s) on {len(set(when))} occasion(s){several}, and "
-            f"references need {rule.LEAST_SESSIONS} on {rule.LEAST_OCCASIONS} ({said}): measure "
+            f"{partition} has {len(used)} session(s) in {len(set(when))} campaign(s){several}, and "
+            f"references need {rule.LEAST_SESSIONS} in {rule.LEAST_CAMPAIGNS} ({said}): measure "
             "again, or record them with --report-only, which requires nothing."
         )
 
@@ -218,7 +218,7 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
     for session in found.sessions:
         ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
         typer.echo(
-            f"session {session.number}: {session.date}, occasion {session.occasion}, "
+            f"session {session.number}: {session.date}, campaign {session.campaign}, "
             f"devices {session.devices} ({ids}), node {names[session.number]}"
         )
     right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")

@@ -32,17 +32,17 @@ class _Model(BaseModel):
 
 
 class SessionRecord(_Model):
-    """One session's part on one node: its number in the record, the occasion, the node's letter."""
+    """One session's part on one node: its number in the record, the campaign, the node's letter."""
 
     number: int
     uuid: str
     date: str
-    occasion: int
+    campaign: int
     devices: str
 
 
 class Group(_Model):
-    """The values of one occasion, or of one node; mad is not scaled."""
+    """The values of one campaign, or of one node; mad is not scaled."""
 
     n: int
     median: float
@@ -72,7 +72,7 @@ class MetricRecord(_Model):
     check. link_class, engine: of the transfers that it is of. peak: what the node model allows, in
     the unit. published: what documents say of the same node model. values: by the number of the
     session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
-    entry. between_occasions: the largest difference of two occasions' medians over the median of
+    entry. between_campaigns: the largest difference of two campaigns' medians over the median of
     all. within_run: the median over the sessions of half of the 95 % interval over the median.
     tolerance: its candidates, None where there can be none. entry: the reference, and why it is so:
     ``rule``, or why nothing is required.
@@ -91,8 +91,8 @@ class MetricRecord(_Model):
     mad: float
     min: float
     max: float
-    occasions: dict[int, Group]
-    between_occasions: float | None
+    campaigns: dict[int, Group]
+    between_campaigns: float | None
     within_run: float | None
     values: dict[int, float]
     tolerance: ToleranceRecord | None = None
@@ -130,9 +130,9 @@ class Record(_Model):
     """
 
     kind: Literal["calibration"] = "calibration"
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     partition: str
-    clock: Literal["measured", "simulated"] = "measured"
+    clock: Literal["measured", "simulated"]
     rule: str
     same_devices: bool
     device_names: list[str]

@@ -18,7 +18,7 @@ from fabricheck.judge.calibration.runs import (
     head_of,
     leave_out,
     name_nodes,
-    number_occasions,
+    number_campaigns,
     refuse_impossible,
 )
 from fabricheck.results import archive, made_of, split_checks, table
@@ -29,7 +29,7 @@ from fabricheck.results.reading import Results, Source, holds_sessions, read
 from fabricheck.results.session import Case
 from fabricheck.site import partitions
 
-#: A longer pause between two sessions, in minutes, makes the later one another occasion.
+#: A longer pause between two sessions, in minutes, makes the later one another campaign.
 PAUSE_MINUTES = 15.0
 
 #: The version of ReFrame's run reports whose recorded values are known here.
@@ -74,7 +74,7 @@ def gather(
     leave_out(ordered, without)
     _check_units(ordered)
     name_nodes(ordered)
-    number_occasions(ordered, pause)
+    number_campaigns(ordered, pause)
     refuse_impossible(ordered)
     return ordered
 

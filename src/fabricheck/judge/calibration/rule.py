@@ -27,9 +27,9 @@ from fabricheck.judge.calibration.groups import (
 )
 from fabricheck.references.entries import Entry, report_only
 
-#: The fewest sessions, and the fewest occasions that they come from.
+#: The fewest sessions, and the fewest campaigns that they come from.
 LEAST_SESSIONS = 5
-LEAST_OCCASIONS = 2
+LEAST_CAMPAIGNS = 2
 
 #: By unit the tolerance above which a metric is too noisy to accept or refuse anything by.
 CEILINGS = {"GB/s": 0.15, "%": 0.15, "us": 0.50}
@@ -56,7 +56,7 @@ TEXT = (
     "that of the nodes' medians, and the robust variance is that between nodes plus the median of "
     f"those within a node; up to {MOST_ASIDE:.0%} of the nodes are set aside where a gap splits "
     "them off as slow; report only with fewer than "
-    f"{LEAST_SESSIONS} sessions or {LEAST_OCCASIONS} occasions, with two sessions on less than "
+    f"{LEAST_SESSIONS} sessions or {LEAST_CAMPAIGNS} campaigns, with two sessions on less than "
     f"{LEAST_REPEATED:.0%} of the nodes, with two groups of nodes of which no such minority is the "
     f"slower one, with a tolerance above {CEILINGS['GB/s']:.0%} ({CEILINGS['us']:.0%} for us), and "
     f"with two modes: each has {LEAST_IN_A_MODE} values and {LEAST_PART_OF_A_MODE:.0%} of all, and "
@@ -102,12 +102,12 @@ class Verdict:
 
 
 def judge(
-    values: Sequence[float], occasions: Sequence[int], unit: str, nodes: Sequence[str] = ()
+    values: Sequence[float], campaigns: Sequence[int], unit: str, nodes: Sequence[str] = ()
 ) -> Verdict:
     """Return the entry of a metric.
 
     :param values: one per session and node, in `unit`, finite and above zero.
-    :param occasions: of each value the number of its occasion.
+    :param campaigns: of each value the number of its campaign.
     :param unit: GB/s, %, us, or count, whose requirement does not depend on the values.
     :param nodes: of each value the letter of its node; none where all are of one.
     """
@@ -118,7 +118,7 @@ def judge(
     for node, value in zip(of, values, strict=True):
         by_node.setdefault(node, []).append(value)
     tolerance = tolerance_of(by_node, unit)
-    said = few(of, occasions)
+    said = few(of, campaigns)
     if said is not None:
         return _refused(unit, said, tolerance)
     aside, groups = slow_nodes(by_node, unit)
@@ -174,12 +174,12 @@ def listed(nodes: Sequence[str]) -> str:
     return f"{'node' if len(nodes) == 1 else 'nodes'} {named}"
 
 
-def few(nodes: Sequence[str], occasions: Sequence[int]) -> str | None:
-    """Return why values of these nodes and occasions are too few, or None where they are not."""
+def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
+    """Return why values of these nodes and campaigns are too few, or None where they are not."""
     if len(nodes) < LEAST_SESSIONS:
         return f"{len(nodes)} of at least {LEAST_SESSIONS} sessions"
-    if len(set(occasions)) < LEAST_OCCASIONS:
-        return f"{len(set(occasions))} of at least {LEAST_OCCASIONS} occasions"
+    if len(set(campaigns)) < LEAST_CAMPAIGNS:
+        return f"{len(set(campaigns))} of at least {LEAST_CAMPAIGNS} campaigns"
     times = Counter(nodes)
     repeated = sum(count > 1 for count in times.values())
     if repeated < LEAST_REPEATED * len(times):

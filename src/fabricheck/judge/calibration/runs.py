@@ -1,6 +1,6 @@
-"""What sessions measured by node: their values, the nodes by letter, and occasions.
+"""What sessions measured by node: their values, the nodes by letter, and campaigns.
 
-An occasion is a stretch of sessions on one node without a longer pause. Documents do not tell when
+A campaign is a stretch of sessions on one node without a longer pause. Documents do not tell when
 a machine was started, so a restart is seen as its pause.
 """
 
@@ -83,7 +83,7 @@ class Run:
     node: str
     overlay: str | None = None
     number: int = 0
-    occasion: int = 0
+    campaign: int = 0
     group: str = ""
     devices: frozenset[str] = frozenset()
     values: dict[str, dict[str, Value]] = field(default_factory=dict)
@@ -169,18 +169,18 @@ def letters(index: int) -> str:
     return (letters(head - 1) if head else "") + chr(ord("A") + last)
 
 
-def number_occasions(runs: Sequence[Run], pause: float) -> None:
-    """Number sessions and occasions: another occasion on another node, or after a pause."""
+def number_campaigns(runs: Sequence[Run], pause: float) -> None:
+    """Number sessions and campaigns: another campaign on another node, or after a pause."""
     before: dict[str, Run] = {}
-    occasions = 0
+    campaigns = 0
     for index, run in enumerate(runs, start=1):
         run.number = index
         last = before.get(run.group)
         if last is None or run.session.start - last.session.end > 60 * pause:
-            occasions += 1
-            run.occasion = occasions
+            campaigns += 1
+            run.campaign = campaigns
         else:
-            run.occasion = last.occasion
+            run.campaign = last.campaign
         before[run.group] = run
 
 
