@@ -37,7 +37,7 @@ def judge(values, unit="GB/s", campaigns=TWO):
 )  # fmt: skip
 def test_entries(values, unit, entry):
     found = judge(values, unit)
-    assert (found.entry, found.reason, found.required) == (entry, "rule", True)
+    assert (found.entry, found.reason) == (entry, "rule")
     assert list(entries.faults("m", unit, found.entry)) == []
 
 
@@ -55,7 +55,7 @@ def test_entries(values, unit, entry):
 def test_what_requires_nothing(values, unit, said):
     found = judge(values, unit)
     assert found.reason.startswith(said)
-    assert found.entry == (0, None, None, unit) and not found.required
+    assert found.entry == (0, None, None, unit)
     assert list(entries.faults("m", unit, found.entry)) == []
 
 

@@ -10,7 +10,8 @@ import yaml
 
 from fabricheck.core import statistics
 from fabricheck.judge.calibration import rule
-from fabricheck.judge.calibration.runs import Run, Value
+from fabricheck.judge.calibration.runs import Run
+from fabricheck.judge.calibration.values import Value
 from fabricheck.references.calibrated import (
     Group,
     MetricRecord,

@@ -95,11 +95,6 @@ class Verdict:
     reason: str
     aside: tuple[str, ...] = ()
 
-    @property
-    def required(self) -> bool:
-        """Whether the entry requires something of the metric."""
-        return self.entry[1] is not None or self.entry[2] is not None
-
 
 def judge(
     values: Sequence[float], campaigns: Sequence[int], unit: str, nodes: Sequence[str] = ()

@@ -9,37 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.core.vocabulary import Clock
-from fabricheck.judge.calibration import physics
-from fabricheck.results.model import Device, ResultDocument
+from fabricheck.judge.calibration.values import Value
 from fabricheck.results.session import Session
-from fabricheck.rfm.plausible import Bound
+
+#: What is kept of a document: with their samples those of some hundred nodes fill a machine.
+KEPT = ("clock", "program", "versions", "devices")
 
 #: Sentences in one refusal.
 MOST_SENTENCES = 8
-
-
-@dataclass(frozen=True)
-class Value:
-    """What one session says of a metric on one node.
-
-    half_width: half of the 95 % interval over the median, of the series whose median the value is;
-        None where it is of no single series.
-    link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
-        not told by the document. bound: what no true value of the metric passes; None if unknown.
-    check: under whose name it was measured, which may be another one's part today.
-    """
-
-    value: float
-    unit: str
-    half_width: float | None
-    link_class: str | None = None
-    engine: str | None = None
-    bound: Bound | None = None
-    check: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,32 +32,14 @@ class Unused:
     sentence: str
 
 
-class Head(TypedDict):
-    """What is kept of a document: with its samples those of some hundred nodes fill a machine."""
-
-    clock: Clock
-    program: dict[str, Any]
-    versions: dict[str, Any]
-    devices: list[Device]
-
-
-def head_of(document: ResultDocument) -> Head:
-    """Return what a record has of a document beside its values."""
-    return {
-        "clock": document["clock"],
-        "program": dict(document["program"]),
-        "versions": dict(document["versions"]),
-        "devices": document["devices"],
-    }
-
-
 @dataclass
 class Run:
     """One session's part on one node of one partition.
 
     node: the scheduler's name of it, else the hostname; no record has it. overlay: what changed a
     simulated node. group: the letter that the record has for the node. number: from 1, in the order
-    of time. devices: the unique ids. values: by check and metric.
+    of time. devices: the unique ids. values: by check and metric. documents: of each what `KEPT`
+    names.
     """
 
     session: Session
@@ -88,12 +51,13 @@ class Run:
     devices: frozenset[str] = frozenset()
     values: dict[str, dict[str, Value]] = field(default_factory=dict)
     unused: list[Unused] = field(default_factory=list)
-    documents: list[Head] = field(default_factory=list)
+    documents: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def clock(self) -> Clock:
         """``measured`` or ``simulated``; all documents of a partition have the same."""
-        return self.documents[0]["clock"] if self.documents else "measured"
+        clock: Clock = self.documents[0]["clock"] if self.documents else "measured"
+        return clock
 
     @property
     def named(self) -> str:
@@ -129,11 +93,10 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
     for run in runs:
         for check, metrics in run.values.items():
             for metric, one in metrics.items():
-                why = physics.impossible(one.value, one.unit, one.bound)
-                if why is not None:
+                if one.impossible:
                     sentences.append(
                         f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on "
-                        f"{run.named} has {one.value:g} {one.unit}, {why}."
+                        f"{run.named} has {one.value:g} {one.unit}, {one.impossible}."
                     )
     if sentences:
         more = len(sentences) - MOST_SENTENCES
