@@ -16,8 +16,8 @@ from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import faults, requires
-from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
+from fabricheck.references.published import MACHINES
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.rfm import listing

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app, output
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import at_hand, dry_run, listing
+from fabricheck.references import dry_run, listing
 from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
 from fabricheck.references.stated import References
@@ -156,7 +156,7 @@ def test_another_major_version_is_said(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("affinity", COUNT))
     for version, expected in (("6.2.4", True), ("5.2.0", False)):
-        monkeypatch.setattr(at_hand, "version", lambda environment, v=version: v)
+        monkeypatch.setattr(listing, "version_at_hand", lambda environment, v=version: v)
         said = text()
         assert f"{GPU} has ROCm {version}." in said
         other = "2 of its references were measured with ROCm 5.7.0, another major version."
@@ -175,11 +175,11 @@ def lock(**changed) -> dict:
 def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
     environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
     installed, committed = tmp_path / "build", tmp_path / "spack-env"
-    assert at_hand.version(environment, (installed, committed)) is None
+    assert listing.version_at_hand(environment, (installed, committed)) is None
     (committed / "lumi").mkdir(parents=True)
     (committed / "lumi" / "spack.lock").write_text(json.dumps(lock()))
-    assert at_hand.version(environment, (installed, committed)) == "6.2.4"
-    assert at_hand.version({"extras": {"runtime": "rocm"}}, (committed,)) is None
+    assert listing.version_at_hand(environment, (installed, committed)) == "6.2.4"
+    assert listing.version_at_hand({"extras": {"runtime": "rocm"}}, (committed,)) is None
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
         (folder / "lumi").mkdir(parents=True)
         (folder / "lumi" / "spack.lock").write_text(content)
     with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is no lock of Spack[^\n]*$"):
-        at_hand.version(environment, (installed, committed))
+        listing.version_at_hand(environment, (installed, committed))
 
 
 def test_json_has_every_metric(checks):

@@ -247,9 +247,9 @@ def _show(proposal: changes.Proposal) -> None:
     found = proposal.record
     shown = table("Check", "Metric", "Present", "New", "Value", "Effect", right=("Value",))
     for one in proposal.changes:
-        entries = (said(one.present), said(one.entry))
+        present = "-" if one.present is None else said(one.present)
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
-        shown.add_row(one.check, one.metric, *entries, by, one.effect)
+        shown.add_row(one.check, one.metric, present, said(one.entry), by, one.effect)
     console().print(shown)
     if (
         isinstance(found, Record)

@@ -13,7 +13,7 @@ from fabricheck.cli import output
 from fabricheck.cli.results import AsJson
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.references import at_hand, dry_run
+from fabricheck.references import dry_run, listing
 from fabricheck.references.entries import said
 from fabricheck.references.listing import (
     ELSEWHERE,
@@ -78,7 +78,7 @@ def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for one in chosen:
         for environment in one.environments:
-            version = at_hand.version(environment)
+            version = listing.version_at_hand(environment)
             if version:
                 found.setdefault(one.name, {})[environment["extras"]["runtime"]] = version
     return found
@@ -155,7 +155,7 @@ def _print_versions(console: Any, name: str, known: Mapping[str, str], own: Sequ
         other: Counter[str] = Counter()
         for row in own:
             stated = {v for one in row.sources for word, v in one.versions if word == runtime}
-            for old in {one for one in stated if at_hand.major(one) != at_hand.major(version)}:
+            for old in {one for one in stated if one.split(".")[0] != version.split(".")[0]}:
                 other[old] += 1
         word = RUNTIME_LABELS[runtime]
         console.print(f"{name} has {word} {version}.")
