@@ -61,7 +61,7 @@ def test_rotated_numa_map():
     node = overlaid("numa-map-rotated")
     assert [device.domain for device in node.devices] == [0, 0, 2, 2, 1, 1, 3, 3]
     assert node.domains[0].devices == (0, 1)
-    assert node.cpu_list()[0] == 1
+    assert node.placements()["right"].cores[0] == 1
 
 
 def test_remapped_links():

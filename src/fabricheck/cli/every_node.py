@@ -73,8 +73,8 @@ def every_node(
     except ConfigError as error:
         raise InvalidInputError(str(error)) from None
     chosen = tuple(arguments or CHOSEN)
-    asked = driver.Asked((reframe, "--nocolor", "-r", *chosen), chosen, minutes, at_once)
-    run = driver.Driver(asked, found, results, typer.echo)
+    request = driver.Request((reframe, "--nocolor", "-r", *chosen), chosen, minutes, at_once)
+    run = driver.Driver(request, found, results, typer.echo)
     typer.echo(
         f"{len(found.nodes)} nodes of job {found.job}, each by `reframe -r {shlex.join(chosen)}`; "
         f"results in {run.folder}"

@@ -32,12 +32,12 @@ def node_directory() -> Path:
     raise NotFoundError("There is no folder config/nodes here: run this in fabricheck's root.")
 
 
-def available(directory: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the node models in a folder."""
-    return tuple(sorted(path.stem for path in (directory or node_directory()).glob("*.yaml")))
+def available() -> tuple[str, ...]:
+    """Return the names of the node models."""
+    return tuple(sorted(path.stem for path in node_directory().glob("*.yaml")))
 
 
-def find(name: str, directory: Path | None = None) -> Path:
+def find(name: str) -> Path:
     """Return the file of a node model.
 
     :param name: such as ``mi250x``, or the path of a file that ends in ``.yaml`` or ``.yml``.
@@ -45,24 +45,23 @@ def find(name: str, directory: Path | None = None) -> Path:
     """
     if name.endswith((".yaml", ".yml")):
         return Path(name)
-    folder = directory or node_directory()
+    folder = node_directory()
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(available(folder)) or "none"
+        known = ", ".join(available()) or "none"
         raise NotFoundError(f"There is no node model '{name}' in {folder}, which has: {known}.")
     return path
 
 
-def load(name: str, overlay: Path | str | None = None, directory: Path | None = None) -> NodeModel:
+def load(name: str, overlay: Path | str | None = None) -> NodeModel:
     """Read a node model, and change it by an overlay if one is given.
 
     :param name: the model's name or file, as in :func:`find`.
     :param overlay: the file of an overlay.
-    :param directory: the folder of the node models, :func:`node_directory` by default.
     :raises NotFoundError: when a file does not exist.
     :raises InvalidFile: when a file is unusable: one sentence that names file and key.
     """
-    path = find(name, directory)
+    path = find(name)
     content, digest = read_mapping(path)
     node = from_content(content, digest, path)
     if overlay is None:
