@@ -83,7 +83,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Outcome:
     """The entry of a metric, the tolerance where one could be computed, and why it is so.
 
     reason: ``rule`` for an entry that requires something, else why it does not. aside: the nodes
@@ -98,7 +98,7 @@ class Verdict:
 
 def judge(
     values: Sequence[float], campaigns: Sequence[int], unit: str, nodes: Sequence[str] = ()
-) -> Verdict:
+) -> Outcome:
     """Return the entry of a metric.
 
     :param values: one per session and node, in `unit`, finite and above zero.
@@ -107,7 +107,7 @@ def judge(
     :param nodes: of each value the letter of its node; none where all are of one.
     """
     if unit == "count":
-        return Verdict(COUNT_ENTRY, None, "count: none is required, whatever was measured")
+        return Outcome(COUNT_ENTRY, None, "count: none is required, whatever was measured")
     of = nodes or ["A"] * len(values)
     by_node: dict[str, list[float]] = {}
     for node, value in zip(of, values, strict=True):
@@ -146,13 +146,13 @@ def judge(
     value = float(f"{middle_of(kept):.{DIGITS}g}")
     part = round(tolerance.taken, 6)
     bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
-    return Verdict((value, *bounds, unit), tolerance, "rule", aside)
+    return Outcome((value, *bounds, unit), tolerance, "rule", aside)
 
 
 def _refused(
     unit: str, reason: str, tolerance: Tolerance | None, aside: tuple[str, ...] = ()
-) -> Verdict:
-    return Verdict(report_only(unit), tolerance, reason, aside)
+) -> Outcome:
+    return Outcome(report_only(unit), tolerance, reason, aside)
 
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:

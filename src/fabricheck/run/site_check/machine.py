@@ -1,4 +1,4 @@
-"""Where it is looked, and what was found there."""
+"""The machine that is looked at, and what was found there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def unseen(what: str) -> Finding:
 
 
 @dataclass(frozen=True)
-class Place:
+class Machine:
     """A node as this process sees it, or a tree that stands for one.
 
     root: where ``proc``, ``sys`` and what the site installed are.
