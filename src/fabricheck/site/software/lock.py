@@ -44,34 +44,24 @@ class _External(_Read):
     path: str | None = None
 
 
-class _Spec(_Read):
-    name: str
-    version: str
-    parameters: dict[str, Value] = {}
-    external: _External | None = None
-
-
 class _Root(_Read):
     hash: str
     spec: str
 
 
-class _Lock(_Read):
-    meta: _Meta = Field(alias="_meta")
-    spack: _Maker | None = None
-    roots: list[_Root] = Field(min_length=1)
-    concrete_specs: dict[str, _Spec]
-
-
-@dataclass(frozen=True)
-class Concrete:
-    """One concrete spec; ``prefix`` is where an external is installed."""
+class Concrete(_Read):
+    """One concrete spec, with its hash."""
 
     name: str
     version: str
-    hash: str
-    parameters: Mapping[str, Value]
-    prefix: str | None
+    hash: str = ""
+    parameters: dict[str, Value] = {}
+    external: _External | None = None
+
+    @property
+    def prefix(self) -> str | None:
+        """Where an external is installed."""
+        return self.external.path if self.external else None
 
     @property
     def short(self) -> str:
@@ -90,6 +80,13 @@ class Concrete:
                 settings += f" {name}={text}"
         end = f" [external: {self.prefix}]" if self.prefix else ""
         return f"{self.name}@{self.version}{switches}{settings} /{self.hash[:SHORT]}{end}"
+
+
+class _Lock(_Read):
+    meta: _Meta = Field(alias="_meta")
+    spack: _Maker | None = None
+    roots: list[_Root] = Field(min_length=1)
+    concrete_specs: dict[str, Concrete]
 
 
 @dataclass(frozen=True)
@@ -149,16 +146,7 @@ def parse(text: str, origin: Path | str) -> Lock:
     for root in lock.roots:
         if root.hash not in lock.concrete_specs:
             raise InvalidInputError(f"{origin}: has no concrete spec of its root {root.spec}.")
-    specs = [
-        Concrete(
-            spec.name,
-            spec.version,
-            key,
-            spec.parameters,
-            spec.external.path if spec.external else None,
-        )
-        for key, spec in lock.concrete_specs.items()
-    ]
+    specs = [spec.model_copy(update={"hash": key}) for key, spec in lock.concrete_specs.items()]
     return Lock(
         lock.meta.version,
         lock.spack.version if lock.spack else None,
