@@ -104,7 +104,7 @@ def _sources(every: Iterable[Results]) -> Iterator[Source]:
 
 
 def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
-    """Say which nodes a session was meant to measure that it has nothing of.
+    """Say which nodes a session was to measure and has nothing of.
 
     References rest on the others, and those that are silent may be the ones that differ.
 

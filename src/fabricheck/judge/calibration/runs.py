@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration.values import Value
 from fabricheck.results.session import Session
 
 #: What is kept of a document: with their samples those of some hundred nodes fill a machine.
 KEPT = ("clock", "program", "versions", "devices")
-
-#: Sentences in one refusal.
-MOST_SENTENCES = 8
 
 
 @dataclass(frozen=True)
@@ -99,12 +97,10 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
                         f"{run.named} has {one.value:g} {one.unit}, {one.impossible}."
                     )
     if sentences:
-        more = len(sentences) - MOST_SENTENCES
         raise InvalidInputError(
             f"{len(sentences)} value(s) cannot be true, so how they were measured is wrong, and "
             "nothing is made of these sessions until that node (--without) or session (by naming "
-            f"the reports of the others) is left out. {' '.join(sentences[:MOST_SENTENCES])}"
-            + (f" And {more} more." if more > 0 else "")
+            f"the reports of the others) is left out. {' '.join(first_of(sentences))}"
         )
 
 
