@@ -7,6 +7,7 @@ their devices. What a partition takes from the record of another one is a list o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -22,6 +23,9 @@ FOLDER = "calibrations"
 
 #: Where it stands which metrics a partition takes from the record of another one.
 TRANSFERS = "transfers"
+
+#: Tolerances are multiples of this.
+STEP = 0.005
 
 #: Why an entry of an earlier record requires nothing any longer.
 NO_SESSION = "no session has it"
@@ -49,12 +53,22 @@ class Group(_Model):
     mad: float
 
 
-class ToleranceRecord(_Model):
-    """The three candidates of a tolerance, parts of the value."""
+def rounded_up(part: float) -> float:
+    """Return the next multiple of `STEP`; what is one but for its last bits stays one."""
+    return math.ceil(round(part / STEP, 6)) * STEP
+
+
+class Tolerance(_Model):
+    """The three candidates of a tolerance, parts of the value, of which the largest is taken."""
 
     floor: float
     spread: float
     worst: float
+
+    @property
+    def taken(self) -> float:
+        """The largest, rounded up to the next half percent."""
+        return rounded_up(max(self.floor, self.spread, self.worst))
 
 
 class PublishedRecord(_Model):
@@ -95,7 +109,7 @@ class MetricRecord(_Model):
     between_campaigns: float | None
     within_run: float | None
     values: dict[int, float]
-    tolerance: ToleranceRecord | None = None
+    tolerance: Tolerance | None = None
     by_devices: dict[str, Group] | None = None
     aside: list[str] = Field(default_factory=list)
 

@@ -18,7 +18,6 @@ from fabricheck.references.calibrated import (
     PublishedRecord,
     Record,
     SessionRecord,
-    ToleranceRecord,
     Transfer,
     UnusedRecord,
 )
@@ -108,13 +107,12 @@ def _metric(
     values = {number: one.value for number, one in found.items()}
     unit = _first(found).unit
     when = [campaigns[number] for number in values]
-    verdict = rule.judge(list(values.values()), when, unit, [nodes[number] for number in values])
+    outcome = rule.judge(list(values.values()), when, unit, [nodes[number] for number in values])
     by_campaign = _groups(values, campaigns)
     medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))
     widths = [one.half_width for one in found.values() if one.half_width is not None]
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
-    tolerance = verdict.tolerance
     bounds = [one.bound.value for one in found.values() if one.bound is not None]
     several = len(set(nodes.values())) > 1
     measured_by = {one.check for one in found.values()}
@@ -126,8 +124,8 @@ def _metric(
         # A time is bounded by zero, a count by nothing.
         peak=max(bounds) if bounds and unit not in ("us", "count") else None,
         published=published,
-        entry=list(verdict.entry),
-        why=verdict.reason,
+        entry=list(outcome.entry),
+        why=outcome.reason,
         n=len(values),
         median=middle,
         mad=statistics.mad(list(values.values())),
@@ -136,9 +134,9 @@ def _metric(
         campaigns=by_campaign,
         between_campaigns=between,
         within_run=statistics.median(widths) if widths else None,
-        tolerance=None if tolerance is None else ToleranceRecord(**vars(tolerance)),
+        tolerance=outcome.tolerance,
         by_devices=_groups(values, nodes) if several else None,
-        aside=list(verdict.aside),
+        aside=list(outcome.aside),
         values=values,
     )
 

@@ -25,6 +25,7 @@ from fabricheck.judge.calibration.groups import (
     modes,
     slow_nodes,
 )
+from fabricheck.references.calibrated import Tolerance
 from fabricheck.references.entries import Entry, report_only
 
 #: The fewest sessions, and the fewest campaigns that they come from.
@@ -35,8 +36,6 @@ LEAST_CAMPAIGNS = 2
 CEILINGS = {"GB/s": 0.15, "%": 0.15, "us": 0.50}
 
 WORST_TIMES = 1.5
-#: Tolerances are multiples of this.
-STEP = 0.005
 #: Of the nodes at least this part has two sessions or more, which show how much a node varies.
 LEAST_REPEATED = 0.5
 #: Letters of nodes in one sentence.
@@ -64,22 +63,6 @@ TEXT = (
     f"floor, or each has {MANY_IN_A_MODE} values and their medians differ by more than {SPREADS} "
     "robust standard deviations of either, and more than the floor"
 )
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """The three candidates of a tolerance, as parts of the value, and the one that was taken."""
-
-    floor: float
-    spread: float
-    worst: float
-
-    @property
-    def taken(self) -> float:
-        """The largest, rounded up to the next half percent."""
-        largest = max(self.floor, self.spread, self.worst)
-        # What is a multiple but for its last bits stays one.
-        return math.ceil(round(largest / STEP, 6)) * STEP
 
 
 @dataclass(frozen=True)
@@ -203,4 +186,8 @@ def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str) -> Tolerance
     else:
         spread = statistics.mad(values)
     worse = max(values) - middle if unit in SMALLER_IS_BETTER else middle - min(values)
-    return Tolerance(FLOORS[unit], SPREADS * NORMAL * spread / middle, WORST_TIMES * worse / middle)
+    return Tolerance(
+        floor=FLOORS[unit],
+        spread=SPREADS * NORMAL * spread / middle,
+        worst=WORST_TIMES * worse / middle,
+    )

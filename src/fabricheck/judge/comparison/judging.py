@@ -10,6 +10,7 @@ from typing import Literal
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import groups, rule
+from fabricheck.references.calibrated import rounded_up
 from fabricheck.results.table import Series
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
@@ -118,9 +119,7 @@ def floor_of(largest: float, unit: str) -> float:
 
     :param largest: the larger value of a pair over the smaller, minus 1.
     """
-    least = max(groups.FLOORS[unit], rule.WORST_TIMES * largest)
-    # What is a multiple but for its last bits stays one.
-    return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
+    return rounded_up(max(groups.FLOORS[unit], rule.WORST_TIMES * largest))
 
 
 def noise_of(row: Series) -> str:
