@@ -255,6 +255,10 @@ def test_a_check_without_a_reference_file(folder):
     ("text", "said"),
     [
         ("# $index\nstream_local: [", "line 3: it is no valid YAML"),
+        (
+            "one: {$index: [$partition]}\none: {$index: [$partition]}\n",
+            r"line 2: it is no valid YAML \(the key 'one' is there twice\)",
+        ),
         ("- 1 # $index\n", "is no map of checks"),
         ("", "is no map of checks"),
         ("# Cut.\n", "is no map of checks"),
@@ -288,6 +292,26 @@ def test_what_is_no_record(tmp_path):
     path.write_text("kind: something\n")
     with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
         calibrated.read(path)
+
+
+def test_a_record_of_an_earlier_format(folder):
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    path.write_text(path.read_text().replace("format: 2", "format: 1"))
+    said = r"is no calibration record \(format: input should be 2, not 1\)\.$"
+    with pytest.raises(InvalidInputError, match=said):
+        References(folder).record(PARTITION)
+
+
+def test_a_long_value_is_not_repeated_in_a_sentence(folder):
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    path.write_text(path.read_text().replace("same_devices: true", f"same_devices: {'x' * 99}"))
+    with pytest.raises(
+        InvalidInputError, match=r"same_devices: input should be .*boolean"
+    ) as error:
+        calibrated.read(path)
+    assert "xxx" not in str(error.value)
 
 
 def test_a_record_counts_for_its_own_partition_alone(folder):
