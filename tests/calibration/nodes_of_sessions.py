@@ -18,7 +18,7 @@ from fabricheck.results import nodes_asked
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "session-x2"
 
-#: Minutes between two nights: each is an occasion.
+#: Minutes between two nights: each is a campaign.
 NIGHT = 24 * 60.0
 
 

@@ -122,7 +122,7 @@ def test_a_simulated_record_is_no_ground_for_another_partition(folder, healthy):
 def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
     sessions = job(folder, slow, healthy, slow, slow, healthy)
     said = run(folder, [sessions], system=SIM)
-    assert f"occasion 1, devices A (devices without ids), node n0 with overlay {OVERLAY}" in (
+    assert f"campaign 1, devices A (devices without ids), node n0 with overlay {OVERLAY}" in (
         said.stdout
     )
     assert (
@@ -162,7 +162,7 @@ def test_an_impossible_simulated_value(folder, healthy):
 def test_three_simulated_sessions_only(folder, healthy):
     sessions = nights(folder.parent / "17", {"n0": healthy}, often=3, ids=False)
     refused = run(folder, [sessions], "--write", code=4, system=SIM)
-    assert f"{SIM} has 3 session(s) on 3 occasion(s)" in refused.stderr
+    assert f"{SIM} has 3 session(s) in 3 campaign(s)" in refused.stderr
 
 
 def test_two_modes_of_simulated_sessions(folder, healthy, slow):

@@ -30,7 +30,7 @@ LIKE = ("--like", "a:b", "--for", "a:c")
 def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
     result = run(folder, several(folder.parent, STEADY))
     said = words(result.stdout)
-    assert "occasion 1, devices A (GPU-a, GPU-b)" in said and "occasion 2" in said
+    assert "campaign 1, devices A (GPU-a, GPU-b)" in said and "campaign 2" in said
     assert ("stream_local copy_worst [98, -0.05, null, GB/s] [100, -0.02, null, GB/s] "
             "+2.0% tighter") in said  # fmt: skip
     assert "nothing was written: --write does." in result.stderr
@@ -58,22 +58,22 @@ def test_looser_references_must_be_accepted(folder):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [(STEADY[:3], "has 3 session(s) on 2 occasion(s)"), (STEADY[:1], "has 1 session(s)")],
+    [(STEADY[:3], "has 3 session(s) in 2 campaign(s)"), (STEADY[:1], "has 1 session(s)")],
 )
 def test_too_few_sessions(folder, values, said):
     sessions = several(folder.parent, values)
     refused = run(folder, sessions, "--write", code=4)
-    assert said in refused.stderr and "need 5 on 2" in refused.stderr
+    assert said in refused.stderr and "need 5 in 2" in refused.stderr
     run(folder, sessions, "--write", "--report-only", code=2)
     kept = run(folder, sessions, "--write", "--report-only", "--accept-looser")
     assert f"report only: stream_local copy_worst: {len(values)} of at least 5" in kept.stderr
     assert entries(folder)["copy_worst"] == [0, None, None, "GB/s"]
 
 
-def test_one_occasion_is_not_enough(folder):
+def test_one_campaign_is_not_enough(folder):
     sessions = several(folder.parent, STEADY)
     refused = run(folder, sessions, "--pause", "100", code=4)
-    assert "has 6 session(s) on 1 occasion(s)" in refused.stderr
+    assert "has 6 session(s) in 1 campaign(s)" in refused.stderr
 
 
 def test_what_was_not_used_is_said(folder):

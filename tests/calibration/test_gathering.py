@@ -1,4 +1,4 @@
-"""Which values of which sessions are used, and which occasions these are."""
+"""Which values of which sessions are used, and which campaigns these are."""
 
 import json
 from pathlib import Path
@@ -34,21 +34,21 @@ def test_sessions_are_in_the_order_of_time_and_count_once(tmp_path):
     assert [run.number for run in runs] == [1, 2]
 
 
-@pytest.mark.parametrize(("minutes", "occasions"), [(15.9, [1, 1]), (16.1, [1, 2])])
-def test_a_pause_makes_another_occasion(tmp_path, minutes, occasions):
+@pytest.mark.parametrize(("minutes", "campaigns"), [(15.9, [1, 1]), (16.1, [1, 2])])
+def test_a_pause_makes_another_campaign(tmp_path, minutes, campaigns):
     # A session of 60 s: the pause is that from its end on.
     folders = [measured(tmp_path, 0, COPY, 0), measured(tmp_path, 1, COPY, minutes)]
-    assert [run.occasion for run in gather(folders, PARTITION)] == occasions
-    assert [run.occasion for run in gather(folders, PARTITION, pause=60)] == [1, 1]
+    assert [run.campaign for run in gather(folders, PARTITION)] == campaigns
+    assert [run.campaign for run in gather(folders, PARTITION, pause=60)] == [1, 1]
 
 
 @pytest.mark.parametrize(
-    ("ids", "occasions"),
+    ("ids", "campaigns"),
     [(("GPU-a", "GPU-b"), [1, 1]), (("GPU-a",), [1, 1]), (("GPU-a", "GPU-c"), [1, 2])],
 )
-def test_other_devices_make_another_occasion(tmp_path, ids, occasions):
+def test_other_devices_make_another_campaign(tmp_path, ids, campaigns):
     folders = [measured(tmp_path, 0, COPY, 0), measured(tmp_path, 1, COPY, 2, ids)]
-    assert [run.occasion for run in gather(folders, PARTITION)] == occasions
+    assert [run.campaign for run in gather(folders, PARTITION)] == campaigns
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_of_many_nodes_a_group_shows_without_a_gap():
 
 
 def judge(by_node, unit="GB/s"):
-    """Judge values by node, each in an occasion of its own."""
+    """Judge values by node, each in a campaign of its own."""
     values = [value for own in by_node.values() for value in own]
     letters = [node for node, own in by_node.items() for _ in own]
     return rule.judge(values, list(range(len(values))), unit, letters)

@@ -70,7 +70,7 @@ def test_nodes_that_are_alike(folder, one):
     assert (kept.published.value, kept.published.key) == (396.4, "nvidia")
     assert {name: group.n for name, group in kept.by_devices.items()} == dict.fromkeys("ABCDE", 2)
     assert found.device_sets["C"] == ["GPU-n2-0", "GPU-n2-1"]
-    assert [(each.devices, each.occasion) for each in found.sessions[:6]] == [
+    assert [(each.devices, each.campaign) for each in found.sessions[:6]] == [
         ("A", 1), ("B", 2), ("C", 3), ("D", 4), ("E", 5), ("A", 6)]  # fmt: skip
     assert len({each.uuid for each in found.sessions}) == 10
     assert [each["name"] for each in found.programs] == ["p2p"]
@@ -181,7 +181,7 @@ def test_three_sessions_only(folder, one):
     for name, nodes, often in (("a", 1, 3), ("b", 3, 1)):
         sessions = nights(folder.parent / name, of(one, *[1.0] * nodes), often)
         refused = run(folder, [sessions], "--write", code=4, system=H200)
-        assert f"{H200} has 3 session(s) on 3 occasion(s)" in refused.stderr
+        assert f"{H200} has 3 session(s) in 3 campaign(s)" in refused.stderr
         assert "(3 of at least 5 sessions): measure again" in refused.stderr
         assert not (folder / "calibrations").exists()
         kept = run(folder, [sessions], "--write", "--report-only", system=H200)
@@ -193,7 +193,7 @@ def test_three_sessions_only(folder, one):
 def test_many_nodes_with_one_session_each(folder, one):
     sessions = nights(folder.parent / "17", of(one, *[1.0] * 6), often=1)
     refused = run(folder, [sessions], "--write", code=4, system=H200)
-    assert "has 6 session(s) on 6 occasion(s) of 6 nodes" in refused.stderr
+    assert "has 6 session(s) in 6 campaign(s) of 6 nodes" in refused.stderr
     assert (
         "(0 of 6 nodes have two sessions or more, and 50% must: how much a node" in refused.stderr
     )

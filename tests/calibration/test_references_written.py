@@ -115,7 +115,7 @@ def test_the_record_holds_what_the_entries_rest_on(folder):
     assert "node1" not in path.read_text()  # the host's name
     found = calibrated.read(path)
     assert found.same_devices and found.device_sets == {"A": ["GPU-a", "GPU-b"]}
-    assert [one.occasion for one in found.sessions] == [1, 1, 1, 2, 2, 2, 2]
+    assert [one.campaign for one in found.sessions] == [1, 1, 1, 2, 2, 2, 2]
     assert [one.model_dump() for one in found.unused] == [
         {"session": 7, "check": "stream_local", "why": "failed (fail)"}
     ]
@@ -123,8 +123,8 @@ def test_the_record_holds_what_the_entries_rest_on(folder):
     one = found.checks["stream_local"]["copy_worst"]
     assert list(one.values.values()) == STEADY
     assert (one.n, one.median, one.min, one.max) == (6, 100.0, 99.5, 100.5)
-    assert (one.occasions[1].median, one.occasions[2].median) == (100.0, 100.0)
-    assert one.between_occasions == 0 and one.within_run == 0
+    assert (one.campaigns[1].median, one.campaigns[2].median) == (100.0, 100.0)
+    assert one.between_campaigns == 0 and one.within_run == 0
     assert one.tolerance.worst == pytest.approx(1.5 * 0.005)
     assert (one.entry, one.why) == ([100.0, -0.02, None, "GB/s"], "rule")
     assert one.by_devices is None
@@ -254,7 +254,11 @@ def test_a_check_without_a_reference_file(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# $index\nstream_local: [", "cannot be read as YAML"),
+        ("# $index\nstream_local: [", "line 3: it is no valid YAML"),
+        (
+            "one: {$index: [$partition]}\none: {$index: [$partition]}\n",
+            r"line 2: it is no valid YAML \(the key 'one' is there twice\)",
+        ),
         ("- 1 # $index\n", "is no map of checks"),
         ("", "is no map of checks"),
         ("# Cut.\n", "is no map of checks"),
@@ -288,6 +292,26 @@ def test_what_is_no_record(tmp_path):
     path.write_text("kind: something\n")
     with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
         calibrated.read(path)
+
+
+def test_a_record_of_an_earlier_format(folder):
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    path.write_text(path.read_text().replace("format: 2", "format: 1"))
+    said = r"is no calibration record \(format: input should be 2, not 1\)\.$"
+    with pytest.raises(InvalidInputError, match=said):
+        References(folder).record(PARTITION)
+
+
+def test_a_long_value_is_not_repeated_in_a_sentence(folder):
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    path.write_text(path.read_text().replace("same_devices: true", f"same_devices: {'x' * 99}"))
+    with pytest.raises(
+        InvalidInputError, match=r"same_devices: input should be .*boolean"
+    ) as error:
+        calibrated.read(path)
+    assert "xxx" not in str(error.value)
 
 
 def test_a_record_counts_for_its_own_partition_alone(folder):

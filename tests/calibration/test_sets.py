@@ -3,7 +3,6 @@
 import pytest
 from calibrate_command import entries
 
-from fabricheck.cli import calibrate
 from fabricheck.judge.calibration import changes, record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.origin import follow
@@ -98,9 +97,3 @@ def test_counts_alone_leave_the_set_in_place(folder, tmp_path):
     calibrated(folder, sessions)
     origin = References(folder).origin("affinity", PARTITION, "misplaced", "lumi")
     assert origin.kind == "derived"
-
-
-def test_the_set_is_the_one_that_the_site_names():
-    assert calibrate._set_of("lumi:gpu") == "lumi"
-    assert calibrate._set_of("h200:x2") is None
-    assert calibrate._set_of("nowhere:x") is None

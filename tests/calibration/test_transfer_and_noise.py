@@ -174,11 +174,11 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
     sessions = [measured(tmp_path, number, {"copy_worst": value}, 30 * number - 25 * (number % 3))
                 for number, value in enumerate(values)]  # fmt: skip
     runs = gather(sessions, PARTITION)
-    assert [run.occasion for run in runs] == [1, 1, 1, 2, 2, 2]
+    assert [run.campaign for run in runs] == [1, 1, 1, 2, 2, 2]
     text = noise.table(record.build(runs, PARTITION))
     # MAD 1 of 100 and 2 of 110: 1.4826 % and 2.6956 %; medians 100 and 110, of all 104.5.
     assert "| stream_local | GB/s | 1 | 0.00 % | 2.09 % | 9.57 % |\n" in text
-    assert "local:host: 6 sessions on 2 occasions." in text
+    assert "local:host: 6 sessions in 2 campaigns." in text
 
 
 def test_two_sessions_have_no_spread(tmp_path):

@@ -75,7 +75,7 @@ class Run:
         ends = None
         if left_s is not None:
             ends = nodes_asked.now() + timedelta(seconds=left_s + driver.KEPT_S)
-        command = driver.Asked(("reframe", "-r"), ("-t", "smoke"), minutes, at_once)
+        command = driver.Request(("reframe", "-r"), ("-t", "smoke"), minutes, at_once)
         return driver.Driver(command, Allocation("7", nodes, ends), self.results, self.said.append)
 
     def started(self, node: str) -> str:

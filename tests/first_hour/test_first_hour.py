@@ -19,7 +19,8 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.run.first_hour import facts, running, steps
-from fabricheck.run.site_check import Place, Target
+from fabricheck.run.site_check import Machine as NodeSeen
+from fabricheck.site.partitions import Target
 from fabricheck.tools.runner import start
 from full_disk import files_of_at_most
 
@@ -259,7 +260,7 @@ import sys
 from pathlib import Path
 from fabricheck.cli import first_hour
 from fabricheck.run.first_hour import steps
-from fabricheck.run.site_check import Target
+from fabricheck.site.partitions import Target
 import typer
 extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
 target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])
@@ -311,7 +312,7 @@ def test_bad_usage(tmp_path, arguments, code, said):
 def test_without_devices_and_allocation_nothing_is_submitted(monkeypatch, tmp_path):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Place, "_judged", (False, "no driver has devices"))
+    monkeypatch.setattr(NodeSeen, "_judged", (False, "no driver has devices"))
     result = CliRunner().invoke(app, ["first-hour", "lumi:gpu"])
     assert result.exit_code == 3 and "No driver has devices here" in result.stderr
     assert list(tmp_path.iterdir()) == []

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.yaml_files import read
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
 from fabricheck.node.placement import domain_of_core
 from fabricheck.node.schema import Quantity
-from fabricheck.references.published import read_yaml
 
 NODES = ("a100-booster", "a100-jureca", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x")
 
@@ -53,7 +53,7 @@ def test_every_model_loads_and_every_number_says_where_it_comes_from(name):
 
 def test_records_named_in_the_models_exist_in_the_published_data_set():
     path = node_directory().parents[1] / "reference_values" / "published_values.yaml"
-    data = read_yaml(path)
+    data = read(path)
     known = {entry["id"] for section in ("records", "topology") for entry in data[section]}
     named_records = {
         fact.record for name in NODES for fact in load(name).facts.values() if fact.record
@@ -109,11 +109,8 @@ def test_theoretical_peaks_on_nvidia():
     assert h200.peer_peak_gbs(0, 7) == 450
     assert h200.peer_peak_gbs(0, 7, "copy-engine") == 450
     assert h200.link_class(0, 7).name == "switch18"
-    assert h200.unknown() == (
-        "domains.memory_peak_gbs",
-        "copy_engine.peak_gbs",
-        "copy_engine.count",
-    )
+    assert h200.domains[0].memory_peak_gbs is None
+    assert (h200.copy_engine.peak_gbs, h200.copy_engine.count) == (None, None)
     assert a100.peer_peak_gbs(0, 3) == 100
     assert classes(a100) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
 
@@ -147,14 +144,10 @@ def test_mi210_has_links_within_pairs_only():
         node.peer_peak_gbs(1, 2)
 
 
-def test_cpu_list_and_masks_of_lumi_g(mi250x):
-    assert mi250x.cpu_list() == (49, 57, 17, 25, 1, 9, 33, 41)
-    masks = (
-        "0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,"
-        "0xfe,0xfe00,0xfe00000000,0xfe0000000000"
-    )
-    assert ",".join(mi250x.cpu_masks()) == masks
-    assert mi250x.cpu_list((4,)) == (1,)
+def test_cores_near_the_devices_of_lumi_g(mi250x):
+    """Those of the masks of LUMI's user guide: 0xfe000000000000, 0xfe00000000000000 and so on."""
+    first = (49, 57, 17, 25, 1, 9, 33, 41)
+    assert [one.near_cores for one in mi250x.devices] == [tuple(range(a, a + 7)) for a in first]
 
 
 def test_placements_of_the_epicure_case_study_on_lumi_g(mi250x):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.node import InvalidNode, LinkClass, load, node_directory
+from fabricheck.core.errors import InvalidFile, NotFoundError, UsageError
+from fabricheck.node import LinkClass, load, node_directory
 
 FOLDER = node_directory() / "overlays"
 
@@ -61,7 +61,7 @@ def test_rotated_numa_map():
     node = overlaid("numa-map-rotated")
     assert [device.domain for device in node.devices] == [0, 0, 2, 2, 1, 1, 3, 3]
     assert node.domains[0].devices == (0, 1)
-    assert node.cpu_list()[0] == 1
+    assert node.placements()["right"].cores[0] == 1
 
 
 def test_remapped_links():
@@ -125,7 +125,7 @@ def test_a_result_can_carry_the_overlay():
     ],
 )
 def test_an_impossible_change_is_one_sentence(tmp_path, node, parts, reason):
-    with pytest.raises(InvalidNode, match=reason) as caught:
+    with pytest.raises(InvalidFile, match=reason) as caught:
         changed(tmp_path, node, **parts)
     assert str(tmp_path / "overlay.yaml") in str(caught.value)
     assert "\n" not in str(caught.value)

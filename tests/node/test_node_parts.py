@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabricheck.core.errors import UsageError
-from fabricheck.node import InvalidNode, load, node_directory
+from fabricheck.core.errors import InvalidFile, UsageError
+from fabricheck.node import load, node_directory
 
 H200 = load("h200")
 
@@ -102,5 +102,5 @@ def test_domains_that_nothing_is_left_of(tmp_path):
 
 def test_only_a_switch_makes_devices_alike(tmp_path):
     parts = {"kind": "assumed", "note": "any two"}
-    with pytest.raises(InvalidNode, match="parts needs a switch: of other nodes it matters which"):
+    with pytest.raises(InvalidFile, match="parts needs a switch: of other nodes it matters which"):
         load(str(changed(tmp_path, "mi250x", parts=parts)))

@@ -16,8 +16,8 @@ from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import faults, requires
-from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, follow, load, read, record_names
+from fabricheck.references.published import MACHINES
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.rfm import listing
@@ -291,12 +291,12 @@ def follow_sessions(found: References, check: str, partition: str, metric: str) 
     taken = sessions.partition != partition
     assert not taken or metric in independent(sessions.partition)[check]
     one = sessions.checks[check][metric]
-    occasions = {session.number: session.occasion for session in sessions.sessions}
+    campaigns = {session.number: session.campaign for session in sessions.sessions}
     values = list(one.values.values())
     middle = statistics.median(values)
     assert (one.n, one.median, one.min, one.max) == (len(values), middle, min(values), max(values))
     assert one.mad == statistics.median(abs(value - middle) for value in values)
-    verdict = rule.judge(values, [occasions[number] for number in one.values], one.unit)
+    verdict = rule.judge(values, [campaigns[number] for number in one.values], one.unit)
     assert tuple(entry) == verdict.entry
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app, output
-from fabricheck.cli import references as command
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import at_hand, dry_run, listing
+from fabricheck.references import dry_run, listing
 from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
 from fabricheck.references.stated import References
@@ -32,33 +32,32 @@ def told(check: str, metrics: dict, partition: str = GPU) -> dry_run.Told:
     return dry_run.Told(check, partition, "rocm", metrics)
 
 
+def expecting(target: partitions.Target, checks: set[str]) -> partitions.Target:
+    """Return a partition that must have some checks."""
+    sets = {"lumi": "lumi", "nvidia": "nvidia"}
+    extras = {
+        "references": sets.get(target.system["name"]),
+        "expected_checks": sorted(checks),
+    }
+    return replace(target, partition={**target.partition, "extras": extras})
+
+
 @pytest.fixture
 def checks(monkeypatch):
     """Let the dry run tell what a test says, and the sites expect that."""
     found: list[dry_run.Told] = []
-    sites = partitions.read_sites()
 
     def asked(system, folders):
         return list(found)
 
-    def chosen(sites, system):
-        every = {one.partition: one for one in found}
-        return {
-            name: {
-                "extras": {
-                    "references": {"lumi": "lumi", "nvidia": "nvidia"}.get(name.split(":")[0]),
-                    "expected_checks": sorted(
-                        {one.check for one in found if one.partition == name}
-                    ),
-                },
-                "environs": ["rocm", "cuda"],
-            }
-            for name in every
-        }
+    choose = partitions.choose
+
+    def chosen(system):
+        return [expecting(choose(name)[0], {one.check for one in found if one.partition == name})
+                for name in dict.fromkeys(one.partition for one in found)]  # fmt: skip
 
     monkeypatch.setattr(dry_run, "ask", asked)
-    monkeypatch.setattr(command, "_partitions", chosen)
-    monkeypatch.setattr(partitions, "require_sites", lambda: sites)
+    monkeypatch.setattr(partitions, "choose", chosen)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
     return found
 
@@ -148,14 +147,8 @@ def test_a_metric_without_a_reference_is_named_and_ends_with_9(checks):
 
 def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
-    whole = command._partitions
-
-    def one_more(sites, system):
-        found = whole(sites, system)
-        found[GPU]["extras"]["expected_checks"].append("memcpy_numa")
-        return found
-
-    monkeypatch.setattr(command, "_partitions", one_more)
+    target = expecting(partitions.choose(GPU)[0], {"stream_local", "memcpy_numa"})
+    monkeypatch.setattr(partitions, "choose", lambda system: [target])
     assert f"memcpy_numa on {GPU} told nothing" in text(code=9)
 
 
@@ -163,7 +156,7 @@ def test_another_major_version_is_said(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("affinity", COUNT))
     for version, expected in (("6.2.4", True), ("5.2.0", False)):
-        monkeypatch.setattr(at_hand, "version", lambda environment, v=version: v)
+        monkeypatch.setattr(listing, "version_at_hand", lambda environment, v=version: v)
         said = text()
         assert f"{GPU} has ROCm {version}." in said
         other = "2 of its references were measured with ROCm 5.7.0, another major version."
@@ -182,11 +175,11 @@ def lock(**changed) -> dict:
 def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
     environment = {"extras": {"runtime": "rocm", "spack_environment": "lumi"}}
     installed, committed = tmp_path / "build", tmp_path / "spack-env"
-    assert at_hand.version(environment, (installed, committed)) is None
+    assert listing.version_at_hand(environment, (installed, committed)) is None
     (committed / "lumi").mkdir(parents=True)
     (committed / "lumi" / "spack.lock").write_text(json.dumps(lock()))
-    assert at_hand.version(environment, (installed, committed)) == "6.2.4"
-    assert at_hand.version({"extras": {"runtime": "rocm"}}, (committed,)) is None
+    assert listing.version_at_hand(environment, (installed, committed)) == "6.2.4"
+    assert listing.version_at_hand({"extras": {"runtime": "rocm"}}, (committed,)) is None
 
 
 @pytest.mark.parametrize(
@@ -208,7 +201,7 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
         (folder / "lumi").mkdir(parents=True)
         (folder / "lumi" / "spack.lock").write_text(content)
     with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is no lock of Spack[^\n]*$"):
-        at_hand.version(environment, (installed, committed))
+        listing.version_at_hand(environment, (installed, committed))
 
 
 def test_json_has_every_metric(checks):
@@ -237,7 +230,7 @@ def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch)
 def test_an_unknown_system_is_one_sentence(system):
     result = CliRunner().invoke(app, ["references", "--system", system])
     assert result.exit_code == 2
-    assert "There is no system or partition" in result.stderr
+    assert "There is no site" in result.stderr or "has no partition" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

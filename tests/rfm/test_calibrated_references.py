@@ -15,11 +15,11 @@ def test_sessions_make_the_references_of_the_next_ones(suite):
     references = suite.own_references()
     for _ in range(5):
         assert suite("-r", "-n", "stream_local").status == 0
-    # What ran in one go is one occasion; here the pause that makes another one is shorter.
+    # What ran in one go is one campaign; here the pause that makes another one is shorter.
     command = ["calibrate", str(suite.results), "--system", "local:host", "--output",
                str(references.parent), "--write"]  # fmt: skip
     refused = CliRunner().invoke(app, command)
-    assert refused.exit_code == 4 and "has 5 session(s) on 1 occasion(s)" in refused.stderr
+    assert refused.exit_code == 4 and "has 5 session(s) in 1 campaign(s)" in refused.stderr
     made = CliRunner().invoke(app, [*command, "--pause", "0"])
     assert made.exit_code == 0, made.output
     entries = References(references.parent).entries("stream_local", "local:host")

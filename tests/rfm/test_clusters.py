@@ -42,7 +42,7 @@ def test_who_asks_and_where_is_said_by_variables():
     ]
 
 
-@pytest.mark.parametrize("variable", [*clusters.ASKED, "FABRICHECK_QUEUE"])
+@pytest.mark.parametrize("variable", [*clusters.JOB_OPTIONS, "FABRICHECK_QUEUE"])
 def test_white_space_is_no_account_and_no_part_of_one(variable):
     assert clusters.reached("gpu", environment={variable: " "})["access"] == ["--partition=gpu"]
     padded = clusters.reached("gpu", environment={variable: " a "})["access"]

@@ -124,13 +124,13 @@ def test_a_list_of_another_node_says_nothing(folder):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [", "while parsing a flow"),
+        ("a: [", "line 2: it is no valid YAML (did not find expected node content)"),
         ("one:gpu: []", "input should be a valid list"),
         (
             "- {partition: 'one:gpu', node: h200, checks: {a: {environs: [], tags: []}}}",
             "at least 1 item",
         ),
-        ("- {partition: 'one:gpu', checks: {}}", "0.node: Field required"),
+        ("- {partition: 'one:gpu', checks: {}}", "[0].node: this key is missing"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_named(folder, text, why):
@@ -139,5 +139,5 @@ def test_a_list_that_cannot_be_read_is_named(folder, text, why):
     with pytest.raises(InvalidInputError) as error:
         sites.gather(folder)
     said = str(error.value)
-    assert said.startswith(f"The list of checks {file} cannot be read: ") and "\n" not in said
+    assert said.startswith(f"The list of checks {file}: ") and "\n" not in said
     assert why.lower() in said.lower() and said.endswith("'fabricheck sets --write'.")

@@ -10,7 +10,8 @@ import yaml
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.node import InvalidNode, load
+from fabricheck.core.errors import InvalidFile
+from fabricheck.node import load
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.node.schema import Quantity
 
@@ -145,13 +146,13 @@ def test_a_node_without_that_limit_has_none(tmp_path):
     def half(content):
         del content["simulation"]["pageable_far_cost"]
 
-    with pytest.raises(InvalidNode, match="pageable_host_gbs and pageable_far_cost belong"):
+    with pytest.raises(InvalidFile, match="pageable_host_gbs and pageable_far_cost belong"):
         load(str(written(tmp_path, half)))
 
     def cheap(content):
         content["simulation"]["pageable_far_cost"]["value"] = 0.9
 
-    with pytest.raises(InvalidNode, match="pageable_far_cost is below 1"):
+    with pytest.raises(InvalidFile, match="pageable_far_cost is below 1"):
         load(str(written(tmp_path, cheap)))
 
 
@@ -306,7 +307,7 @@ def test_separated_devices_have_no_route(tmp_path):
 
 
 def refused(node) -> str:
-    with pytest.raises(InvalidNode) as caught:
+    with pytest.raises(InvalidFile) as caught:
         platform(node)
     return str(caught.value)
 
@@ -348,7 +349,7 @@ def test_a_fitted_number_without_its_record_is_refused(tmp_path):
     def no_record(content):
         del content["simulation"]["launch_us"]["record"]
 
-    with pytest.raises(InvalidNode, match=r"launch_us.*the record that it was fitted to"):
+    with pytest.raises(InvalidFile, match=r"launch_us.*the record that it was fitted to"):
         load(str(written(tmp_path, no_record)))
 
 

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from fabricheck.node import NodeModel, format_cores, load
-from fabricheck.run.site_check import Place, Target
+from fabricheck.run.site_check import Machine
+from fabricheck.site.partitions import Target
 
 sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in ("topology", "software")]
 import topology_texts as texts
@@ -44,9 +45,9 @@ class Tree:
         file.write_text(text)
         return file
 
-    def place(self, compute: bool | None = None, cores: frozenset[int] = USABLE) -> Place:
-        """Return the place that the tree is."""
-        return Place(self.root, self.environ, cores, compute)
+    def machine(self, compute: bool | None = None, cores: frozenset[int] = USABLE) -> Machine:
+        """Return the machine that the tree is."""
+        return Machine(self.root, self.environ, cores, compute)
 
     def devices(self, count: int = 8, version: int = 90010) -> None:
         """Let the kernel's driver have so many AMD devices, behind the node's four processors."""

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
-from fabricheck.run.site_check import choose, node
+from fabricheck.run.site_check import node
+from fabricheck.site.partitions import choose
 
 
 @pytest.fixture
@@ -26,37 +27,37 @@ def tree(tmp_path):
 
 
 def lacks(tree, cores=USABLE, **partition):
-    found = said(node.check(target(**partition), tree.place(cores=cores)))
+    found = said(node.check(target(**partition), tree.machine(cores=cores)))
     return [says for status, says in found if status == "missing"]
 
 
 def test_a_node_as_it_should_be(tree):
-    found = said(node.check(target(), tree.place()))
+    found = said(node.check(target(), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert found[0][1] == "The node has 8 devices, as lumi:gpu states."
     assert "(8 gfx90a)" in found[1][1]
     assert found[2][1] == "This process may use all 56 cores that mi250x counts on."
-    more = said(node.check(target(), tree.place(cores=USABLE | {0, 8})))
+    more = said(node.check(target(), tree.machine(cores=USABLE | {0, 8})))
     assert more[2][1].endswith("of those that it reserves 0,8 may be used too.")
 
 
 def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     login = Tree(tmp_path)
-    found = said(node.check(target(), login.place()))
+    found = said(node.check(target(), login.machine()))
     assert len(found) == 5
     assert found[0] == ("not seen", "The number of devices: not seen on a login node.")
     assert {status for status, _ in found} == {"not seen"}
     # A job, or who runs it, says otherwise; then nothing is excused.
-    assert login.place().because.startswith("because SLURM_JOB_ID is not set and no driver has")
+    assert login.machine().because.startswith("because SLURM_JOB_ID is not set and no driver has")
     login.environ["SLURM_JOB_ID"] = "1"
-    assert login.place().because == "because SLURM_JOB_ID is set; --login says otherwise"
-    assert "missing" in {status for status, _ in said(node.check(target(), login.place()))}
+    assert login.machine().because == "because SLURM_JOB_ID is set; --login says otherwise"
+    assert "missing" in {status for status, _ in said(node.check(target(), login.machine()))}
     del login.environ["SLURM_JOB_ID"]
-    assert login.place(compute=True).is_compute
+    assert login.machine(compute=True).is_compute
     there = Tree_with_devices(login)
-    assert there.place().because == "because a driver has devices; --login says otherwise"
-    assert not there.place(compute=False).is_compute
-    assert there.place(compute=False).because == "as --login says"
+    assert there.machine().because == "because a driver has devices; --login says otherwise"
+    assert not there.machine(compute=False).is_compute
+    assert there.machine(compute=False).because == "as --login says"
 
 
 def Tree_with_devices(tree):
@@ -114,23 +115,23 @@ def test_an_nvidia_node(tmp_path):
     )
     environment = environment_of("/my/bin", runtime="cuda")
     about = {"devices": [{"arch": "sm_80", "num_devices": 4}], "extras": {"node": model.name}}
-    assert tree.place().is_compute
-    place = tree.place(cores=frozenset(range(48)))
-    found = said(node.check(target(environment, **about), place))
+    assert tree.machine().is_compute
+    machine = tree.machine(cores=frozenset(range(48)))
+    found = said(node.check(target(environment, **about), machine))
     assert found[0] == ("ok", "The node has 4 devices, as lumi:gpu states.")
     assert found[1][1].endswith("as stated (4 sm_80).")
     assert found[-1][0] == "ok"
     assert found[-1][1].startswith("As in a100-booster: devices, links")
     # Without its matrix only the driver counts them.
     (tree.bin / "topo").unlink()
-    found = said(node.check(target(environment, **about), place))
+    found = said(node.check(target(environment, **about), machine))
     assert found[0][1].startswith("The devices' own tools tell nothing: nvidia-smi --query-gpu")
     assert [status for status, _ in found[1:3]] == ["ok", "ok"]
 
 
 def test_a_simulated_partition_has_no_node(tree):
     environment = environment_of("/my/bin", runtime="sim")
-    assert not list(node.check(target(environment), tree.place()))
+    assert not list(node.check(target(environment), tree.machine()))
 
 
 def test_a_site_that_is_not_known():

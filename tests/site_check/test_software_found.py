@@ -31,14 +31,14 @@ def test_commands_of_scheduler_and_launcher(tree):
     for name in ("sbatch", "squeue", "sacct", "scancel"):
         tree.tool(name)
     tree.environ["FABRICHECK_ACCOUNT"] = "project_1"
-    *found, srun, account = said(launching.check(target(), tree.place()))
+    *found, srun, account = said(launching.check(target(), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert srun[0] == "missing"
     assert srun[1].startswith("There is no command srun on the PATH, and lumi:gpu starts programs")
     assert account == ("ok", "Jobs have an account (FABRICHECK_ACCOUNT).")
     inside = target(scheduler="local", extras={"mpi_launcher": "mpirun-openmpi"})
     tree.tool("mpirun")
-    assert [status for status, _ in said(launching.check(inside, tree.place()))] == [
+    assert [status for status, _ in said(launching.check(inside, tree.machine()))] == [
         "missing",
         "ok",
     ]
@@ -48,15 +48,15 @@ def test_jobs_without_an_account(tree):
     sentence = "No account is stated for the jobs of lumi:gpu: export FABRICHECK_ACCOUNT=PROJECT."
     for empty in ({}, {"FABRICHECK_ACCOUNT": " "}):
         tree.environ |= empty
-        assert said(launching.check(target(), tree.place()))[-1] == ("missing", sentence)
+        assert said(launching.check(target(), tree.machine()))[-1] == ("missing", sentence)
     stated = target(access=["--account=a"])
-    assert said(launching.check(stated, tree.place()))[-1][0] == "ok"
+    assert said(launching.check(stated, tree.machine()))[-1][0] == "ok"
 
 
 def test_modules_are_loaded_one_after_the_other(tree):
     tree.environ["BASH_FUNC_module%%"] = MODULE
     wanted = {**environment_of("/my/bin"), "modules": ["LUMI/24.03", {"name": "gone/1"}, "rocm"]}
-    found = said(modules.check(target(), wanted, tree.place()))
+    found = said(modules.check(target(), wanted, tree.machine()))
     assert found == [
         ("ok", "The module LUMI/24.03 can be loaded."),
         (
@@ -70,14 +70,14 @@ def test_modules_are_loaded_one_after_the_other(tree):
 
 def test_no_module_system(tree):
     wanted = {**environment_of("/my/bin"), "modules": ["rocm"]}
-    ((status, says),) = said(modules.check(target(), wanted, tree.place()))
+    ((status, says),) = said(modules.check(target(), wanted, tree.machine()))
     assert (status, says[:32]) == ("missing", "There is no command module here,")
     tree.environ["LMOD_PKG"] = str(tree.root / "lmod")
     tree.put("lmod/init/bash", f"module {MODULE}\n")
-    assert said(modules.check(target(), wanted, tree.place()))[0][0] == "ok"
+    assert said(modules.check(target(), wanted, tree.machine()))[0][0] == "ok"
     none = target()
     none.system["modules_system"] = "nomod"
-    ((status, says),) = said(modules.check(none, wanted, tree.place()))
+    ((status, says),) = said(modules.check(none, wanted, tree.machine()))
     assert (status, "no modules_system that could load them" in says) == ("missing", True)
 
 
@@ -116,20 +116,20 @@ def lumi(tree, tmp_path, monkeypatch):
 
 
 def test_all_of_spack_is_there(tree, lumi):
-    found = said(spack.check(lumi, tree.place()))
+    found = said(spack.check(lumi, tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert [says.split(" ")[0] for _, says in found] == ["Spack", "The", "The", "The", "Cray"]
     # What is installed needs no Spack and no compiler any more.
     (tree.root / "usr/bin/gcc-12").unlink()
     (tree.root / "usr/bin/make").unlink()
     (tree.bin / "spack").unlink()
-    assert {status for status, _ in said(spack.check(lumi, tree.place()))} == {"ok"}
-    assert not list(spack.check(environment_of("/my/bin"), tree.place()))
+    assert {status for status, _ in said(spack.check(lumi, tree.machine()))} == {"ok"}
+    assert not list(spack.check(environment_of("/my/bin"), tree.machine()))
 
 
 def test_what_builds_is_there(tree, lumi):
     (clusters.view("lumi") / "bin/stream").unlink()
-    found = said(spack.check(lumi, tree.place()))
+    found = said(spack.check(lumi, tree.machine()))
     assert found[1][1].startswith("The Spack environment lumi is not installed")
     assert found[2:4] == [
         (
@@ -199,7 +199,7 @@ MISSING = {
 @pytest.mark.parametrize("name", MISSING)
 def test_what_spack_lacks_is_one_sentence(tree, lumi, name):
     take_away(tree, name)
-    found = [says for status, says in said(spack.check(lumi, tree.place())) if status != "ok"]
+    found = [says for status, says in said(spack.check(lumi, tree.machine())) if status != "ok"]
     assert sum(one.startswith(MISSING[name]) for one in found) == 1
     # Without Spack's programs there are two.
     assert len(found) == (2 if name in TO_BUILD else 1)
@@ -219,7 +219,7 @@ def own(tree, tmp_path, stream="0.1.0 (abc, runtime rocm)", osu="  -d --accelera
 
 
 def test_all_programs_are_there(tree, tmp_path):
-    found = said(programs.check(own(tree, tmp_path), tree.place()))
+    found = said(programs.check(own(tree, tmp_path), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert [says.partition(" ")[0] for _, says in found] == ["The", "stream", "OSU", "The"]
 
@@ -233,7 +233,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("stream", OTHERS)
 def test_a_program_of_another_kind(tree, tmp_path, stream):
-    found = said(programs.check(own(tree, tmp_path, stream), tree.place()))
+    found = said(programs.check(own(tree, tmp_path, stream), tree.machine()))
     assert found[1][0] == "missing"
     assert OTHERS[stream] in found[1][1]
 
@@ -244,22 +244,22 @@ def test_programs_that_are_not_there(tree, tmp_path):
     (folder / "mpi").chmod(0o644)
     (folder / "all_reduce_perf").unlink()
     (folder / "osu/mpi/pt2pt/osu_bw").unlink()
-    lacks = [one[1] for one in said(programs.check(environment, tree.place())) if one[0] != "ok"]
+    lacks = [one[1] for one in said(programs.check(environment, tree.machine())) if one[0] != "ok"]
     assert lacks[0] == f"{folder} has no mpi that can be started: build with 'make it'."
     assert "osu_bw: build OSU Micro-Benchmarks, or name" in lacks[1]
     assert "There is no all_reduce_perf in" in lacks[2]
     del environment["extras"]["rccl_folder"]
-    last = said(programs.check(environment, tree.place()))[-1]
+    last = said(programs.check(environment, tree.machine()))[-1]
     assert last[0] == "missing"
     assert last[1].startswith("No folder of rccl-tests is stated, so their checks are not there")
 
 
 def test_osu_without_devices(tree, tmp_path):
-    found = said(programs.check(own(tree, tmp_path, osu="-m"), tree.place()))
+    found = said(programs.check(own(tree, tmp_path, osu="-m"), tree.machine()))
     assert found[2][0] == "missing"
     assert "was built without devices (its help has no --accelerator)" in found[2][1]
     environment = own(tree, tmp_path)
     tree.tool("osu_bw", "exit 1", tmp_path / "programs/osu/mpi/pt2pt")
     # It may start inside a job only.
-    assert said(programs.check(environment, tree.place()))[2][0] == "not seen"
-    assert said(programs.check(environment, tree.place(compute=True)))[2][0] == "missing"
+    assert said(programs.check(environment, tree.machine()))[2][0] == "not seen"
+    assert said(programs.check(environment, tree.machine(compute=True)))[2][0] == "missing"

@@ -8,9 +8,9 @@ import pytest
 import topology_texts as texts
 import yaml
 
-from fabricheck.core.errors import InvalidInputError
-from fabricheck.node import InvalidNode, load, node_directory
-from fabricheck.node.yamlfile import to_fill
+from fabricheck.core.errors import InvalidFile, InvalidInputError
+from fabricheck.node import load, node_directory
+from fabricheck.node.loading import to_fill
 from fabricheck.tools.topology import compare, merge, parse_text, write_draft
 
 MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
@@ -138,7 +138,7 @@ def test_a_draft_keeps_what_was_seen_and_marks_the_rest(tmp_path):
     assert verdict.startswith("mine.yaml: title: it is still to be filled in (and ")
     path = tmp_path / "mine.yaml"
     path.write_text(text)
-    with pytest.raises(InvalidNode, match="still to be filled in"):
+    with pytest.raises(InvalidFile, match="still to be filled in"):
         load(str(path))
 
 

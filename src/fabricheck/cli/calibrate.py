@@ -56,7 +56,7 @@ def calibrate(
     pause: Annotated[
         float | None,
         typer.Option(
-            "--pause", min=0, help=f"Minutes between two occasions, {PAUSE_MINUTES:g} by default."
+            "--pause", min=0, help=f"Minutes between two campaigns, {PAUSE_MINUTES:g} by default."
         ),
     ] = None,
     like: Annotated[
@@ -114,7 +114,7 @@ def calibrate(
     _refuse_few(runs, system, report_only)
     found = record.build(runs, system, expected.of(output, system))
     _show_sessions(found, runs)
-    proposal = changes.propose(found, output, _set_of(system))
+    proposal = changes.propose(found, output, partitions.extras(system).get("references"))
     _end(proposal, write, accept_looser, accept_slow)
 
 
@@ -127,16 +127,6 @@ def _nodes(names: str) -> frozenset[str]:
         return frozenset(NodeSet(names))
     except NodeSetException as error:
         raise UsageError(f"--without {names} is no list of nodes ({error}).") from None
-
-
-def _set_of(partition: str) -> str | None:
-    """Return the set of references that a partition names in its site file, if any."""
-    for system in (partitions.read_sites() or {}).get("systems", []):
-        for one in system["partitions"]:
-            if partition == f"{system['name']}:{one['name']}":
-                named: str | None = one["extras"].get("references")
-                return named
-    return None
 
 
 def _refuse(command: str, given: Mapping[str, object]) -> None:
@@ -154,13 +144,13 @@ def _check_partition(option: str, name: str) -> None:
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
     used = [run for run in runs if run.values]
-    nodes, when = [run.group for run in used], [run.occasion for run in used]
+    nodes, when = [run.group for run in used], [run.campaign for run in used]
     said = rule.few(nodes, when)
     if said is not None and not allowed:
         several = f" of {len(set(nodes))} nodes" if len(set(nodes)) > 1 else ""
         raise InvalidInputError(
-            f"{partition} has {len(used)} session(s) on {len(set(when))} occasion(s){several}, and "
-            f"references need {rule.LEAST_SESSIONS} on {rule.LEAST_OCCASIONS} ({said}): measure "
+            f"{partition} has {len(used)} session(s) in {len(set(when))} campaign(s){several}, and "
+            f"references need {rule.LEAST_SESSIONS} in {rule.LEAST_CAMPAIGNS} ({said}): measure "
             "again, or record them with --report-only, which requires nothing."
         )
 
@@ -229,7 +219,7 @@ def _show_sessions(found: Record, runs: list[Run]) -> None:
     for session in found.sessions:
         ids = ", ".join(found.device_sets[session.devices]) or "devices without ids"
         typer.echo(
-            f"session {session.number}: {session.date}, occasion {session.occasion}, "
+            f"session {session.number}: {session.date}, campaign {session.campaign}, "
             f"devices {session.devices} ({ids}), node {names[session.number]}"
         )
     right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")
@@ -259,8 +249,9 @@ def _show(proposal: changes.Proposal) -> None:
     columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
     rows = []
     for one in proposal.changes:
+        present = "-" if one.present is None else said(one.present)
         by = "" if one.value_change is None else f"{one.value_change:+.1%}"
-        rows.append((one.check, one.metric, said(one.present), said(one.entry), by, one.effect))
+        rows.append((one.check, one.metric, present, said(one.entry), by, one.effect))
     print_table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)

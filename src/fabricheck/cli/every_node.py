@@ -63,8 +63,8 @@ def every_node(
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
     results = host.results_folder(default=Path("results").absolute())
     chosen = tuple(arguments or CHOSEN)
-    asked = driver.Asked((reframe, "--nocolor", "-r", *chosen), chosen, minutes, at_once)
-    run = driver.Driver(asked, found, results, typer.echo)
+    request = driver.Request((reframe, "--nocolor", "-r", *chosen), chosen, minutes, at_once)
+    run = driver.Driver(request, found, results, typer.echo)
     typer.echo(
         f"{len(found.nodes)} nodes of job {found.job}, each by `reframe -r {shlex.join(chosen)}`; "
         f"results in {run.folder}"

@@ -85,9 +85,9 @@ def _require_node() -> None:
     :raises UsageError: on a login node, with the command to type.
     """
     from fabricheck.rfm import steps
-    from fabricheck.run.site_check import Place
+    from fabricheck.run.site_check import Machine
 
-    if not Place().is_compute:
+    if not Machine().is_compute:
         raise NotFoundError(
             "No driver has devices here, and SLURM_JOB_ID is not set: type this on the node, "
             "inside an allocation (docs/first-hour.md)."

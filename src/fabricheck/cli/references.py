@@ -11,10 +11,9 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
-from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.references import at_hand, dry_run
+from fabricheck.references import dry_run, listing
 from fabricheck.references.entries import said
 from fabricheck.references.listing import (
     ELSEWHERE,
@@ -42,14 +41,13 @@ def references(
     The metrics are those of a dry run of all checks that the system's environments can run, and so
     is what ReFrame will use. Ends with 9 where a metric has no reference.
     """
-    sites = partitions.require_sites()
-    chosen = _partitions(sites, system)
+    chosen = partitions.choose(system)
     found = of(folder())
     told = dry_run.ask(system, checks_folders())
-    sets = {name: one["extras"].get("references") for name, one in chosen.items()}
+    sets = {one.name: one.partition["extras"].get("references") for one in chosen}
     shown = list(rows(told, found, sets))
     silent = _silent(told, chosen)
-    versions = _at_hand(sites, chosen)
+    versions = _at_hand(chosen)
     if as_json:
         output.write_json(
             {
@@ -65,40 +63,25 @@ def references(
         raise typer.Exit(EXIT_NO_REFERENCE)
 
 
-def _partitions(sites: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
-    every = {
-        f"{one['name']}:{partition['name']}": partition
-        for one in sites["systems"]
-        for partition in one["partitions"]
-    }
-    chosen = {name: one for name, one in every.items() if system in (name, name.split(":")[0])}
-    if not chosen:
-        raise UsageError(f"There is no system or partition {system}; there are {', '.join(every)}.")
-    return chosen
-
-
-def _silent(told: Sequence[dry_run.Told], chosen: Mapping[str, Any]) -> list[str]:
+def _silent(told: Sequence[dry_run.Told], chosen: Sequence[partitions.Target]) -> list[str]:
     """Return the checks, with their partition, that are expected and told nothing."""
     heard = {(one.check, one.partition) for one in told}
     return [
-        f"{check} on {name}"
-        for name, partition in chosen.items()
-        for check in partition["extras"].get("expected_checks", ())
-        if (check, name) not in heard
+        f"{check} on {one.name}"
+        for one in chosen
+        for check in one.partition["extras"].get("expected_checks", ())
+        if (check, one.name) not in heard
     ]
 
 
-def _at_hand(sites: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
     """Return by partition the versions of ROCm or CUDA of its environments, where known."""
     found: dict[str, dict[str, str]] = {}
-    for name, partition in chosen.items():
-        for environment in sites["environments"]:
-            targets = environment.get("target_systems", ["*"])
-            here = {"*", name, name.split(":")[0]} & set(targets)
-            if here and environment["name"] in partition["environs"]:
-                version = at_hand.version(environment)
-                if version:
-                    found.setdefault(name, {})[environment["extras"]["runtime"]] = version
+    for one in chosen:
+        for environment in one.environments:
+            version = listing.version_at_hand(environment)
+            if version:
+                found.setdefault(one.name, {})[environment["extras"]["runtime"]] = version
     return found
 
 
@@ -173,7 +156,7 @@ def _print_versions(console: Any, name: str, known: Mapping[str, str], own: Sequ
         other: Counter[str] = Counter()
         for row in own:
             stated = {v for one in row.sources for word, v in one.versions if word == runtime}
-            for old in {one for one in stated if at_hand.major(one) != at_hand.major(version)}:
+            for old in {one for one in stated if one.split(".")[0] != version.split(".")[0]}:
                 other[old] += 1
         word = RUNTIME_LABELS[runtime]
         console.print(f"{name} has {word} {version}.")

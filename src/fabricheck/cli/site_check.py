@@ -32,24 +32,26 @@ def check(
 
     Ends with 3 when something is missing.
     """
-    from fabricheck.run import site_check  # reads ReFrame, which other commands do without
+    # These read ReFrame, which other commands do without.
+    from fabricheck.run import site_check
+    from fabricheck.site import partitions
 
-    place = site_check.Place(stated=compute)
-    found = {one.name: list(site_check.check(one, place)) for one in site_check.choose(site)}
-    kind = "compute" if place.is_compute else "login"
+    machine = site_check.Machine(stated=compute)
+    found = {one.name: list(site_check.check(one, machine)) for one in partitions.choose(site)}
+    kind = "compute" if machine.is_compute else "login"
     if as_json:
         output.write_json(
             {
                 "node": platform.node(),
                 "kind": kind,
-                "because": place.because,
+                "because": machine.because,
                 "partitions": {name: list(map(asdict, said)) for name, said in found.items()},
             }
         )
     else:
         for name, findings in found.items():
             seen = f"{name}, seen from {platform.node()}"
-            typer.echo(f"{seen}, taken for a {kind} node ({place.because})")
+            typer.echo(f"{seen}, taken for a {kind} node ({machine.because})")
             for finding in findings:
                 typer.echo(f"{finding.status:<8}  {finding.says}")
             counts = Counter(finding.status for finding in findings)

@@ -34,6 +34,21 @@ class InvalidInputError(FabricheckError):
     exit_code = EXIT_INVALID_INPUT
 
 
+class InvalidFile(InvalidInputError):
+    """A file of settings or references cannot be read, or says what cannot be."""
+
+    def __init__(self, path: Path | str, key: str | None, reason: str) -> None:
+        """Say which file, where in it, and why.
+
+        :param key: the key inside it, such as ``links.matrix``; ``None`` for the whole file.
+        :param reason: the rest of the sentence, without a full stop.
+        """
+        self.path = str(path)
+        self.key = key
+        self.reason = reason
+        super().__init__(f"{path}: {f'{key}: ' if key else ''}{reason}.")
+
+
 class _OfOutput(FabricheckError):
     """Something is wrong with the output of a third-party program."""
 

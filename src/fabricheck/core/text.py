@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +13,9 @@ from pydantic import BaseModel, ValidationError
 from fabricheck.core.errors import InvalidDocument, InvalidInputError, NotFoundError
 
 Model = TypeVar("Model", bound=BaseModel)
+
+#: Sentences of one failure.
+MOST_SENTENCES = 8
 
 #: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all
 #: control characters but tab and line feed, marks of direction, and what is no character.
@@ -24,6 +28,12 @@ _CONTROL = re.compile(
 def printable(text: str) -> str:
     """Return a text that can be shown: control characters are written as escapes, as ``\\x1b``."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def first_of(sentences: Sequence[str]) -> list[str]:
+    """Return the first sentences of one failure, and how many there are besides."""
+    more = len(sentences) - MOST_SENTENCES
+    return [*sentences[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
 
 
 def read_text(path: Path) -> str:

@@ -1,20 +1,18 @@
 """Node models: what a node consists of, from ``config/nodes``, and what follows from it."""
 
-from fabricheck.node.cores import cpu_mask, format_cores, parse_cores
-from fabricheck.node.errors import InvalidNode
+from fabricheck.node.cores import format_cores, parse_cores
 from fabricheck.node.loading import available, load, node_directory
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, NodeModel, Switch
 from fabricheck.node.overlay import Overlay, apply_overlay, read_overlay
 from fabricheck.node.paths import LinkClass
 from fabricheck.node.placement import Placement
 from fabricheck.node.schema import Quantity
-from fabricheck.node.subsets import best_subsets, filled_matrix
+from fabricheck.node.subsets import best_subsets
 
 __all__ = [
     "CopyEngine",
     "Device",
     "Domain",
-    "InvalidNode",
     "Link",
     "LinkClass",
     "NodeModel",
@@ -25,8 +23,6 @@ __all__ = [
     "apply_overlay",
     "available",
     "best_subsets",
-    "cpu_mask",
-    "filled_matrix",
     "format_cores",
     "load",
     "node_directory",

@@ -13,7 +13,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class BestDevices:
     """A predicted set of devices and the best measured one of that size.
 
     Means are of the bandwidths measured between two of the devices, in GB/s. ``weakest`` is the
@@ -34,7 +34,7 @@ class Verdict:
         return 100 * (self.predicted_gbs / self.best_gbs)
 
 
-def judge(node: NodeModel, k: int, measured: Mapping[Pair, float]) -> Verdict:
+def judge(node: NodeModel, k: int, measured: Mapping[Pair, float]) -> BestDevices:
     """Compare the set of k devices that a node predicts with every set of k, as measured.
 
     :param node: the healthy node.
@@ -57,7 +57,7 @@ def judge(node: NodeModel, k: int, measured: Mapping[Pair, float]) -> Verdict:
             node.link_class(*pair).hops,
         ),
     )
-    return Verdict(
+    return BestDevices(
         predicted,
         mean_between(matrix, predicted),
         best,

@@ -42,11 +42,3 @@ def format_cores(cores: Iterable[int]) -> str:
         else:
             runs.append([core, core])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def cpu_mask(cores: Iterable[int]) -> str:
-    """Write cores as the hexadecimal mask of Slurm's ``--cpu-bind=mask_cpu``: bit i is core i."""
-    mask = 0
-    for core in cores:
-        mask |= 1 << core
-    return hex(mask)

@@ -8,14 +8,16 @@ from types import MappingProxyType
 from typing import Any
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import NotFoundError
+from fabricheck.core.errors import InvalidFile, NotFoundError
+from fabricheck.core.yaml_files import key_of, read_mapping, validated
 from fabricheck.node.cores import parse_cores
-from fabricheck.node.errors import InvalidNode
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, NodeModel, Switch
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.node.paths import Pair
 from fabricheck.node.schema import LinkSection, NodeFile, PackageSection, provenances
-from fabricheck.node.yamlfile import read_yaml, to_fill, validated
+
+#: What a drafted node model has in the place of a number or a list that no tool tells.
+TO_FILL = "to fill"
 
 
 def node_directory() -> Path:
@@ -30,12 +32,12 @@ def node_directory() -> Path:
     raise NotFoundError("There is no folder config/nodes here: run this in fabricheck's root.")
 
 
-def available(directory: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the node models in a folder."""
-    return tuple(sorted(path.stem for path in (directory or node_directory()).glob("*.yaml")))
+def available() -> tuple[str, ...]:
+    """Return the names of the node models."""
+    return tuple(sorted(path.stem for path in node_directory().glob("*.yaml")))
 
 
-def find(name: str, directory: Path | None = None) -> Path:
+def find(name: str) -> Path:
     """Return the file of a node model.
 
     :param name: such as ``mi250x``, or the path of a file that ends in ``.yaml`` or ``.yml``.
@@ -43,25 +45,24 @@ def find(name: str, directory: Path | None = None) -> Path:
     """
     if name.endswith((".yaml", ".yml")):
         return Path(name)
-    folder = directory or node_directory()
+    folder = node_directory()
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(available(folder)) or "none"
+        known = ", ".join(available()) or "none"
         raise NotFoundError(f"There is no node model '{name}' in {folder}, which has: {known}.")
     return path
 
 
-def load(name: str, overlay: Path | str | None = None, directory: Path | None = None) -> NodeModel:
+def load(name: str, overlay: Path | str | None = None) -> NodeModel:
     """Read a node model, and change it by an overlay if one is given.
 
     :param name: the model's name or file, as in :func:`find`.
     :param overlay: the file of an overlay.
-    :param directory: the folder of the node models, :func:`node_directory` by default.
     :raises NotFoundError: when a file does not exist.
-    :raises InvalidNode: when a file is unusable: one sentence that names file and key.
+    :raises InvalidFile: when a file is unusable: one sentence that names file and key.
     """
-    path = find(name, directory)
-    content, digest = read_yaml(path)
+    path = find(name)
+    content, digest = read_mapping(path)
     node = from_content(content, digest, path)
     if overlay is None:
         return node
@@ -73,19 +74,19 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
 
     :param digest: SHA-256 of the file.
     :param path: what to call the file in an error.
-    :raises InvalidNode: when the mapping describes no possible node.
+    :raises InvalidFile: when the mapping describes no possible node.
     """
     missing = to_fill(content)
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise InvalidNode(path, missing[0], f"it is still to be filled in{more}")
+        raise InvalidFile(path, missing[0], f"it is still to be filled in{more}")
     file = validated(NodeFile, content, path)
     if not path.stem == file.name:
-        raise InvalidNode(path, "name", f"'{file.name}' is not the file's name")
+        raise InvalidFile(path, "name", f"'{file.name}' is not the file's name")
     facts = dict(provenances(file))
     for key, fact in facts.items():
         if fact.source is not None and fact.source not in file.sources:
-            raise InvalidNode(path, f"{key}.source", f"'{fact.source}' is not among sources")
+            raise InvalidFile(path, f"{key}.source", f"'{fact.source}' is not among sources")
     count = file.devices.count
     package = _packages(file.packages, count, path)
     domains = _domains(file, path)
@@ -141,16 +142,16 @@ def _packages(section: PackageSection, count: int, path: Path) -> Mapping[int, i
     for number, devices in enumerate(section.devices):
         for device in devices:
             if not 0 <= device < count:
-                raise InvalidNode(path, f"packages.devices[{number}]", _no_device(device, count))
+                raise InvalidFile(path, f"packages.devices[{number}]", _no_device(device, count))
             if device in found:
                 where = f"{found[device]} and {number}"
-                raise InvalidNode(
+                raise InvalidFile(
                     path, "packages.devices", f"device {device} is in two packages ({where})"
                 )
             found[device] = number
     for device in range(count):
         if device not in found:
-            raise InvalidNode(path, "packages.devices", f"device {device} is in no package")
+            raise InvalidFile(path, "packages.devices", f"device {device} is in no package")
     return found
 
 
@@ -162,19 +163,19 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
     for number, entry in enumerate(file.domains.list_):
         key = f"domains.list[{number}]"
         if entry.index in {domain.index for domain in found}:
-            raise InvalidNode(path, key, f"NUMA domain {entry.index} is there twice")
+            raise InvalidFile(path, key, f"NUMA domain {entry.index} is there twice")
         for core in parse_cores(entry.cores):
             if core in owner:
                 where = f"{owner[core]} and {entry.index}"
-                raise InvalidNode(path, key, f"core {core} is in two NUMA domains ({where})")
+                raise InvalidFile(path, key, f"core {core} is in two NUMA domains ({where})")
             owner[core] = entry.index
         for device in entry.devices:
             if not 0 <= device < file.devices.count:
-                raise InvalidNode(path, f"{key}.devices", _no_device(device, file.devices.count))
+                raise InvalidFile(path, f"{key}.devices", _no_device(device, file.devices.count))
             if device in home:
                 where = f"{home[device]} and {entry.index}"
                 reason = f"device {device} is attached to two NUMA domains ({where})"
-                raise InvalidNode(path, f"{key}.devices", reason)
+                raise InvalidFile(path, f"{key}.devices", reason)
             home[device] = entry.index
         found.append(
             Domain(
@@ -187,7 +188,7 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
         )
     for device in range(file.devices.count):
         if device not in home:
-            raise InvalidNode(path, "domains.list", f"device {device} is in no NUMA domain")
+            raise InvalidFile(path, "domains.list", f"device {device} is in no NUMA domain")
     return tuple(sorted(found, key=lambda domain: domain.index))
 
 
@@ -207,9 +208,9 @@ def _pci(file: NodeFile, path: Path) -> dict[int, str]:
     for device in addresses:
         if not 0 <= device < file.devices.count:
             reason = _no_device(device, file.devices.count)
-            raise InvalidNode(path, "devices.pci.addresses", reason)
+            raise InvalidFile(path, "devices.pci.addresses", reason)
     if len(set(addresses.values())) != len(addresses):
-        raise InvalidNode(path, "devices.pci.addresses", "two devices have the same PCI address")
+        raise InvalidFile(path, "devices.pci.addresses", "two devices have the same PCI address")
     return addresses
 
 
@@ -217,20 +218,20 @@ def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
     matrix = section.matrix
     key = "links.matrix"
     if len(matrix) != count:
-        raise InvalidNode(path, key, f"it has {len(matrix)} rows for {count} devices")
+        raise InvalidFile(path, key, f"it has {len(matrix)} rows for {count} devices")
     for row, cells in enumerate(matrix):
         if len(cells) != count:
             reason = f"it names {len(cells)} devices, the node has {count}"
-            raise InvalidNode(path, f"{key}[{row}]", reason)
+            raise InvalidFile(path, f"{key}[{row}]", reason)
         if cells[row]:
-            raise InvalidNode(path, f"{key}[{row}]", f"device {row} has a link to itself")
+            raise InvalidFile(path, f"{key}[{row}]", f"device {row} has a link to itself")
     links: dict[Pair, Link] = {}
     for a in range(count):
         for b in range(a + 1, count):
             there, back = matrix[a][b], matrix[b][a]
             if there != back:
                 reason = f"the link {a}-{b} is one-sided: {there} from {a} to {b}, {back} back"
-                raise InvalidNode(path, key, reason)
+                raise InvalidFile(path, key, reason)
             if there:
                 links[(a, b)] = Link(there, float(section.peak_gbs.value))
     return links
@@ -238,9 +239,9 @@ def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
 
 def _check_switch(file: NodeFile, count: int, path: Path) -> None:
     if file.links is not None and file.switch is not None:
-        raise InvalidNode(path, "switch", "a node has either links or a switch")
+        raise InvalidFile(path, "switch", "a node has either links or a switch")
     if file.links is None and file.switch is None and count > 1:
-        raise InvalidNode(path, "links", "this key is missing, and there is no switch either")
+        raise InvalidFile(path, "links", "this key is missing, and there is no switch either")
 
 
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:
@@ -249,18 +250,29 @@ def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None
     for (a, b), link in links.items():
         if link.total_gbs > memory:
             reason = f"the link {a}-{b} has {link.total_gbs:g} GB/s, its devices' memory {memory:g}"
-            raise InvalidNode(path, "links.peak_gbs", reason)
+            raise InvalidFile(path, "links.peak_gbs", reason)
     if file.switch is not None:
         total = file.switch.links_per_device * float(file.switch.peak_gbs.value)
         if total > memory:
             reason = f"a device has {total:g} GB/s to the switch, its memory {memory:g}"
-            raise InvalidNode(path, "switch.peak_gbs", reason)
+            raise InvalidFile(path, "switch.peak_gbs", reason)
     host = file.domains.memory_peak_gbs.value
     link_peak = float(file.host_link.peak_gbs.value)
     if host is not None and link_peak > host:
         reason = f"a host link has {link_peak:g} GB/s, the memory of a NUMA domain {host:g}"
-        raise InvalidNode(path, "host_link.peak_gbs", reason)
+        raise InvalidFile(path, "host_link.peak_gbs", reason)
 
 
 def _no_device(device: int, count: int) -> str:
     return f"there is no device {device}, the node has the devices 0 to {count - 1}"
+
+
+def to_fill(content: Any, place: tuple[int | str, ...] = ()) -> list[str]:
+    """Return the keys of everything that is still marked as to be filled in."""
+    if content == TO_FILL:
+        return [key_of(place)]
+    if isinstance(content, dict):
+        return [key for k, value in content.items() for key in to_fill(value, (*place, k))]
+    if isinstance(content, list):
+        return [key for i, value in enumerate(content) for key in to_fill(value, (*place, i))]
+    return []

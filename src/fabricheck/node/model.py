@@ -13,7 +13,7 @@ from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import Mover
 from fabricheck.node import parts, paths, placement, subsets
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
-from fabricheck.node.schema import Provenance, Quantity, SimulationSection, Source, TimingSection
+from fabricheck.node.schema import Provenance, SimulationSection, Source, TimingSection
 
 if TYPE_CHECKING:
     from fabricheck.node.overlay import Overlay
@@ -239,14 +239,6 @@ class NodeModel:
         """Return the theoretical peak of a host-device transfer, in GB/s per direction."""
         return self.device(device).host_link_gbs
 
-    def cpu_list(self, devices: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """Return the core of each rank, one rank per device, each on the core nearest to it."""
-        return placement.right(self, self._devices(devices)).cores
-
-    def cpu_masks(self, devices: tuple[int, ...] | None = None) -> tuple[str, ...]:
-        """Return the mask of each rank: all usable cores nearest to its device."""
-        return placement.masks(self, self._devices(devices))
-
     def placements(self) -> Mapping[str, placement.Placement]:
         """Return the placements of E6 that this node can have, by name."""
         return placement.placements(self)
@@ -278,19 +270,6 @@ class NodeModel:
         return tuple(
             tuple(peaks.get((min(a, b), max(a, b)), 0.0) for b in range(n)) for a in range(n)
         )
-
-    def unknown(self) -> tuple[str, ...]:
-        """Return the keys of the quantities that nobody states."""
-        return tuple(
-            key
-            for key, fact in self.facts.items()
-            if isinstance(fact, Quantity) and fact.value is None
-        )
-
-    def _devices(self, devices: tuple[int, ...] | None) -> tuple[int, ...]:
-        if devices is None:
-            return tuple(range(len(self.devices)))
-        return tuple(self.device(index).index for index in devices)
 
     def _pair(self, source: int, destination: int) -> None:
         self.device(source)

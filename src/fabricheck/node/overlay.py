@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fabricheck.node.errors import InvalidNode
+from fabricheck.core.errors import InvalidFile
+from fabricheck.core.yaml_files import read_mapping, validated
 from fabricheck.node.model import Device, Link, NodeModel
 from fabricheck.node.paths import Pair
 from fabricheck.node.placement import right
-from fabricheck.node.yamlfile import read_yaml, validated
 
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -101,9 +101,9 @@ def read_overlay(path: Path) -> Overlay:
     """Read an overlay file.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidNode: when it is no overlay, naming file and key.
+    :raises InvalidFile: when it is no overlay, naming file and key.
     """
-    content, digest = read_yaml(path)
+    content, digest = read_mapping(path)
     parts = validated(OverlayFile, content, path)
     return Overlay(parts.name, path.name, digest, MappingProxyType(content), parts)
 
@@ -115,14 +115,14 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
     the rotation of the NUMA map.
 
     :param path: what to call the overlay's file in an error; its name by default.
-    :raises InvalidNode: for a device, a domain or a link that the node lacks.
+    :raises InvalidFile: for a device, a domain or a link that the node lacks.
     """
     parts, file = overlay.parts, str(path or overlay.file)
     links = _changed_links(node, parts, file)
     devices = list(node.devices)
     for change in parts.devices:
         if not 0 <= change.index < len(devices):
-            raise InvalidNode(file, "devices", f"{node.name} has no device {change.index}")
+            raise InvalidFile(file, "devices", f"{node.name} has no device {change.index}")
         old = devices[change.index]
         peak = old.memory_peak_gbs * change.memory_factor
         devices[change.index] = replace(old, memory_peak_gbs=peak)
@@ -130,10 +130,10 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
     for slow in parts.domains:
         domain = domains.get(slow.index)
         if domain is None:
-            raise InvalidNode(file, "domains", f"{node.name} has no NUMA domain {slow.index}")
+            raise InvalidFile(file, "domains", f"{node.name} has no NUMA domain {slow.index}")
         if domain.memory_peak_gbs is None:
             reason = f"the memory peak of NUMA domain {slow.index} of {node.name} is unknown"
-            raise InvalidNode(file, "domains", reason)
+            raise InvalidFile(file, "domains", reason)
         peak = domain.memory_peak_gbs * slow.memory_factor
         domains[slow.index] = replace(domain, memory_peak_gbs=peak)
     changed = replace(
@@ -150,13 +150,13 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
 def _changed_links(node: NodeModel, parts: OverlayFile, file: str) -> dict[Pair, Link]:
     if node.switch is not None and (parts.links or parts.remap_links):
         key = "links" if parts.links else "remap_links"
-        raise InvalidNode(file, key, f"the devices of {node.name} hang on a switch, not on links")
+        raise InvalidFile(file, key, f"the devices of {node.name} hang on a switch, not on links")
     links = dict(node.links)
     if parts.remap_links is not None:
         order = parts.remap_links
         if sorted(order) != list(range(len(node.devices))):
             reason = f"it must name every device of {node.name} once"
-            raise InvalidNode(file, "remap_links", reason)
+            raise InvalidFile(file, "remap_links", reason)
         place = {old: new for new, old in enumerate(order)}
         ends = {pair: (place[pair[0]], place[pair[1]]) for pair in links}
         links = {(min(ends[pair]), max(ends[pair])): link for pair, link in links.items()}
@@ -165,7 +165,7 @@ def _changed_links(node: NodeModel, parts: OverlayFile, file: str) -> dict[Pair,
         if pair not in links:
             named = f"{change.pair[0]}-{change.pair[1]}"
             reason = f"the pair {named} has no link in {node.name}"
-            raise InvalidNode(file, f"links[{number}]", reason)
+            raise InvalidFile(file, f"links[{number}]", reason)
         if change.gone:
             del links[pair]
         elif change.count is not None:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fabricheck.core.errors import UsageError
-from fabricheck.node.cores import cpu_mask
 
 if TYPE_CHECKING:
     from fabricheck.node.model import NodeModel
@@ -71,11 +70,6 @@ def right(node: NodeModel, devices: tuple[int, ...], name: str = "right") -> Pla
             raise UsageError(f"{node.name} has no core left near device {index}.")
         cores.append(free[0])
     return _make(node, name, devices, cores)
-
-
-def masks(node: NodeModel, devices: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the mask of each device's nearest usable cores."""
-    return tuple(cpu_mask(node.device(index).near_cores) for index in devices)
 
 
 def in_order_of_cores(node: NodeModel) -> tuple[int, ...]:

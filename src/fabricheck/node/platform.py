@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from fabricheck.node.errors import InvalidNode
+from fabricheck.core.errors import InvalidFile
 from fabricheck.node.model import Device, NodeModel
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import SimulationSection
@@ -46,13 +46,13 @@ def platform(node: NodeModel) -> dict[str, Any]:
     among them that is the engine); ``message_cost`` (what a message costs its receiver: ``us`` of
     device memory, ``small_us`` of host memory and of fewer than ``small_bytes``).
 
-    :raises InvalidNode: when the model lacks what a simulation needs.
+    :raises InvalidFile: when the model lacks what a simulation needs.
     """
     parameters = node.simulation
     if parameters is None:
-        raise InvalidNode(node.file, "simulation", "without this key it cannot be simulated")
+        raise InvalidFile(node.file, "simulation", "without this key it cannot be simulated")
     if node.switch is not None:
-        raise InvalidNode(node.file, "switch", "a node with a switch cannot be simulated yet")
+        raise InvalidFile(node.file, "switch", "a node with a switch cannot be simulated yet")
     return _Platform(node, parameters).content()
 
 
@@ -163,7 +163,7 @@ class _Platform:
         domain = next(domain for domain in self.node.domains if domain.index == index)
         if domain.memory_peak_gbs is None:
             reason = "its value is unknown, so the node cannot be simulated"
-            raise InvalidNode(self.node.file, "domains.memory_peak_gbs", reason)
+            raise InvalidFile(self.node.file, "domains.memory_peak_gbs", reason)
         return self._link(f"memory of {place}", domain.memory_peak_gbs)
 
     def _fabric(self, path: Path) -> list[str]:

@@ -7,22 +7,25 @@ their devices. What a partition takes from the record of another one is a list o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core import yaml_files
+from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.references.entries import faults, report_only, requires
-from fabricheck.references.published import LOADER
 
 #: Where the records are, in the folder of the reference files.
 FOLDER = "calibrations"
 
 #: Where it stands which metrics a partition takes from the record of another one.
 TRANSFERS = "transfers"
+
+#: Tolerances are multiples of this.
+STEP = 0.005
 
 #: Why an entry of an earlier record requires nothing any longer.
 NO_SESSION = "no session has it"
@@ -33,29 +36,39 @@ class _Model(BaseModel):
 
 
 class SessionRecord(_Model):
-    """One session's part on one node: its number in the record, the occasion, the node's letter."""
+    """One session's part on one node: its number in the record, the campaign, the node's letter."""
 
     number: int
     uuid: str
     date: str
-    occasion: int
+    campaign: int
     devices: str
 
 
 class Group(_Model):
-    """The values of one occasion, or of one node; mad is not scaled."""
+    """The values of one campaign, or of one node; mad is not scaled."""
 
     n: int
     median: float
     mad: float
 
 
-class ToleranceRecord(_Model):
-    """The three candidates of a tolerance, parts of the value."""
+def rounded_up(part: float) -> float:
+    """Return the next multiple of `STEP`; what is one but for its last bits stays one."""
+    return math.ceil(round(part / STEP, 6)) * STEP
+
+
+class Tolerance(_Model):
+    """The three candidates of a tolerance, parts of the value, of which the largest is taken."""
 
     floor: float
     spread: float
     worst: float
+
+    @property
+    def taken(self) -> float:
+        """The largest, rounded up to the next half percent."""
+        return rounded_up(max(self.floor, self.spread, self.worst))
 
 
 class PublishedRecord(_Model):
@@ -73,7 +86,7 @@ class MetricRecord(_Model):
     check. link_class, engine: of the transfers that it is of. peak: what the node model allows, in
     the unit. published: what documents say of the same node model. values: by the number of the
     session; by_devices: by the letter of the node; aside: the nodes that are slow, and not in the
-    entry. between_occasions: the largest difference of two occasions' medians over the median of
+    entry. between_campaigns: the largest difference of two campaigns' medians over the median of
     all. within_run: the median over the sessions of half of the 95 % interval over the median.
     tolerance: its candidates, None where there can be none. entry: the reference, and why it is so:
     ``rule``, or why nothing is required.
@@ -92,11 +105,11 @@ class MetricRecord(_Model):
     mad: float
     min: float
     max: float
-    occasions: dict[int, Group]
-    between_occasions: float | None
+    campaigns: dict[int, Group]
+    between_campaigns: float | None
     within_run: float | None
     values: dict[int, float]
-    tolerance: ToleranceRecord | None = None
+    tolerance: Tolerance | None = None
     by_devices: dict[str, Group] | None = None
     aside: list[str] = Field(default_factory=list)
 
@@ -131,9 +144,9 @@ class Record(_Model):
     """
 
     kind: Literal["calibration"] = "calibration"
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     partition: str
-    clock: Literal["measured", "simulated"] = "measured"
+    clock: Literal["measured", "simulated"]
     rule: str
     same_devices: bool
     device_names: list[str]
@@ -182,7 +195,7 @@ def read(path: Path) -> Record:
     """Read a record.
 
     :raises NotFoundError: when there is none.
-    :raises InvalidInputError: when it is not one.
+    :raises InvalidFile: when it is not one.
     """
     return _read(path, Record, "calibration record")
 
@@ -205,17 +218,11 @@ def read_of(references: Path, partition: str) -> Record:
     return found
 
 
-def _read(path: Path, kind: type[_M], word: str) -> _M:
+def _read(path: Path, kind: type[_M], what: str) -> _M:
+    if not path.exists():
+        raise NotFoundError(f"There is no {what} {path}: fabricheck calibrate --write makes it.")
     try:
-        return kind.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER))
-    except FileNotFoundError:
-        raise NotFoundError(
-            f"There is no {word} {path}: fabricheck calibrate --write makes it."
-        ) from None
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        first = (
-            f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
-            if isinstance(error, ValidationError)
-            else str(error)
-        )
-        raise InvalidInputError(f"{path}: is no {word} ({first}).") from None
+        return yaml_files.validated(kind, yaml_files.read(path), path)
+    except InvalidFile as error:
+        where = f"{error.key}: " if error.key else ""
+        raise InvalidFile(path, None, f"is no {what} ({where}{error.reason})") from None

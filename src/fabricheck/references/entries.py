@@ -46,10 +46,10 @@ def plain(entry: Any) -> Any:
     return entry
 
 
-def said(entry: Sequence[Any] | None) -> str:
-    """Write an entry as in a reference file, with six digits."""
-    if entry is None:
-        return "-"
+def said(entry: Any) -> str:
+    """Write an entry as in a reference file, with six digits; what is none as Python does."""
+    if not isinstance(entry, Sequence) or isinstance(entry, str):
+        return repr(entry)
     words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
     return f"[{', '.join('null' if one is None else str(one) for one in words)}]"
 
@@ -63,51 +63,46 @@ def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
     :param unit: the metric's: GB/s, us or count.
     :param entry: the reference, ``(value, lower, upper, unit)``.
     """
-    said = f"The reference of metric {name}, {_text(entry)},"
+    subject = f"The reference of metric {name}, {said(entry)},"
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) not in (3, 4):
-        yield f"{said} is not [value, lower, upper, unit]."
+        yield f"{subject} is not [value, lower, upper, unit]."
         return
     value, lower, upper = entry[:3]
     if len(entry) == 3 or entry[3] is None:
-        yield f"{said} names no unit; the metric is in {unit}."
+        yield f"{subject} names no unit; the metric is in {unit}."
     elif entry[3] != unit:
-        yield f"{said} is in {entry[3]}, and the metric is in {unit}."
-    if not all(_is_number(one) for one in (value, *(b for b in (lower, upper) if b is not None))):
-        yield f"{said} holds something that is no finite number."
+        yield f"{subject} is in {entry[3]}, and the metric is in {unit}."
+    bounds = [one for one in (lower, upper) if one is not None]
+    if not all(map(_is_number, (value, *bounds))):
+        yield f"{subject} holds something that is no finite number."
         return
     if value < 0:
-        yield f"{said} has a value below 0."
-    elif lower is None and upper is None:
+        yield f"{subject} has a value below 0."
+    elif not bounds:
         if value != 0:
             yield (
-                f"{said} has no limit, so nothing can miss it: write [0, null, null, {unit}] for "
-                "report only."
+                f"{subject} has no limit, so nothing can miss it: write [0, null, null, {unit}] "
+                "for report only."
             )
     else:
-        yield from _of_the_limits(said, value, lower, upper, unit)
+        yield from _of_the_limits(subject, value, lower, upper, unit)
 
 
 def _of_the_limits(
-    said: str, value: float, lower: float | None, upper: float | None, unit: str
+    subject: str, value: float, lower: float | None, upper: float | None, unit: str
 ) -> Iterator[str]:
     counted = unit == "count"
     if value == 0 and not (counted and upper is not None):
-        yield f"{said} has a limit and the value 0, of which no limit can be a part."
+        yield f"{subject} has a limit and the value 0, of which no limit can be a part."
     if lower is not None and not -1 < lower <= 0 and not (counted and value == 0):
-        yield f"{said} has a lower limit that is not above -1 and at most 0."
+        yield f"{subject} has a lower limit that is not above -1 and at most 0."
     if upper is not None and upper < 0:
-        yield f"{said} has an upper limit below 0."
+        yield f"{subject} has an upper limit below 0."
     if unit in SMALLER_IS_BETTER and upper is None:
-        yield f"{said} has a lower limit only, and a smaller value of {unit} is the better one."
+        yield f"{subject} has a lower limit only, and a smaller value of {unit} is the better one."
     if unit not in SMALLER_IS_BETTER and lower is None:
-        yield f"{said} has an upper limit only, and a larger value in {unit} is the better one."
+        yield f"{subject} has an upper limit only, and a larger value in {unit} is the better one."
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _text(entry: Any) -> str:
-    if not isinstance(entry, Sequence) or isinstance(entry, str):
-        return repr(entry)
-    return f"[{', '.join('null' if one is None else str(one) for one in entry)}]"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import calibrated
 from fabricheck.references.dry_run import Told
 from fabricheck.references.entries import plain, requires
-from fabricheck.references.machines import MACHINES
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
-from fabricheck.references.published import ACCEPTANCE
+from fabricheck.references.published import ACCEPTANCE, MACHINES
 from fabricheck.references.stated import References
+from fabricheck.site.software import lock
 
 REPORT_ONLY = "report only"
 SIMULATED = "simulated"
@@ -21,6 +23,12 @@ MISSING = "none"
 
 #: Published, and measured on another machine than the partition's.
 ELSEWHERE = "published elsewhere"
+
+#: The environments of Spack, and where their working copies are.
+SPACK_FOLDERS = tuple(ROOT / name for name in ("build/spack", "spack-env"))
+
+#: The package whose version is ROCm's or CUDA's.
+PACKAGES = {"rocm": "hip", "cuda": "cuda"}
 
 
 @dataclass(frozen=True)
@@ -154,3 +162,28 @@ def _of_a_calibration(
     versions = tuple((word, version) for version in runtimes)
     place = f"{len(record.sessions)} sessions, {span}"
     return kind, how, [Source(origin.record, place, record.partition, versions)]
+
+
+def version_at_hand(
+    environment: Mapping[str, Any], folders: tuple[Path, ...] = SPACK_FOLDERS
+) -> str | None:
+    """Return the version of ROCm or CUDA of an environment, from its Spack lock.
+
+    That of what was installed counts first, then the committed one.
+
+    :param environment: a ReFrame environment of a site file.
+    :returns: ``None`` where no lock is there, or the environment is not one of Spack's.
+    :raises InvalidInputError: when a lock is broken, or is of an unknown format.
+    """
+    extras = environment.get("extras", {})
+    name, package = extras.get("spack_environment"), PACKAGES.get(extras.get("runtime", ""))
+    for folder in folders if name and package else ():
+        path = folder / str(name) / "spack.lock"
+        try:
+            specs = lock.read(path).specs
+        except NotFoundError:
+            continue
+        found = [one.version for one in specs if one.name == package]
+        if found:
+            return found[0]
+    return None

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.yaml_files import first_fault
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.schema import Quantity
@@ -92,10 +93,8 @@ def read(stated: Mapping[str, Any], place: str) -> Origin:
     try:
         return Origin.model_validate(stated)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        raise InvalidInputError(f"{place}: {f'{where}: ' if where else ''}{said}.") from None
+        key, reason = first_fault(error)
+        raise InvalidInputError(f"{place}: {f'{key}: ' if key else ''}{reason}.") from None
 
 
 def record_names(origin: Origin) -> list[str]:

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import calibrated, origin
 from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
 from fabricheck.references.entries import entry_of, requires
 from fabricheck.references.origin import Origin
-from fabricheck.references.published import FILE, Published, of_folder, read_yaml
+from fabricheck.references.published import FILE, Published, of_folder
 
 PROVENANCE = "x-provenance"
 BOUNDS = "x-bounds"
@@ -68,7 +69,7 @@ class References:
         for path in sorted(folder.glob("*.yaml")):
             if any(path.match(name) for name in OTHERS):
                 continue
-            content = read_yaml(path)
+            content = yaml_files.read(path)
             if not isinstance(content, dict):
                 raise InvalidInputError(f"{path}: is no map of checks.")
             self.files[path.name] = content

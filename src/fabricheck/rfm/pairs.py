@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.node import NodeModel
-from fabricheck.node.best_devices import Verdict, judge
+from fabricheck.node.best_devices import BestDevices, judge
 from fabricheck.node.paths import Pair
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
@@ -86,7 +86,7 @@ class BestSet(Metric):
         chosen = series_of(document, self, {}, "GB/s")
         return {(one["device_set"][0], one["device_set"][1]): one for one in chosen}
 
-    def verdict(self, series: Mapping[tuple[int, int], Series]) -> Verdict:
+    def verdict(self, series: Mapping[tuple[int, int], Series]) -> BestDevices:
         """Compare the predicted set with all others."""
         measured = {pair: one["median"] for pair, one in series.items()}
         return judge(self.node, self.k, measured)

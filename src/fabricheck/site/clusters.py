@@ -17,7 +17,7 @@ from fabricheck.site.variables import word
 ALLOCATION = "SLURM_JOB_ID"
 
 #: The option of a job that each variable gives, where it is set; see docs/feature-words.md.
-ASKED = {
+JOB_OPTIONS = {
     "FABRICHECK_ACCOUNT": "--account={}",
     "FABRICHECK_RESERVATION": "--reservation={}",
     "FABRICHECK_QOS": "--qos={}",
@@ -77,9 +77,9 @@ def reached(
     :raises InvalidInputError: when one of the variables holds more than one word.
     """
     found = os.environ if environment is None else environment
-    words = {name: word(name, found) for name in ASKED}
-    asked = [option.format(words[name]) for name, option in ASKED.items() if words[name]]
-    access = [f"--partition={word('FABRICHECK_QUEUE', found) or queue}", *options, *asked]
+    words = {name: word(name, found) for name in JOB_OPTIONS}
+    requested = [option.format(words[name]) for name, option in JOB_OPTIONS.items() if words[name]]
+    access = [f"--partition={word('FABRICHECK_QUEUE', found) or queue}", *options, *requested]
     if found.get(ALLOCATION):
         return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
     return {

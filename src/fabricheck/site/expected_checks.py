@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from fabricheck.core.errors import InvalidInputError
-from fabricheck.node.yamlfile import SAFE
+from fabricheck.core import yaml_files
+from fabricheck.core.errors import InvalidFile, InvalidInputError
 
 HEAD = """\
 # Made by `fabricheck sets --write`, not by hand: the checks that each partition must have, and what
@@ -55,16 +54,10 @@ def read(site: Path) -> list[Listed]:
     if not file.exists():
         return []
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), SAFE)
-        return TypeAdapter(list[Listed]).validate_python(content)
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        why = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return yaml_files.validated(list[Listed], yaml_files.read(file), file)
+    except InvalidFile as error:
         raise InvalidInputError(
-            f"The list of checks {file} cannot be read: {' '.join(why.split())}; make it anew with "
-            "'fabricheck sets --write'."
+            f"The list of checks {error} Make it anew with 'fabricheck sets --write'."
         ) from None
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.site import sites
+
+#: A system, a partition or an environment, as a site file has it.
+Section = Mapping[str, Any]
 
 
 def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[str, ...]] | None:
@@ -21,13 +25,11 @@ def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[st
     if gathered is None:
         return None
     found: dict[str, list[str]] = {}
-    for system in gathered.get("systems", []):
-        for one in system.get("partitions", []):
-            simulated = " (simulated)" if "simulated" in one.get("features", []) else ""
-            name = f"{system['name']}:{one['name']}{simulated}"
-            checks = one.get("extras", {}).get("expected_checks", {})
-            for tag in {tag for tags in checks.values() for tag in tags}:
-                found.setdefault(tag, []).append(name)
+    for name, one in named(gathered):
+        simulated = " (simulated)" if "simulated" in one.get("features", []) else ""
+        checks = one.get("extras", {}).get("expected_checks", {})
+        for tag in {tag for tags in checks.values() for tag in tags}:
+            found.setdefault(tag, []).append(f"{name}{simulated}")
     return {tag: tuple(names) for tag, names in found.items()}
 
 
@@ -48,14 +50,16 @@ def known_sites() -> dict[str, list[dict[str, Any]]] | None:
     return read_sites()
 
 
+def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
+    """Yield the partitions of sites, each with its name ``system:partition``."""
+    for system in (gathered or {}).get("systems", []):
+        for one in system.get("partitions", []):
+            yield f"{system['name']}:{one['name']}", one
+
+
 def known(where: str) -> Mapping[str, Any]:
     """Return what its site says of a partition, ``system:partition``; nothing of one of no site."""
-    for system in (known_sites() or {}).get("systems", []):
-        for one in system.get("partitions", []):
-            if f"{system['name']}:{one['name']}" == where:
-                found: dict[str, Any] = one
-                return found
-    return {}
+    return dict(named(known_sites())).get(where, {})
 
 
 def extras(where: str) -> Mapping[str, Any]:
@@ -78,3 +82,68 @@ def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
                 f"There is no folder of sites {folder}: run this in the repository."
             )
     return sites.gather(*where)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A partition of a system, with the environments that it has there."""
+
+    system: Section
+    partition: Section
+    environments: Sequence[Section]
+
+    @property
+    def name(self) -> str:
+        """``system:partition``."""
+        return f"{self.system['name']}:{self.partition['name']}"
+
+    @property
+    def devices(self) -> int:
+        """How many devices a node has."""
+        return sum(int(one["num_devices"]) for one in self.partition["devices"])
+
+    @property
+    def architectures(self) -> set[str]:
+        """Their architectures."""
+        return {str(one["arch"]) for one in self.partition["devices"]}
+
+    def modules(self, environment: Section) -> list[str]:
+        """Return the names of the modules that are loaded for an environment, in order."""
+        stated = [
+            one
+            for section in (self.system, self.partition, environment)
+            for one in section.get("modules", [])
+        ]
+        return [one["name"] if isinstance(one, dict) else str(one) for one in stated]
+
+
+def choose(name: str, *folders: Path) -> list[Target]:
+    """Return the partitions that ``system`` or ``system:partition`` names.
+
+    :raises UsageError: when there is no such system or partition, with those that there are.
+    :raises NotFoundError: when there is no such folder.
+    :raises InvalidInputError: when a site file cannot be read.
+    """
+    found = require_sites(*folders)
+    wanted, _, part = name.partition(":")
+    systems = {system["name"]: system for system in found["systems"]}
+    if wanted not in systems:
+        raise UsageError(f"There is no site {wanted!r}; there are {', '.join(sorted(systems))}.")
+    system = systems[wanted]
+    partitions = {one["name"]: one for one in system["partitions"]}
+    if part and part not in partitions:
+        raise UsageError(
+            f"The site {wanted} has no partition {part!r}; it has {', '.join(partitions)}."
+        )
+    chosen = [partitions[part]] if part else list(partitions.values())
+    return [Target(system, one, _environments(found, wanted, one)) for one in chosen]
+
+
+def _environments(found: Mapping[str, Any], system: str, partition: Section) -> list[Section]:
+    names = {"*", system, f"{system}:{partition['name']}"}
+    return [
+        one
+        for one in found.get("environments", [])
+        if one["name"] in partition["environs"]
+        and not names.isdisjoint(one.get("target_systems") or ["*"])
+    ]

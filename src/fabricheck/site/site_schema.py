@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
+from fabricheck.core.yaml_files import reason_of
 
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Name], Field(min_length=1)]
@@ -137,8 +138,8 @@ def fault(site: dict[str, Any]) -> str | None:
     try:
         _Site.model_validate(site)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        return f"{_place(site, first['loc'])}: {_reason(dict(first))}."
+        first = error.errors(include_url=False, include_context=False)[0]
+        return f"{_place(site, first['loc'])}: {reason_of(first)}."
     return None
 
 
@@ -153,13 +154,3 @@ def _place(site: Any, location: tuple[int | str, ...]) -> str:
             here = here.get(part) if isinstance(here, dict) else None
             text += f"{'.' if text else ''}{part}"
     return text
-
-
-def _reason(error: dict[str, Any]) -> str:
-    if error["type"] == "missing":
-        return "this key is missing"
-    if error["type"] == "extra_forbidden":
-        return "there is no such key"
-    if error["type"] == "value_error":
-        return str(error["msg"]).removeprefix("Value error, ")
-    return f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {error['input']!r}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.calibration.record import text
@@ -26,9 +27,6 @@ from fabricheck.references.stated import References
 
 #: The effects of a change that let pass what fails at present.
 LOOSER = ("looser", "lifted")
-
-#: Sentences in one refusal; the table has all.
-MOST_SENTENCES = 8
 
 
 @dataclass(frozen=True)
@@ -246,11 +244,9 @@ def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) ->
         (proposal.slow, "would be far from published values", "--accept-slow", accept_slow),
     ):
         if sentences and not accepted:
-            more = len(sentences) - MOST_SENTENCES
             raise UsageError(
                 f"{len(sentences)} reference(s) of {record.partition} {what}, and nothing was "
-                f"written: {option} accepts it. {' '.join(sentences[:MOST_SENTENCES])}"
-                + (f" And {more} more." if more > 0 else "")
+                f"written: {option} accepts it. {' '.join(first_of(sentences))}"
             )
     kind = FOLDER if isinstance(record, Record) else TRANSFERS
     path = file_of(proposal.folder, record.partition, kind)

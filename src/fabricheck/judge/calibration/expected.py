@@ -58,10 +58,8 @@ def _counts(origin: Origin, model: str, used: bool) -> bool:
 
 def _users(model: str) -> set[str]:
     """Return the partitions of a node model, and the sets that they name."""
-    found: set[str] = set()
-    for system in (partitions.known_sites() or {}).get("systems", []):
-        for one in system["partitions"]:
-            if one["extras"].get("node") == model:
-                name = f"{system['name']}:{one['name']}"
-                found.add(one["extras"].get("references", name))
-    return found
+    return {
+        one["extras"].get("references", name)
+        for name, one in partitions.named(partitions.known_sites())
+        if one["extras"].get("node") == model
+    }

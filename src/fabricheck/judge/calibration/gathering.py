@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.calibration import physics
 from fabricheck.judge.calibration.groups import FLOORS
 from fabricheck.judge.calibration.runs import (
+    KEPT,
     Run,
     Unused,
-    Value,
-    head_of,
     leave_out,
     name_nodes,
-    number_occasions,
+    number_campaigns,
     refuse_impossible,
 )
-from fabricheck.results import archive, made_of, split_checks, table
+from fabricheck.judge.calibration.values import Value, middle, value_of
+from fabricheck.results import archive, split_checks, table
 from fabricheck.results.entry import Entry
 from fabricheck.results.nodes_asked import AskedNodes
 from fabricheck.results.observed import node_of
@@ -29,17 +28,13 @@ from fabricheck.results.reading import Results, Source, holds_sessions, read
 from fabricheck.results.session import Case
 from fabricheck.site import partitions
 
-#: A longer pause between two sessions, in minutes, makes the later one another occasion.
+#: A longer pause between two sessions, in minutes, makes the later one another campaign.
 PAUSE_MINUTES = 15.0
 
 #: The version of ReFrame's run reports whose recorded values are known here.
 DATA_VERSION = "4.2"
 
 UNITS = frozenset({*FLOORS, "count"})
-
-
-#: The feature of partitions whose node is simulated.
-SIMULATED = "simulated"
 
 
 def gather(
@@ -62,7 +57,7 @@ def gather(
         partition is not, or the reverse.
     :raises UsageError: when a check ran in several environments, or a node in `without` is in none.
     """
-    simulated = SIMULATED in partitions.known(partition).get("features", [])
+    simulated = "simulated" in partitions.known(partition).get("features", [])
     runs: dict[tuple[str, str], Run] = {}
     for source in _sources(_named(paths)):
         if any(case.where == partition for case in source.cases):
@@ -74,7 +69,7 @@ def gather(
     leave_out(ordered, without)
     _check_units(ordered)
     name_nodes(ordered)
-    number_occasions(ordered, pause)
+    number_campaigns(ordered, pause)
     refuse_impossible(ordered)
     return ordered
 
@@ -109,7 +104,7 @@ def _sources(every: Iterable[Results]) -> Iterator[Source]:
 
 
 def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
-    """Say which nodes a session was meant to measure that it has nothing of.
+    """Say which nodes a session was to measure and has nothing of.
 
     References rest on the others, and those that are silent may be the ones that differ.
 
@@ -136,9 +131,9 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
     """
     session = source.session
     assert session is not None
-    runs: dict[tuple[str | None, str | None], Run] = {}
+    runs: dict[tuple[str, str | None], Run] = {}
     environments: dict[str, str] = {}
-    several: dict[int, dict[str, dict[str, list[Value]]]] = {}
+    repeated: dict[tuple[str, str | None], dict[tuple[str, str], list[Value]]] = {}
     nowhere: list[Unused] = []
     for row in source.checks:
         case = row.case
@@ -152,100 +147,81 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
                 f"{partition}, and a reference is of one: calibrate sessions of one environment."
             )
         node = case.node if row.document is None else row.node
-        run = None
-        if node is not None:
-            run = runs.setdefault((node, row.overlay), Run(session, node, row.overlay))
-        unused = _why_not(case, row.entry, partition, simulated)
-        if unused is not None:
-            said = Unused(check, unused[0], f"{session.id}: {unused[1]}")
-            (nowhere if run is None else run.unused).append(said)
+        unused = _why_not(session.id, case, row.entry, partition, simulated)
+        if node is None:
+            assert unused is not None
+            nowhere.append(unused)
             continue
-        assert run is not None and row.document is not None
-        run.documents.append(head_of(row.document))
-        for name, value in _values(row):
-            of_run = several.setdefault(id(run), {})
-            today = split_checks.of_metric(check, name)
-            of_run.setdefault(today, {}).setdefault(name, []).append(value)
+        key = (node, row.overlay)
+        run = runs.setdefault(key, Run(session, *key))
+        if unused is not None:
+            run.unused.append(unused)
+            continue
+        document: Mapping[str, Any] | None = row.document
+        assert document is not None
+        run.documents.append({name: document[name] for name in KEPT})
+        for metric, value in _values(row, check):
+            where = (split_checks.of_metric(check, metric), metric)
+            repeated.setdefault(key, {}).setdefault(where, []).append(value)
     if not runs:
         runs[session.hostname, None] = Run(session, session.hostname)
     next(iter(runs.values())).unused[:0] = nowhere
-    for run in runs.values():
+    for key, run in runs.items():
         run.devices = frozenset(
             device["unique_id"]
             for document in run.documents
             for device in document["devices"]
             if device["unique_id"] is not None
         )
-        # A check that ReFrame repeated in a session has several values there, and a session one.
-        run.values = {
-            check: {metric: _middle(values) for metric, values in metrics.items()}
-            for check, metrics in several.get(id(run), {}).items()
-        }
+        for (check, metric), values in repeated.get(key, {}).items():
+            run.values.setdefault(check, {})[metric] = middle(values)
     return list(runs.values())
 
 
 def _why_not(
-    case: Case, entry: Entry | None, partition: str, simulated: bool
-) -> tuple[str, str] | None:
-    """Return why a case gives no values, without and with names, or None where it does."""
-    said = f"{case.name} @{case.place}"
+    session: str, case: Case, entry: Entry | None, partition: str, simulated: bool
+) -> Unused | None:
+    """Return why a case gives no values, or None where it does."""
+    said = f"{session}: {case.name} @{case.place}"
+    check = case.name.split()[0]
     if case.skipped:
-        return "skipped", f"{said} was skipped."
+        return Unused(check, "skipped", f"{said} was skipped.")
     if not case.passed:
         reason = f": {' '.join(case.reason.split()).rstrip('.')}" if case.reason else ""
         short = "missed its reference" if case.phase == "performance" else f"failed ({case.result})"
-        return short, f"{said} {short}{reason}."
+        return Unused(check, short, f"{said} {short}{reason}.")
     if case.failed_attempts:
-        return "failed at an earlier attempt", f"{said} failed at an earlier attempt."
+        return Unused(
+            check, "failed at an earlier attempt", f"{said} failed at an earlier attempt."
+        )
     if entry is None or entry.document is None:
         problem = entry.problem if entry is not None else None
-        return "no valid result document", str(problem or f"{said} left no result document.")
+        sentence = f"{session}: {problem}" if problem else f"{said} left no result document."
+        return Unused(check, "no valid result document", sentence)
     if entry.problems:
-        return "a damaged metrics.json", str(entry.problems[0])
+        return Unused(check, "a damaged metrics.json", f"{session}: {entry.problems[0]}")
     document = entry.document
     if (document["clock"] == "simulated") != simulated:
-        word = "a" if simulated else "no"
+        article = "a" if simulated else "no"
         raise InvalidInputError(
-            f"{entry.path}: is {document['clock']}, and {partition} is {word} simulated "
+            f"{entry.path}: is {document['clock']}, and {partition} is {article} simulated "
             "partition: what was measured and what was simulated are calibrated apart."
         )
     if document["faults_injected"]:
-        return "faults were injected", f"{said}: faults were injected into {entry.path}."
+        sentence = f"{said}: faults were injected into {entry.path}."
+        return Unused(check, "faults were injected", sentence)
     if not case.values:
-        return "no recorded values", f"{said} has no values in ReFrame's report."
+        return Unused(check, "no recorded values", f"{said} has no values in ReFrame's report.")
     return None
 
 
-def _values(row: table.Check) -> Iterator[tuple[str, Value]]:
+def _values(row: table.Check, check: str) -> Iterator[tuple[str, Value]]:
     document, case = row.document, row.case
     assert document is not None and case is not None
     model = node_of(case.where, [document])
     for one in table.metrics(row, model):
-        if one.value is None:
-            continue
-        of = made_of.decisive(document, one.series, one.value, one.unit)
-        widths = [each["relative_half_width"] for each in of]
-        known = [width for width in widths if width is not None]
-        width = statistics.median(known) if known else None
-        about = physics.subject(one, document, model)
-        check = case.name.split()[0]
-        yield (
-            one.metric,
-            Value(one.value, one.unit, width, about.link_class, about.engine, about.bound, check),
-        )
-
-
-def _middle(values: Sequence[Value]) -> Value:
-    widths = [one.half_width for one in values if one.half_width is not None]
-    # One that cannot be true stays: no median of repetitions hides it.
-    false = next(
-        (one for one in values if physics.impossible(one.value, one.unit, one.bound)), None
-    )
-    return replace(
-        false or values[0],
-        value=false.value if false else statistics.median(one.value for one in values),
-        half_width=statistics.median(widths) if widths else None,
-    )
+        if one.value is not None:
+            yield one.metric, value_of(check, one, one.value, document, model)
 
 
 def _check_units(runs: Sequence[Run]) -> None:
@@ -254,10 +230,13 @@ def _check_units(runs: Sequence[Run]) -> None:
         for check, metrics in run.values.items():
             for metric, value in metrics.items():
                 unit = units.setdefault((check, metric), value.unit)
-                if value.unit not in UNITS or value.unit != unit:
-                    raise InvalidInputError(
-                        f"{run.session.report}: metric {metric} of {check} is in "
-                        f"{value.unit or 'no unit'}, and "
-                        + (f"in {unit} in an earlier session." if value.unit != unit else
-                           f"only {', '.join(sorted(UNITS))} can be calibrated.")
-                    )  # fmt: skip
+                if value.unit != unit:
+                    why = f"in {unit} in an earlier session"
+                elif value.unit not in UNITS:
+                    why = f"only {', '.join(sorted(UNITS))} can be calibrated"
+                else:
+                    continue
+                raise InvalidInputError(
+                    f"{run.session.report}: metric {metric} of {check} is in "
+                    f"{value.unit or 'no unit'}, and {why}."
+                )

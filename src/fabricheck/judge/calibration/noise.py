@@ -1,4 +1,4 @@
-"""How noisy a partition is: within a run, between sessions, and between occasions, in Markdown."""
+"""How noisy a partition is: within a run, between sessions, and between campaigns, in Markdown."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from fabricheck.judge.calibration.groups import NORMAL
 from fabricheck.references.calibrated import MetricRecord, Record
 
-#: The fewest sessions of one occasion that have a spread.
-LEAST_IN_AN_OCCASION = 3
+#: The fewest sessions of one campaign that have a spread.
+LEAST_IN_AN_CAMPAIGN = 3
 
 #: Kinds of memory that one check measures and that have noise of their own.
 KINDS = ("pinned", "pageable")
 
-HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between occasions")
+HEAD = ("Check", "Unit", "Metrics", "Within a run", "Between sessions", "Between campaigns")
 
 
 def table(record: Record) -> str:
@@ -30,24 +30,24 @@ def table(record: Record) -> str:
     for (who, unit), found in sorted(rows.items()):
         within = _percent(statistics.median, (one.within_run for one in found))
         sessions = _percent(statistics.median, (between_sessions(one) for one in found))
-        occasions = _percent(max, (one.between_occasions for one in found))
-        lines.append(_row([who, unit, str(len(found)), within, sessions, occasions]))
-    number = len({one.occasion for one in record.sessions})
+        campaigns = _percent(max, (one.between_campaigns for one in found))
+        lines.append(_row([who, unit, str(len(found)), within, sessions, campaigns]))
+    number = len({one.campaign for one in record.sessions})
     last = (
-        f"{record.partition}: {len(record.sessions)} sessions on {number} occasions. Within a run: "
-        "half of the 95 % interval over the median; between sessions of one occasion: "
-        f"{NORMAL} MAD over the median; both the median over the metrics. Between occasions: the "
+        f"{record.partition}: {len(record.sessions)} sessions in {number} campaigns. Within a run: "
+        "half of the 95 % interval over the median; between sessions of one campaign: "
+        f"{NORMAL} MAD over the median; both the median over the metrics. Between campaigns: the "
         "largest difference of medians over the median of all sessions, the most of any metric."
     )
     return "\n".join([*lines, "", last, ""])
 
 
 def between_sessions(metric: MetricRecord) -> float | None:
-    """Return the relative robust spread of the sessions of one occasion, the median over these."""
+    """Return the relative robust spread of the sessions of one campaign, the median over these."""
     spreads = [
         NORMAL * group.mad / group.median
-        for group in metric.occasions.values()
-        if group.n >= LEAST_IN_AN_OCCASION and 0 < group.median < math.inf
+        for group in metric.campaigns.values()
+        if group.n >= LEAST_IN_AN_CAMPAIGN and 0 < group.median < math.inf
     ]
     return statistics.median(spreads) if spreads else None
 

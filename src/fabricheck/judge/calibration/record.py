@@ -10,30 +10,17 @@ import yaml
 
 from fabricheck.core import statistics
 from fabricheck.judge.calibration import rule
-from fabricheck.judge.calibration.runs import Run, Value
+from fabricheck.judge.calibration.runs import Run
+from fabricheck.judge.calibration.values import Value
 from fabricheck.references.calibrated import (
     Group,
     MetricRecord,
     PublishedRecord,
     Record,
     SessionRecord,
-    ToleranceRecord,
     Transfer,
     UnusedRecord,
 )
-
-#: Of a record these are written on one line each.
-_INLINE = frozenset(
-    {"sessions", "occasions", "programs", "versions", "unused", "by_devices", "tolerance"}
-)
-
-#: Members of a metric that are written where they say something.
-_OPTIONAL = frozenset(
-    {
-        "by_devices", "tolerance", "link_class", "engine", "peak", "published", "aside", "overlays",
-        "measured_by", "gone",
-    }
-)  # fmt: skip
 
 #: What is said at the head of a file.
 _HEADS = {
@@ -63,7 +50,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         for check, metrics in run.values.items():
             for metric, value in metrics.items():
                 values.setdefault(check, {}).setdefault(metric, {})[run.number] = value
-    occasions = {run.number: run.occasion for run in runs}
+    campaigns = {run.number: run.campaign for run in runs}
     return Record(
         partition=partition,
         clock=next((run.clock for run in runs if run.documents), "measured"),
@@ -79,7 +66,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
                 number=run.number,
                 uuid=run.session.uuid,
                 date=datetime.fromtimestamp(run.session.start, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-                occasion=run.occasion,
+                campaign=run.campaign,
                 devices=run.group,
             )
             for run in runs
@@ -92,7 +79,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         checks={
             check: {
                 metric: _metric(
-                    check, found, occasions, nodes, expected(check, metric, _first(found).unit)
+                    check, found, campaigns, nodes, expected(check, metric, _first(found).unit)
                 )
                 for metric, found in metrics.items()
             }
@@ -113,20 +100,19 @@ def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
 def _metric(
     check: str,
     found: Mapping[int, Value],
-    occasions: Mapping[int, int],
+    campaigns: Mapping[int, int],
     nodes: Mapping[int, str],
     published: PublishedRecord | None,
 ) -> MetricRecord:
     values = {number: one.value for number, one in found.items()}
     unit = _first(found).unit
-    when = [occasions[number] for number in values]
-    verdict = rule.judge(list(values.values()), when, unit, [nodes[number] for number in values])
-    by_occasion = _groups(values, occasions)
-    medians = [group.median for group in by_occasion.values()]
+    when = [campaigns[number] for number in values]
+    outcome = rule.judge(list(values.values()), when, unit, [nodes[number] for number in values])
+    by_campaign = _groups(values, campaigns)
+    medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))
     widths = [one.half_width for one in found.values() if one.half_width is not None]
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
-    tolerance = verdict.tolerance
     bounds = [one.bound.value for one in found.values() if one.bound is not None]
     several = len(set(nodes.values())) > 1
     measured_by = {one.check for one in found.values()}
@@ -138,19 +124,19 @@ def _metric(
         # A time is bounded by zero, a count by nothing.
         peak=max(bounds) if bounds and unit not in ("us", "count") else None,
         published=published,
-        entry=list(verdict.entry),
-        why=verdict.reason,
+        entry=list(outcome.entry),
+        why=outcome.reason,
         n=len(values),
         median=middle,
         mad=statistics.mad(list(values.values())),
         min=min(values.values()),
         max=max(values.values()),
-        occasions=by_occasion,
-        between_occasions=between,
+        campaigns=by_campaign,
+        between_campaigns=between,
         within_run=statistics.median(widths) if widths else None,
-        tolerance=None if tolerance is None else ToleranceRecord(**vars(tolerance)),
+        tolerance=outcome.tolerance,
         by_devices=_groups(values, nodes) if several else None,
-        aside=list(verdict.aside),
+        aside=list(outcome.aside),
         values=values,
     )
 
@@ -170,14 +156,6 @@ def _groups(values: Mapping[int, float], of: Mapping[int, _K]) -> dict[_K, Group
     }
 
 
-class _Line(dict[Any, Any]):
-    """A map that is written on one line."""
-
-
-class _LineOfParts(list[Any]):
-    """A list that is written on one line."""
-
-
 class _Writer(yaml.SafeDumper):
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         """Indent lists, too."""
@@ -188,36 +166,11 @@ class _Writer(yaml.SafeDumper):
         return True
 
 
-_Writer.add_representer(
-    _Line,
-    lambda writer, one: writer.represent_mapping("tag:yaml.org,2002:map", one.items(), True),
-)
-_Writer.add_representer(
-    _LineOfParts,
-    lambda writer, one: writer.represent_sequence("tag:yaml.org,2002:seq", one, True),
-)
-
-
 def text(made: Record | Transfer) -> str:
-    """Return a record, or what a partition takes from one, as YAML."""
-    content = yaml.dump(_laid_out(made.model_dump()), Dumper=_Writer, sort_keys=False, width=120)
+    """Return a record, or what a partition takes from one, as YAML; what is empty is left out."""
+    content = {"kind": made.kind, "format": made.format, **made.model_dump(exclude_defaults=True)}
+    # Maps and lists without others inside are on one line.
+    lines = yaml.dump(content, Dumper=_Writer, sort_keys=False, width=120, default_flow_style=None)
     return (
-        f"# Written by `fabricheck calibrate` (docs/calibration.md). {_HEADS[made.kind]}\n{content}"
+        f"# Written by `fabricheck calibrate` (docs/calibration.md). {_HEADS[made.kind]}\n{lines}"
     )
-
-
-def _laid_out(value: Any, inline: bool = False) -> Any:
-    """Return maps and lists for the writer, those that are short on one line."""
-    if isinstance(value, dict):
-        made = {
-            key: _laid_out(one, inline or (key in _INLINE and isinstance(one, dict)))
-            for key, one in value.items()
-            if key not in _OPTIONAL or one
-        }
-        flat = inline or not any(isinstance(one, (dict, list)) for one in value.values())
-        return _Line(made) if flat else made
-    if isinstance(value, list):
-        parts = [_laid_out(one, True) for one in value]
-        flat = inline or not any(isinstance(one, dict) for one in value)
-        return _LineOfParts(parts) if flat else parts
-    return value

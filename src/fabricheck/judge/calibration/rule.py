@@ -25,18 +25,17 @@ from fabricheck.judge.calibration.groups import (
     modes,
     slow_nodes,
 )
+from fabricheck.references.calibrated import Tolerance
 from fabricheck.references.entries import Entry, report_only
 
-#: The fewest sessions, and the fewest occasions that they come from.
+#: The fewest sessions, and the fewest campaigns that they come from.
 LEAST_SESSIONS = 5
-LEAST_OCCASIONS = 2
+LEAST_CAMPAIGNS = 2
 
 #: By unit the tolerance above which a metric is too noisy to accept or refuse anything by.
 CEILINGS = {"GB/s": 0.15, "%": 0.15, "us": 0.50}
 
 WORST_TIMES = 1.5
-#: Tolerances are multiples of this.
-STEP = 0.005
 #: Of the nodes at least this part has two sessions or more, which show how much a node varies.
 LEAST_REPEATED = 0.5
 #: Letters of nodes in one sentence.
@@ -56,7 +55,7 @@ TEXT = (
     "that of the nodes' medians, and the robust variance is that between nodes plus the median of "
     f"those within a node; up to {MOST_ASIDE:.0%} of the nodes are set aside where a gap splits "
     "them off as slow; report only with fewer than "
-    f"{LEAST_SESSIONS} sessions or {LEAST_OCCASIONS} occasions, with two sessions on less than "
+    f"{LEAST_SESSIONS} sessions or {LEAST_CAMPAIGNS} campaigns, with two sessions on less than "
     f"{LEAST_REPEATED:.0%} of the nodes, with two groups of nodes of which no such minority is the "
     f"slower one, with a tolerance above {CEILINGS['GB/s']:.0%} ({CEILINGS['us']:.0%} for us), and "
     f"with two modes: each has {LEAST_IN_A_MODE} values and {LEAST_PART_OF_A_MODE:.0%} of all, and "
@@ -67,23 +66,7 @@ TEXT = (
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """The three candidates of a tolerance, as parts of the value, and the one that was taken."""
-
-    floor: float
-    spread: float
-    worst: float
-
-    @property
-    def taken(self) -> float:
-        """The largest, rounded up to the next half percent."""
-        largest = max(self.floor, self.spread, self.worst)
-        # What is a multiple but for its last bits stays one.
-        return math.ceil(round(largest / STEP, 6)) * STEP
-
-
-@dataclass(frozen=True)
-class Verdict:
+class Outcome:
     """The entry of a metric, the tolerance where one could be computed, and why it is so.
 
     reason: ``rule`` for an entry that requires something, else why it does not. aside: the nodes
@@ -95,30 +78,25 @@ class Verdict:
     reason: str
     aside: tuple[str, ...] = ()
 
-    @property
-    def required(self) -> bool:
-        """Whether the entry requires something of the metric."""
-        return self.entry[1] is not None or self.entry[2] is not None
-
 
 def judge(
-    values: Sequence[float], occasions: Sequence[int], unit: str, nodes: Sequence[str] = ()
-) -> Verdict:
+    values: Sequence[float], campaigns: Sequence[int], unit: str, nodes: Sequence[str] = ()
+) -> Outcome:
     """Return the entry of a metric.
 
     :param values: one per session and node, in `unit`, finite and above zero.
-    :param occasions: of each value the number of its occasion.
+    :param campaigns: of each value the number of its campaign.
     :param unit: GB/s, %, us, or count, whose requirement does not depend on the values.
     :param nodes: of each value the letter of its node; none where all are of one.
     """
     if unit == "count":
-        return Verdict(COUNT_ENTRY, None, "count: none is required, whatever was measured")
+        return Outcome(COUNT_ENTRY, None, "count: none is required, whatever was measured")
     of = nodes or ["A"] * len(values)
     by_node: dict[str, list[float]] = {}
     for node, value in zip(of, values, strict=True):
         by_node.setdefault(node, []).append(value)
     tolerance = tolerance_of(by_node, unit)
-    said = few(of, occasions)
+    said = few(of, campaigns)
     if said is not None:
         return _refused(unit, said, tolerance)
     aside, groups = slow_nodes(by_node, unit)
@@ -151,13 +129,13 @@ def judge(
     value = float(f"{middle_of(kept):.{DIGITS}g}")
     part = round(tolerance.taken, 6)
     bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
-    return Verdict((value, *bounds, unit), tolerance, "rule", aside)
+    return Outcome((value, *bounds, unit), tolerance, "rule", aside)
 
 
 def _refused(
     unit: str, reason: str, tolerance: Tolerance | None, aside: tuple[str, ...] = ()
-) -> Verdict:
-    return Verdict(report_only(unit), tolerance, reason, aside)
+) -> Outcome:
+    return Outcome(report_only(unit), tolerance, reason, aside)
 
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
@@ -174,12 +152,12 @@ def listed(nodes: Sequence[str]) -> str:
     return f"{'node' if len(nodes) == 1 else 'nodes'} {named}"
 
 
-def few(nodes: Sequence[str], occasions: Sequence[int]) -> str | None:
-    """Return why values of these nodes and occasions are too few, or None where they are not."""
+def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
+    """Return why values of these nodes and campaigns are too few, or None where they are not."""
     if len(nodes) < LEAST_SESSIONS:
         return f"{len(nodes)} of at least {LEAST_SESSIONS} sessions"
-    if len(set(occasions)) < LEAST_OCCASIONS:
-        return f"{len(set(occasions))} of at least {LEAST_OCCASIONS} occasions"
+    if len(set(campaigns)) < LEAST_CAMPAIGNS:
+        return f"{len(set(campaigns))} of at least {LEAST_CAMPAIGNS} campaigns"
     times = Counter(nodes)
     repeated = sum(count > 1 for count in times.values())
     if repeated < LEAST_REPEATED * len(times):
@@ -208,4 +186,8 @@ def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str) -> Tolerance
     else:
         spread = statistics.mad(values)
     worse = max(values) - middle if unit in SMALLER_IS_BETTER else middle - min(values)
-    return Tolerance(FLOORS[unit], SPREADS * NORMAL * spread / middle, WORST_TIMES * worse / middle)
+    return Tolerance(
+        floor=FLOORS[unit],
+        spread=SPREADS * NORMAL * spread / middle,
+        worst=WORST_TIMES * worse / middle,
+    )

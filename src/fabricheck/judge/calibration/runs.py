@@ -1,6 +1,6 @@
-"""What sessions measured by node: their values, the nodes by letter, and occasions.
+"""What sessions measured by node: their values, the nodes by letter, and campaigns.
 
-An occasion is a stretch of sessions on one node without a longer pause. Documents do not tell when
+A campaign is a stretch of sessions on one node without a longer pause. Documents do not tell when
 a machine was started, so a restart is seen as its pause.
 """
 
@@ -9,37 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import Clock
-from fabricheck.judge.calibration import physics
-from fabricheck.results.model import Device, ResultDocument
+from fabricheck.judge.calibration.values import Value
 from fabricheck.results.session import Session
-from fabricheck.rfm.bounds import Bound
 
-#: Sentences in one refusal.
-MOST_SENTENCES = 8
-
-
-@dataclass(frozen=True)
-class Value:
-    """What one session says of a metric on one node.
-
-    half_width: half of the 95 % interval over the median, of the series whose median the value is;
-        None where it is of no single series.
-    link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
-        not told by the document. bound: what no true value of the metric passes; None if unknown.
-    check: under whose name it was measured, which may be another one's part today.
-    """
-
-    value: float
-    unit: str
-    half_width: float | None
-    link_class: str | None = None
-    engine: str | None = None
-    bound: Bound | None = None
-    check: str = ""
+#: What is kept of a document: with their samples those of some hundred nodes fill a machine.
+KEPT = ("clock", "program", "versions", "devices")
 
 
 @dataclass(frozen=True)
@@ -51,49 +30,32 @@ class Unused:
     sentence: str
 
 
-class Head(TypedDict):
-    """What is kept of a document: with its samples those of some hundred nodes fill a machine."""
-
-    clock: Clock
-    program: dict[str, Any]
-    versions: dict[str, Any]
-    devices: list[Device]
-
-
-def head_of(document: ResultDocument) -> Head:
-    """Return what a record has of a document beside its values."""
-    return {
-        "clock": document["clock"],
-        "program": dict(document["program"]),
-        "versions": dict(document["versions"]),
-        "devices": document["devices"],
-    }
-
-
 @dataclass
 class Run:
     """One session's part on one node of one partition.
 
     node: the scheduler's name of it, else the hostname; no record has it. overlay: what changed a
     simulated node. group: the letter that the record has for the node. number: from 1, in the order
-    of time. devices: the unique ids. values: by check and metric.
+    of time. devices: the unique ids. values: by check and metric. documents: of each what `KEPT`
+    names.
     """
 
     session: Session
     node: str
     overlay: str | None = None
     number: int = 0
-    occasion: int = 0
+    campaign: int = 0
     group: str = ""
     devices: frozenset[str] = frozenset()
     values: dict[str, dict[str, Value]] = field(default_factory=dict)
     unused: list[Unused] = field(default_factory=list)
-    documents: list[Head] = field(default_factory=list)
+    documents: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def clock(self) -> Clock:
         """``measured`` or ``simulated``; all documents of a partition have the same."""
-        return self.documents[0]["clock"] if self.documents else "measured"
+        clock: Clock = self.documents[0]["clock"] if self.documents else "measured"
+        return clock
 
     @property
     def named(self) -> str:
@@ -129,19 +91,16 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
     for run in runs:
         for check, metrics in run.values.items():
             for metric, one in metrics.items():
-                why = physics.impossible(one.value, one.unit, one.bound)
-                if why is not None:
+                if one.impossible:
                     sentences.append(
                         f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on "
-                        f"{run.named} has {one.value:g} {one.unit}, {why}."
+                        f"{run.named} has {one.value:g} {one.unit}, {one.impossible}."
                     )
     if sentences:
-        more = len(sentences) - MOST_SENTENCES
         raise InvalidInputError(
             f"{len(sentences)} value(s) cannot be true, so how they were measured is wrong, and "
             "nothing is made of these sessions until that node (--without) or session (by naming "
-            f"the reports of the others) is left out. {' '.join(sentences[:MOST_SENTENCES])}"
-            + (f" And {more} more." if more > 0 else "")
+            f"the reports of the others) is left out. {' '.join(first_of(sentences))}"
         )
 
 
@@ -169,18 +128,18 @@ def letters(index: int) -> str:
     return (letters(head - 1) if head else "") + chr(ord("A") + last)
 
 
-def number_occasions(runs: Sequence[Run], pause: float) -> None:
-    """Number sessions and occasions: another occasion on another node, or after a pause."""
+def number_campaigns(runs: Sequence[Run], pause: float) -> None:
+    """Number sessions and campaigns: another campaign on another node, or after a pause."""
     before: dict[str, Run] = {}
-    occasions = 0
+    campaigns = 0
     for index, run in enumerate(runs, start=1):
         run.number = index
         last = before.get(run.group)
         if last is None or run.session.start - last.session.end > 60 * pause:
-            occasions += 1
-            run.occasion = occasions
+            campaigns += 1
+            run.campaign = campaigns
         else:
-            run.occasion = last.occasion
+            run.campaign = last.campaign
         before[run.group] = run
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.yaml_files import read_mapping, validated
 from fabricheck.judge.fidelity.planfile import Entry, PlanFile, Read, Statement
 from fabricheck.node import NodeModel
 from fabricheck.node.loading import node_directory
 from fabricheck.node.schema import Quantity
-from fabricheck.node.yamlfile import read_yaml, validated
 from fabricheck.references.published import Published, Record, at
 
 #: Devices of a series in order: (device,), (source, destination), or a set; none: all ranks.
@@ -69,7 +69,7 @@ def read_plan(path: Path, node: NodeModel) -> Plan:
     :raises NotFoundError: for a file or a record that does not exist.
     :raises InvalidInputError: for a fault of the file, one sentence that names file and record.
     """
-    content, _ = read_yaml(path)
+    content, _ = read_mapping(path)
     file = validated(PlanFile, content, path)
     if file.node != node.name:
         raise InvalidInputError(f"{path}: it is for the node {file.node}, not for {node.name}.")

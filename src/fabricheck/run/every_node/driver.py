@@ -15,7 +15,7 @@ from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import nodes_asked
 from fabricheck.results.nodes_asked import AskedNodes
-from fabricheck.run.every_node import stopping
+from fabricheck.run.every_node import session
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
 
@@ -33,7 +33,7 @@ _LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What is to be run.
 
     arguments: the command of each session. chosen: the part of it that chooses the checks.
@@ -51,7 +51,7 @@ class Driver:
     """The sessions of one run. ``folder`` has its file of nodes, and a results folder for each."""
 
     def __init__(
-        self, asked: Asked, allocation: Allocation, results: Path, say: Callable[[str], object]
+        self, request: Request, allocation: Allocation, results: Path, say: Callable[[str], object]
     ) -> None:
         """Make the folder of the run, with all nodes in its file.
 
@@ -60,9 +60,9 @@ class Driver:
         :raises UsageError: when nothing says when a node that hangs is given up.
         :raises NotFoundError: when the folder or its file cannot be written.
         """
-        self._asked, self._allocation, self._say = asked, allocation, say
+        self._request, self._allocation, self._say = request, allocation, say
         self._ends = _monotonic(allocation.ends)
-        if self._ends is None and asked.minutes is None:
+        if self._ends is None and request.minutes is None:
             raise UsageError(
                 f"The job {allocation.job} has no time limit, so that a node that hangs would be "
                 "waited for without end: say --minutes."
@@ -75,7 +75,7 @@ class Driver:
         self.folder = _new_folder(results / nodes_asked.FOLDER, allocation.job)
         self.nodes = AskedNodes(
             partition=None,
-            chosen=tuple(asked.chosen),
+            chosen=tuple(request.chosen),
             started=nodes_asked.now(),
             job=allocation.job,
             nodes=dict(allocation.nodes),
@@ -101,7 +101,7 @@ class Driver:
         for one in self.nodes.nodes.values():
             if one.said is not None:
                 self._say(one.said)
-        before = {step.id for step in stopping.steps(self._allocation.job)}
+        before = {step.id for step in session.steps(self._allocation.job)}
         with ending_signals.taken(self._take):
             while self._waiting or self._running:
                 self._start()
@@ -120,11 +120,11 @@ class Driver:
             for one in self._running.values()
         )
         while self._waiting and not self._signals and not self._is_over():
-            if starting >= self._asked.at_once:
+            if starting >= self._request.at_once:
                 return
             node = self._waiting.popleft()
             try:
-                self._running[node] = NodeSession(node, self.folder / node, self._asked.arguments)
+                self._running[node] = NodeSession(node, self.folder / node, self._request.arguments)
             except OSError as error:
                 self._note({node: f"{node}: the session cannot be started ({error})."})
             starting += 1
@@ -146,7 +146,7 @@ class Driver:
                 swept.append(node)
         if swept:
             # A check is a step of its own, which outlives the session that started it.
-            stopping.end(self._allocation.job, swept, spared)
+            session.end_steps(self._allocation.job, swept, spared)
         if self._signals:
             name = signal.Signals(self._signals[0]).name
             self._stop(self._running.values(), f"was stopped, as {name} ended the run")
@@ -155,8 +155,8 @@ class Driver:
             when = f"{KEPT_S} s before the job's time was over"
             self._stop(self._running.values(), f"did not end until {when}, and was stopped")
             self._leave(f"was not started until {when}")
-        if self._asked.minutes is not None:
-            limit = self._asked.minutes
+        if self._request.minutes is not None:
+            limit = self._request.minutes
             late = [
                 one for one in self._running.values() if time.monotonic() - one.began > 60 * limit
             ]
@@ -227,9 +227,9 @@ class Driver:
             else:
                 self._running[node].kill()
         if told:
-            stopping.tell(self._allocation.job, told)
+            session.end_sessions(self._allocation.job, told)
         if ended:
-            stopping.end(self._allocation.job, ended, spared)
+            session.end_steps(self._allocation.job, ended, spared)
             for node in ended:
                 self._running[node].terminate()
 

@@ -1,4 +1,4 @@
-"""The session of one node: a step of the job, seen through the srun that started it."""
+"""The session of one node: a step of the job, started by srun, with the steps inside it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import ENV_RESULTS
-from fabricheck.rfm import steps
-from fabricheck.run.every_node.stopping import SESSION
+from fabricheck.rfm.steps import forget_tasks
+from fabricheck.tools import runner
+
+#: What the step of a node's session is called.
+SESSION = "fabricheck-every-node"
 
 #: What a session says, in the folder of its node.
 LOG = "session.log"
@@ -23,11 +26,11 @@ _BEGINS = b"[==========] Running "
 #: What srun says of every session that did not end with 0, and ReFrame at its end.
 _SAYS_NOTHING = ("Exited with exit code", "Log file(s) saved in", "session stored with UUID")
 
-#: Characters of a line that is quoted.
-_LONGEST = 300
-
 #: Bytes at the end of a log in which its last words are looked for.
 _TAIL = 8192
+
+#: Seconds after which a controller that does not answer is left alone.
+PATIENCE_S = 20
 
 
 def command(node: str, arguments: Sequence[str]) -> list[str]:
@@ -67,7 +70,7 @@ class NodeSession:
         folder.mkdir(parents=True)
         environment = {**os.environ, ENV_RESULTS: str(folder)}
         # What the job was asked for is for as many tasks as it has nodes, or more.
-        steps.forget_tasks(environment)
+        forget_tasks(environment)
         self.node, self.folder = node, folder
         self.stopped: str | None = None
         self.began = time.monotonic()
@@ -115,9 +118,50 @@ class NodeSession:
         with (self.folder / LOG).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
             lines = log.read().decode(errors="replace").splitlines()
-        telling = [
-            line.strip()
-            for line in lines
-            if line.strip() and not any(one in line for one in _SAYS_NOTHING)
-        ]
-        return printable(telling[-1])[:_LONGEST].rstrip(".") if telling else "it said nothing"
+        telling = [line for line in lines if not any(one in line for one in _SAYS_NOTHING)]
+        return runner.last_words("\n".join(telling))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: its number as scancel takes it, what it is called, and its node."""
+
+    id: str
+    name: str
+    node: str
+
+
+def steps(job: str) -> Sequence[Step]:
+    """Return the numbered steps of a job that run on one node; none where Slurm does not say it."""
+    said = _call("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i|%j|%N")
+    return list(_parsed(said))
+
+
+def _parsed(text: str) -> Iterator[Step]:
+    for line in text.splitlines():
+        id_, _, rest = line.strip().partition("|")
+        name, _, node = rest.rpartition("|")
+        if id_.rpartition(".")[2].isdigit():
+            yield Step(id_, name, node)
+
+
+def end_sessions(job: str, nodes: Collection[str]) -> None:
+    """Ask the sessions of nodes to end: they end their checks, and write what was measured."""
+    told = [one.id for one in steps(job) if one.node in nodes and one.name == SESSION]
+    if told:
+        _call("scancel", "--signal=TERM", *told)
+
+
+def end_steps(job: str, nodes: Collection[str], spared: Collection[str]) -> None:
+    """End all steps of nodes but those that are spared, by number."""
+    ended = [one.id for one in steps(job) if one.node in nodes and one.id not in spared]
+    if ended:
+        _call("scancel", *ended)
+
+
+def _call(*command: str) -> str:
+    try:
+        return runner.run(command, PATIENCE_S).out
+    except OSError:
+        # A step that nobody ends has ended by the end of the job.
+        return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import platform
 import re
@@ -82,15 +81,16 @@ _LIMIT_S = 5
 def versions(place: Place, root: Path = Path("/")) -> dict[str, Any]:
     """Return the versions of all that has a part in a measurement; null where nothing tells one."""
     release = re.search(r'^PRETTY_NAME="?([^"\n]*)', text_of(root / "etc/os-release"), re.MULTILINE)
+    driver = driver_version(root)
     rocm = Path(os.environ.get("ROCM_PATH") or root / "opt/rocm")
     return {
         "fabricheck": fabricheck.__version__,
         "commit": checkout.commit(),
-        "reframe": _distribution("ReFrame-HPC"),
+        "reframe": metadata.version("ReFrame-HPC"),
         "python": platform.python_version(),
         "os": release[1] if release else None,
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
-        "driver": _known(driver_version(root)),
+        "driver": None if driver == UNKNOWN else driver,
         "rocm": text_of(rocm / ".info/version").strip() or None,
         "modules": [one for one in os.environ.get("LOADEDMODULES", "").split(":") if one],
         "programs": {name: _program(place.programs / name) for name in PROGRAMS},
@@ -164,28 +164,9 @@ def _hwloc_api(library: str) -> str | None:
     return f"{number >> 16}.{number >> 8 & 0xFF}"
 
 
-def _known(text: str) -> str | None:
-    return None if text == UNKNOWN else text
-
-
-def _distribution(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def tools() -> Iterable[Sequence[str]]:
     """Return the calls of the vendor's tools that this machine has."""
     return [command for command in TOOLS if shutil.which(command[0]) is not None]
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON.
-
-    :raises OSError: when the file cannot be written.
-    """
-    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def move_log(output: Path, log: Path) -> None:

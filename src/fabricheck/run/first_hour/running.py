@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import signal
@@ -134,7 +135,8 @@ class FirstHour:
             self.say(f"{self._now}: {error}")
 
     def _json(self, name: str, value: object) -> None:
-        facts.write_json(self.folder / name, value)
+        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        (self.folder / name).write_text(text, encoding="utf-8")
 
     def _topology(self) -> None:
         folder = self.folder / "topology"

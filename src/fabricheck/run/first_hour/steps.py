@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.errors import UsageError
-from fabricheck.run.site_check import Target, choose
+from fabricheck.site.partitions import Target, choose
 
 #: What the runtime of a partition without GPUs of its own is.
 NO_DEVICES = ("host", "sim")
@@ -152,7 +152,7 @@ def place(name: str) -> Place:
     """Return a partition of the site files, with its only environment.
 
     :param name: ``system:partition``, or a system with one partition.
-    :raises FabricheckError: as `fabricheck.run.site_check.choose`, and where several are named.
+    :raises FabricheckError: as `fabricheck.site.partitions.choose`, and where several are named.
     """
     found = choose(name)
     if len(found) != 1 or len(found[0].environments) != 1:

@@ -1,7 +1,19 @@
 """What a partition of a site needs, looked for on the node where this runs."""
 
-from fabricheck.run.site_check.looking import check
-from fabricheck.run.site_check.place import Finding, Place
-from fabricheck.run.site_check.target import Target, choose
+from collections.abc import Iterator
 
-__all__ = ["Finding", "Place", "Target", "check", "choose"]
+from fabricheck.run.site_check import launching, modules, node, programs, spack
+from fabricheck.run.site_check.machine import Finding, Machine
+from fabricheck.site.partitions import Target
+
+__all__ = ["Finding", "Machine", "check"]
+
+
+def check(target: Target, machine: Machine) -> Iterator[Finding]:
+    """Yield what is there, is missing or cannot be seen here, in the order in which to mend it."""
+    yield from launching.check(target, machine)
+    for environment in target.environments:
+        yield from modules.check(target, environment, machine)
+        yield from spack.check(environment, machine)
+        yield from programs.check(environment, machine)
+    yield from node.check(target, machine)

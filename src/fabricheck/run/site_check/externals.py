@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.run.site_check.place import Finding, Place, missing, ok
+from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
 from fabricheck.site.software.lock import Concrete, Lock
 
 #: What `spack-env/install` asks about locks; a program of its own, as Spack's Python runs it.
@@ -36,14 +36,14 @@ PROGRAMS = {
 }
 
 
-def check(place: Place, path: Path, found: Lock, installed: bool) -> Iterator[Finding]:
+def check(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterator[Finding]:
     """Yield what a lock's externals and compilers lack here.
 
     :param path: the lock; the ``spack.yaml`` beside it tells where its compilers are.
     :param installed: whether all is built: only folders are looked for then, as a compute node
         need not have what builds.
     """
-    lacks = list(filter(None, (_lacks(place, spec, installed) for spec in found.externals)))
+    lacks = list(filter(None, (_lacks(machine, spec, installed) for spec in found.externals)))
     yield from map(missing, lacks)
     if not lacks:
         tools = [one.name for one in found.externals if _programs(one)]
@@ -58,7 +58,7 @@ def check(place: Place, path: Path, found: Lock, installed: bool) -> Iterator[Fi
     if installed:
         yield ok("The environment is built: its compilers and tools to build were not looked for.")
     else:
-        yield from _compilers(place, path)
+        yield from _compilers(machine, path)
 
 
 def _programs(spec: Concrete) -> list[str]:
@@ -67,22 +67,22 @@ def _programs(spec: Concrete) -> list[str]:
     return [str(folder / name) for name in PROGRAMS.get(spec.name, ())]
 
 
-def _lacks(place: Place, spec: Concrete, installed: bool) -> str | None:
+def _lacks(machine: Machine, spec: Concrete, installed: bool) -> str | None:
     said = f"The lock takes {spec.name}@{spec.version} from {spec.prefix}, and there is no"
     todo = "the site has other software now, see its page for a new lock"
-    if not place.at(spec.prefix or "").is_dir():
+    if not machine.at(spec.prefix or "").is_dir():
         return f"{said} such folder: {todo}."
     programs = [] if installed else _programs(spec)
-    if programs and not any(_runs(place, path) for path in programs):
+    if programs and not any(_runs(machine, path) for path in programs):
         return f"{said} program {' or '.join(programs)}: install it, or {todo}."
     return None
 
 
-def _runs(place: Place, path: str) -> bool:
-    return place.at(path).is_file() and os.access(place.at(path), os.X_OK)
+def _runs(machine: Machine, path: str) -> bool:
+    return machine.at(path).is_file() and os.access(machine.at(path), os.X_OK)
 
 
-def _compilers(place: Place, path: Path) -> Iterator[Finding]:
+def _compilers(machine: Machine, path: Path) -> Iterator[Finding]:
     checker = runpy.run_path(str(_CHECKER))
     try:
         lock: dict[str, Any] = checker["read"](str(path))
@@ -102,7 +102,7 @@ def _compilers(place: Place, path: Path) -> Iterator[Finding]:
             "and what it includes name none of them."
         )
         return
-    lacks = [(name, file) for name, file in paths if not _runs(place, file)]
+    lacks = [(name, file) for name, file in paths if not _runs(machine, file)]
     for name, file in lacks:
         yield missing(
             f"The lock takes the compiler {name} from {file}, and there is no such program: "

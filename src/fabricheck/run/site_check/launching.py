@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricheck.run.site_check.place import Finding, Place, missing, ok
-from fabricheck.run.site_check.target import Target
-from fabricheck.site.clusters import ASKED
+from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
+from fabricheck.site.clusters import JOB_OPTIONS
+from fabricheck.site.partitions import Target
 
 #: The commands of ReFrame's schedulers and launchers; those that are not named need none.
 COMMANDS = {
@@ -25,14 +25,14 @@ ACCOUNT = "FABRICHECK_ACCOUNT"
 _OWN = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
 
 
-def check(target: Target, place: Place) -> Iterator[Finding]:
+def check(target: Target, machine: Machine) -> Iterator[Finding]:
     """Yield which commands are on the PATH, and whether a job has an account."""
     partition = target.partition
     extra = partition["extras"].get("mpi_launcher")
     used = (partition["scheduler"], partition["launcher"], *([extra] if extra else []))
     for who in dict.fromkeys(used):
         for command in COMMANDS.get(who, ()):
-            if place.which(command):
+            if machine.which(command):
                 yield ok(f"The command {command} is on the PATH.")
             else:
                 yield missing(
@@ -40,14 +40,14 @@ def check(target: Target, place: Place) -> Iterator[Finding]:
                     f"by {who}: load its module, or be on a node of the site."
                 )
     if partition["scheduler"] in ("slurm", "squeue"):
-        yield _account(target, place)
+        yield _account(target, machine)
 
 
-def _account(target: Target, place: Place) -> Finding:
-    option = ASKED[ACCOUNT].split("=")[0]
+def _account(target: Target, machine: Machine) -> Finding:
+    option = JOB_OPTIONS[ACCOUNT].split("=")[0]
     access = [str(one) for one in target.partition.get("access", [])]
     stated = [one for one in access if one.startswith((f"{option}=", "-A"))]
-    found = [name for name in (ACCOUNT, *_OWN) if place.environ.get(name, "").strip()]
+    found = [name for name in (ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
     if stated or found:
         return ok(f"Jobs have an account ({', '.join(stated or found)}).")
     return missing(f"No account is stated for the jobs of {target.name}: export {ACCOUNT}=PROJECT.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fabricheck.run.site_check.place import Finding, Place, missing, ok
-from fabricheck.run.site_check.target import Section, Target
+from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
+from fabricheck.site.partitions import Section, Target
 
 #: Loads modules in order, in a shell of its own, and lists what is loaded then. The function
 #: ``module`` is inherited, or of where Lmod or Environment Modules say that they are.
@@ -25,7 +25,7 @@ module -t list 2>&1
 _NONE = "nomod"
 
 
-def check(target: Target, environment: Section, place: Place) -> Iterator[Finding]:
+def check(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
     """Yield whether the modules of an environment can be loaded one after the other."""
     wanted = target.modules(environment)
     named = target.system.get("modules_system", _NONE)
@@ -37,14 +37,14 @@ def check(target: Target, environment: Section, place: Place) -> Iterator[Findin
             "could load them: state one (lmod, tmod4)."
         )
         return
-    said = place.run("bash", "-c", _SCRIPT, "bash", *wanted)
-    if said.code == 127:
+    code, said = machine.run("bash", "-c", _SCRIPT, "bash", *wanted)
+    if code == 127:
         yield missing(
             f"There is no command module here, and the site file names the modules "
             f"{', '.join(wanted)} ({named}): start from a login shell of the site."
         )
         return
-    loads, _, listed = said.text.rpartition("\nlist\n")
+    loads, _, listed = said.rpartition("\nlist\n")
     loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in listed.splitlines()]
     for name in wanted:
         if any(one == name or one.startswith(f"{name}/") for one in loaded):

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
-from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
-from fabricheck.run.site_check.target import Target
+from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
+from fabricheck.site.partitions import Target
 from fabricheck.tools.topology import compare, detect
 from fabricheck.tools.topology.host import balancing_setting, describe_host, host_differences
 from fabricheck.tools.topology.reported import Reported
@@ -25,20 +25,20 @@ ON_COMPUTE = (
 )
 
 
-def check(target: Target, place: Place) -> Iterator[Finding]:
+def check(target: Target, machine: Machine) -> Iterator[Finding]:
     """Yield what the node is, beside what the site file says; nothing where nothing is real."""
     runtimes = {one["extras"]["runtime"] for one in target.environments}
     if runtimes.isdisjoint(OF_DEVICES):
         return
-    if not place.is_compute:
+    if not machine.is_compute:
         yield from map(unseen, ON_COMPUTE)
         return
     report: Reported | None = None
     try:
-        report = detect(place.environ).report
+        report = detect(machine.environ).report
     except FabricheckError as error:
         yield missing(f"The devices' own tools tell nothing: {error}")
-    found = _architectures(place)
+    found = _architectures(machine)
     yield from _devices(target, report.count if report else len(found), found)
     model = _model(target)
     if model is None:
@@ -46,16 +46,16 @@ def check(target: Target, place: Place) -> Iterator[Finding]:
     if isinstance(model, str):
         yield missing(model)
         return
-    yield _cores(model, place)
-    yield from _as_modelled(model, place, report)
+    yield _cores(model, machine)
+    yield from _as_modelled(model, machine, report)
 
 
-def _architectures(place: Place) -> list[str]:
+def _architectures(machine: Machine) -> list[str]:
     """Return that of each device, as AMD's driver or nvidia-smi tells it."""
-    if place.amd_devices or place.which("nvidia-smi") is None:
-        return place.amd_devices
-    said = place.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
-    return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said.text, re.MULTILINE)]
+    if machine.amd_devices or machine.which("nvidia-smi") is None:
+        return machine.amd_devices
+    _, said = machine.run("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+    return [f"sm_{a}{b}" for a, b in re.findall(r"^(\d+)\.(\d+)$", said, re.MULTILINE)]
 
 
 def _devices(target: Target, count: int, architectures: list[str]) -> Iterator[Finding]:
@@ -92,23 +92,23 @@ def _model(target: Target) -> NodeModel | str | None:
         return f"The node model of {target.name} cannot be used: {error}"
 
 
-def _cores(model: NodeModel, place: Place) -> Finding:
+def _cores(model: NodeModel, machine: Machine) -> Finding:
     reserved = {core for domain in model.domains for core in domain.reserved}
     usable = {core for domain in model.domains for core in domain.cores} - reserved
-    lacks = usable - place.cores
+    lacks = usable - machine.cores
     if lacks:
         return missing(
             f"This process may not use the cores {format_cores(lacks)}, which {model.name} counts "
             "on to bind ranks: ask for the whole node (--exclusive), or the site reserves others "
             "than its node model says."
         )
-    free = reserved & place.cores
+    free = reserved & machine.cores
     remark = f"; of those that it reserves {format_cores(free)} may be used too" if free else ""
     return ok(f"This process may use all {len(usable)} cores that {model.name} counts on{remark}.")
 
 
-def _as_modelled(model: NodeModel, place: Place, report: Reported | None) -> Iterator[Finding]:
-    host = describe_host(place.root)
+def _as_modelled(model: NodeModel, machine: Machine, report: Reported | None) -> Iterator[Finding]:
+    host = describe_host(machine.root)
     differences = [*host_differences(model, host), *filter(None, [balancing_setting(host)])]
     yield from map(missing, differences)
     if not differences:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import fabricheck
 from fabricheck.core.vocabulary import OF_DEVICES
-from fabricheck.run.site_check.place import Finding, Place, missing, ok, unseen
-from fabricheck.run.site_check.target import Section
+from fabricheck.run.site_check.machine import Finding, Machine, missing, ok, unseen
 from fabricheck.site.clusters import COLLECTIVE_TESTS, PROGRAMS, RANK_PROGRAMS, tests_variable
+from fabricheck.site.partitions import Section
 from fabricheck.tools.benchmarks import OSU
+from fabricheck.tools.runner import last_words
 
 _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 
@@ -20,12 +21,12 @@ _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
 _ON_DEVICES = "--accelerator"
 
 
-def check(environment: Section, place: Place) -> Iterator[Finding]:
+def check(environment: Section, machine: Machine) -> Iterator[Finding]:
     """Yield which of an environment's programs are there and of the right kind."""
     features = environment.get("features", [])
-    yield from _own(environment, place)
+    yield from _own(environment, machine)
     if "osu" in features:
-        yield from _osu(environment, place)
+        yield from _osu(environment, machine)
     tests = COLLECTIVE_TESTS.get(environment["extras"]["runtime"])
     if tests:
         yield _collectives(tests, environment["extras"].get("rccl_folder"))
@@ -50,7 +51,7 @@ def _runs(program: Path) -> bool:
     return program.is_file() and os.access(program, os.X_OK)
 
 
-def _own(environment: Section, place: Place) -> Iterator[Finding]:
+def _own(environment: Section, machine: Machine) -> Iterator[Finding]:
     extras = environment["extras"]
     folder = Path(extras["programs"])
     wanted = [name for name in PROGRAMS if name in environment.get("features", [])]
@@ -64,12 +65,12 @@ def _own(environment: Section, place: Place) -> Iterator[Finding]:
         yield ok(f"The programs {', '.join(wanted)} are in {folder}.")
     # Programs of ranks may need their launcher even to tell a version.
     for name in [one for one in wanted if one not in (*lacks, *RANK_PROGRAMS)]:
-        said = place.run(str(folder / name), "--version")
-        told = _VERSION.search(said.text)
-        if said.code != 0 or told is None:
+        code, said = machine.run(str(folder / name), "--version")
+        told = _VERSION.search(said)
+        if code != 0 or told is None:
             yield missing(
-                f"{folder / name} --version tells no version, but: {said.last}. Its libraries may "
-                "need the site's modules."
+                f"{folder / name} --version tells no version, but: {last_words(said)}. Its "
+                "libraries may need the site's modules."
             )
         elif told[3] != extras["runtime"]:
             yield missing(
@@ -85,7 +86,7 @@ def _own(environment: Section, place: Place) -> Iterator[Finding]:
             yield ok(f"{name} is of version {told[1]} ({told[2]}) and runtime {told[3]}.")
 
 
-def _osu(environment: Section, place: Place) -> Iterator[Finding]:
+def _osu(environment: Section, machine: Machine) -> Iterator[Finding]:
     runtime = environment["extras"]["runtime"]
     folder = Path(environment["extras"].get("osu_folder") or "")
     program = folder / OSU.path("osu_bw")
@@ -98,15 +99,15 @@ def _osu(environment: Section, place: Place) -> Iterator[Finding]:
     if runtime not in OF_DEVICES:
         yield ok(f"OSU Micro-Benchmarks are in {folder}.")
         return
-    said = place.run(str(program), "-h")
-    if _ON_DEVICES in said.text:
+    _, said = machine.run(str(program), "-h")
+    if _ON_DEVICES in said:
         yield ok(f"OSU Micro-Benchmarks in {folder} are built for devices.")
-    elif "Options" in said.text or "--help" in said.text:
+    elif "Options" in said or "--help" in said:
         yield missing(
             f"{program} was built without devices (its help has no {_ON_DEVICES}): build it with "
             f"--enable-{runtime}."
         )
-    elif place.is_compute:
-        yield missing(f"{program} does not show its help, but: {said.last}.")
+    elif machine.is_compute:
+        yield missing(f"{program} does not show its help, but: {last_words(said)}.")
     else:
         yield unseen(f"Whether {program} was built for devices")

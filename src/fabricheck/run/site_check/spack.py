@@ -9,9 +9,10 @@ from pathlib import Path
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
 from fabricheck.run.site_check import externals
-from fabricheck.run.site_check.place import Finding, Place, missing, ok
-from fabricheck.run.site_check.target import Section
+from fabricheck.run.site_check.machine import Finding, Machine, missing, ok
+from fabricheck.site.partitions import Section
 from fabricheck.site.software import lock, record
+from fabricheck.tools.runner import last_words
 
 #: The first Spack that writes, and so can read, each format of a lock.
 FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
@@ -20,7 +21,7 @@ FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
 GTL = {"rocm": "libmpi_gtl_hsa.so", "cuda": "libmpi_gtl_cuda.so"}
 
 
-def check(environment: Section, place: Place) -> Iterator[Finding]:
+def check(environment: Section, machine: Machine) -> Iterator[Finding]:
     """Yield what there is of an environment's Spack environment; nothing where it has none."""
     extras = environment["extras"]
     name = extras.get("spack_environment")
@@ -30,14 +31,14 @@ def check(environment: Section, place: Place) -> Iterator[Finding]:
     installed = record.is_inside(Path(extras["programs"]), home) and _has_programs(extras)
     read = _read(name)
     if isinstance(read, str):
-        yield from _spack(place, name, None, installed)
+        yield from _spack(machine, name, None, installed)
         yield missing(read)
         return
     path, found = read
-    yield from _spack(place, name, found, installed)
+    yield from _spack(machine, name, found, installed)
     yield _installed(extras, name, installed)
-    yield from externals.check(place, path, found, installed)
-    yield from _gtl(place, found, str(extras["runtime"]))
+    yield from externals.check(machine, path, found, installed)
+    yield from _gtl(machine, found, str(extras["runtime"]))
 
 
 def _has_programs(extras: Section) -> bool:
@@ -56,8 +57,10 @@ def _read(name: str) -> tuple[Path, lock.Lock] | str:
     return f"The Spack environment {name} has no lock: there is no {committed}."
 
 
-def _spack(place: Place, name: str, found: lock.Lock | None, installed: bool) -> Iterator[Finding]:
-    if place.which("spack") is None:
+def _spack(
+    machine: Machine, name: str, found: lock.Lock | None, installed: bool
+) -> Iterator[Finding]:
+    if machine.which("spack") is None:
         if installed:
             yield ok("There is no spack on the PATH, and what it installs is there.")
             return
@@ -67,10 +70,10 @@ def _spack(place: Place, name: str, found: lock.Lock | None, installed: bool) ->
             f"{made} and source its share/spack/setup-env.sh."
         )
         return
-    said = place.run("spack", "--version")
-    match = re.search(r"(\d+)\.(\d+)", said.text)
-    if said.code != 0 or match is None:
-        yield missing(f"'spack --version' does not tell a version, but: {said.last}.")
+    code, said = machine.run("spack", "--version")
+    match = re.search(r"(\d+)\.(\d+)", said)
+    if code != 0 or match is None:
+        yield missing(f"'spack --version' does not tell a version, but: {last_words(said)}.")
         return
     version = match[0]
     first = FIRST_SPACK[found.format] if found else (0, 0)
@@ -97,16 +100,16 @@ def _installed(extras: Section, name: str, installed: bool) -> Finding:
     )
 
 
-def _gtl(place: Place, found: lock.Lock, runtime: str) -> Iterator[Finding]:
+def _gtl(machine: Machine, found: lock.Lock, runtime: str) -> Iterator[Finding]:
     library = GTL.get(runtime)
     cray = [spec for spec in found.externals if spec.name == "cray-mpich"]
     if library is None or not cray:
         return
     # prefix is .../mpich/VERSION/ofi/COMPILER/VERSION, and the libraries of all are beside ofi.
-    folders = [place.at(spec.prefix or "").parents[2] / "gtl" / "lib" for spec in cray]
-    stated = place.environ.get("CRAY_MPICH_ROOTDIR")
+    folders = [machine.at(spec.prefix or "").parents[2] / "gtl" / "lib" for spec in cray]
+    stated = machine.environ.get("CRAY_MPICH_ROOTDIR")
     if stated:
-        folders.append(place.at(stated) / "gtl" / "lib")
+        folders.append(machine.at(stated) / "gtl" / "lib")
     there = [folder / library for folder in folders if (folder / library).exists()]
     if there:
         yield ok(f"Cray MPICH has its library for devices: {there[0]}.")

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
+from fabricheck.core.yaml_files import first_fault
 
 #: The formats that are read.
 FORMATS = (5, 6, 7)
@@ -43,34 +44,24 @@ class _External(_Read):
     path: str | None = None
 
 
-class _Spec(_Read):
-    name: str
-    version: str
-    parameters: dict[str, Value] = {}
-    external: _External | None = None
-
-
 class _Root(_Read):
     hash: str
     spec: str
 
 
-class _Lock(_Read):
-    meta: _Meta = Field(alias="_meta")
-    spack: _Maker | None = None
-    roots: list[_Root] = Field(min_length=1)
-    concrete_specs: dict[str, _Spec]
-
-
-@dataclass(frozen=True)
-class Concrete:
-    """One concrete spec; ``prefix`` is where an external is installed."""
+class Concrete(_Read):
+    """One concrete spec, with its hash."""
 
     name: str
     version: str
-    hash: str
-    parameters: Mapping[str, Value]
-    prefix: str | None
+    hash: str = ""
+    parameters: dict[str, Value] = {}
+    external: _External | None = None
+
+    @property
+    def prefix(self) -> str | None:
+        """Where an external is installed."""
+        return self.external.path if self.external else None
 
     @property
     def short(self) -> str:
@@ -89,6 +80,13 @@ class Concrete:
                 settings += f" {name}={text}"
         end = f" [external: {self.prefix}]" if self.prefix else ""
         return f"{self.name}@{self.version}{switches}{settings} /{self.hash[:SHORT]}{end}"
+
+
+class _Lock(_Read):
+    meta: _Meta = Field(alias="_meta")
+    spack: _Maker | None = None
+    roots: list[_Root] = Field(min_length=1)
+    concrete_specs: dict[str, Concrete]
 
 
 @dataclass(frozen=True)
@@ -136,10 +134,9 @@ def parse(text: str, origin: Path | str) -> Lock:
     try:
         lock = _Lock.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
+        place, reason = first_fault(error)
         raise InvalidInputError(
-            f"{origin}: is no lock of Spack: {place}: {first['msg']}."
+            f"{origin}: is no lock of Spack: {place or 'the file'}: {reason}."
         ) from None
     if lock.meta.version not in FORMATS:
         raise InvalidInputError(
@@ -149,16 +146,7 @@ def parse(text: str, origin: Path | str) -> Lock:
     for root in lock.roots:
         if root.hash not in lock.concrete_specs:
             raise InvalidInputError(f"{origin}: has no concrete spec of its root {root.spec}.")
-    specs = [
-        Concrete(
-            spec.name,
-            spec.version,
-            key,
-            spec.parameters,
-            spec.external.path if spec.external else None,
-        )
-        for key, spec in lock.concrete_specs.items()
-    ]
+    specs = [spec.model_copy(update={"hash": key}) for key, spec in lock.concrete_specs.items()]
     return Lock(
         lock.meta.version,
         lock.spack.version if lock.spack else None,

@@ -7,10 +7,9 @@ from typing import Any
 
 import yaml
 
-from fabricheck.core.errors import InvalidInputError
-from fabricheck.node import InvalidNode, format_cores, parse_cores
-from fabricheck.node.loading import from_content
-from fabricheck.node.yamlfile import TO_FILL
+from fabricheck.core.errors import InvalidFile, InvalidInputError
+from fabricheck.node import format_cores, parse_cores
+from fabricheck.node.loading import TO_FILL, from_content
 from fabricheck.tools.topology.reported import Reported
 
 #: NVLinks that one device has at most, up to Hopper: more than these to its peers need a switch.
@@ -89,7 +88,7 @@ def write_draft(report: Reported, name: str) -> tuple[str, str]:
     text = _HEADER.format(origin=report.origin, mark=TO_FILL) + body
     try:
         from_content(content, "", Path(f"{name}.yaml"))
-    except InvalidNode as error:
+    except InvalidFile as error:
         return text, str(error)
     return text, f"{name}.yaml is a valid node model."
 

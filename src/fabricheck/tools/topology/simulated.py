@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.yaml_files import validated
 from fabricheck.node import NodeModel, load
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import platform
-from fabricheck.node.yamlfile import validated
 from fabricheck.results.model import Device, Host, NumaDomain, SimulatedNode
 from fabricheck.tools.topology.host import scheduler_node
 from fabricheck.tools.topology.reported import Reported

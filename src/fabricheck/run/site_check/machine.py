@@ -1,16 +1,16 @@
-"""Where it is looked, and what was found there."""
+"""The machine that is looked at, and what was found there."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from fabricheck.site.clusters import ALLOCATION
+from fabricheck.tools.runner import run
 
 Status = Literal["ok", "missing", "not seen"]
 
@@ -41,21 +41,7 @@ def unseen(what: str) -> Finding:
 
 
 @dataclass(frozen=True)
-class Said:
-    """How a command ended (``None``: it did not start, or not end in time), and what it said."""
-
-    code: int | None
-    text: str
-
-    @property
-    def last(self) -> str:
-        """The last line, without its full stop."""
-        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
-        return lines[-1].rstrip(".") if lines else "nothing"
-
-
-@dataclass(frozen=True)
-class Place:
+class Machine:
     """A node as this process sees it, or a tree that stands for one.
 
     root: where ``proc``, ``sys`` and what the site installed are.
@@ -120,25 +106,18 @@ class Place:
         """Return the file of a command on the PATH."""
         return shutil.which(name, path=self.environ.get("PATH", ""))
 
-    def run(self, *command: str) -> Said:
-        """Run a command to its end, both its outputs together."""
+    def run(self, *command: str) -> tuple[int | None, str]:
+        """Run a command; return its exit code and all that it said.
+
+        Of one that did not start, or not end in time, the code is None and the text says it.
+        """
         try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=_TIME_LIMIT_S,
-                check=False,
-                env=dict(self.environ),
-            )
-        except subprocess.TimeoutExpired:
-            return Said(None, f"it did not end within {_TIME_LIMIT_S} s")
+            ended = run(command, _TIME_LIMIT_S, self.environ)
         except OSError as error:
-            return Said(None, str(error.strerror))
-        return Said(done.returncode, done.stdout)
+            return None, str(error.strerror)
+        if ended.code is None:
+            return None, f"it did not end within {_TIME_LIMIT_S} s"
+        return ended.code, ended.out + ended.err
 
 
 def _lines(file: Path) -> list[str]:

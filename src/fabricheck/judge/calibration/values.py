@@ -1,0 +1,112 @@
+"""What one session says of a metric on one node, and what no true value of it passes.
+
+ReFrame judges series while a session runs. Here the recorded value itself is judged, whatever it
+was computed from: by the peak of the node model for the series that it is made of.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fabricheck.node import NodeModel
+from fabricheck.results import made_of
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.table import Metric, link_class
+from fabricheck.rfm.bounds import Bound, node_bound
+
+#: A percentage of the best one measured.
+WHOLE = Bound(100.0, "derived", "a part of the whole")
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one session says of a metric on one node.
+
+    check: under whose name it was measured, which may be another one's part today.
+    half_width: half of the 95 % interval over the median, of the series whose median the value is;
+        None where it is of no single series.
+    link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
+        not told by the document. bound: what no true value of the metric passes; None if unknown.
+    """
+
+    value: float
+    unit: str
+    check: str
+    half_width: float | None = None
+    link_class: str | None = None
+    engine: str | None = None
+    bound: Bound | None = None
+
+    @property
+    def impossible(self) -> str | None:
+        """Why it cannot be true, as the rest of a sentence, or None where it can.
+
+        Of what is counted any number is possible.
+        """
+        if self.unit == "count":
+            return None
+        if not math.isfinite(self.value) or self.value <= 0:
+            return "which is not a measurement"
+        bound = self.bound
+        if bound is not None and self.unit != "us" and self.value > bound.value:
+            return (
+                f"above the {bound.origin} physical bound of {bound.value:g} {self.unit} "
+                f"({bound.how})"
+            )
+        return None
+
+
+def value_of(
+    check: str, metric: Metric, value: float, document: ResultDocument, node: NodeModel | None
+) -> Value:
+    """Return a recorded value with what is known of the transfers that it is made of.
+
+    They are its series, or those that its name tells where these are not known, and of them those
+    whose median is its value, where there are some. Of several the largest bound counts.
+
+    :param node: the healthy node model; without one nothing is known of classes and bounds.
+    """
+    decisive = made_of.decisive(document, metric.series, value, metric.unit)
+    half_width = _median([one["relative_half_width"] for one in decisive])
+    if metric.unit == "%":
+        return Value(value, metric.unit, check, half_width, bound=WHOLE)
+    of = metric.series
+    if of is None:
+        of = tuple(made_of.named(document, node, metric.metric, metric.unit))
+    every = [document["series"][index] for index in of]
+    chosen = made_of.decisive(document, of, value, metric.unit) or every
+    classes = {link_class(one, node) for one in every}
+    bounds = [] if node is None else [node_bound(node, one) for one in chosen]
+    known = [one for one in bounds if one is not None]
+    # Of a series without a bound there may be any value.
+    bound = max(known, key=lambda one: one.value) if known and len(known) == len(bounds) else None
+    return Value(
+        value,
+        metric.unit,
+        check,
+        half_width,
+        classes.pop() if len(classes) == 1 else None,
+        ", ".join(sorted({one["engine"] for one in chosen})) or None,
+        bound,
+    )
+
+
+def middle(values: Sequence[Value]) -> Value:
+    """Return the median of the values of a check that ReFrame repeated in a session.
+
+    One that cannot be true stays: no median of repetitions hides it.
+    """
+    half_width = _median([one.half_width for one in values])
+    false = next((one for one in values if one.impossible), None)
+    if false is not None:
+        return replace(false, half_width=half_width)
+    value = statistics.median(one.value for one in values)
+    return replace(values[0], value=value, half_width=half_width)
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [one for one in values if one is not None]
+    return statistics.median(known) if known else None
