@@ -294,9 +294,8 @@ def _of_another_run(
         # Older versions print the bus alone (0x19), some without the function (0000:00:06).
         if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
             yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
-    batch = result.parameters.iterations * result.parameters.aggregated
-    if batch != launch.batch:
-        yield f"{batch} operations are in a mean, and {launch.batch} were asked for"
+    if result.batch != launch.batch:
+        yield f"{result.batch} operations are in a mean, and {launch.batch} were asked for"
 
 
 def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
-from fabricheck.tools.outputs import babelstream, nvbandwidth, p2p_test
+from fabricheck.tools.outputs import PlacedValues, babelstream, nvbandwidth, p2p_test
 from fabricheck.tools.rounds.comparisons import (
     ARRAY_BYTES,
     BABELSTREAM_BYTES,
@@ -43,21 +43,6 @@ _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 _LIMIT_S = 60.0
 
 
-class Printed(Protocol):
-    """What a tool printed, as its parser returns it."""
-
-    @property
-    def version(self) -> str | None:
-        """Its version; None where it tells none."""
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The devices that it saw; none where it tells none."""
-
-    def cell(self, *place: Any, **named: Any) -> float | None:
-        """Return one value; None where this machine has none."""
-
-
 @dataclass(frozen=True)
 class Tool:
     """A third-party benchmark that measures beside our programs.
@@ -71,12 +56,12 @@ class Tool:
 
     title: str
     arguments: Mapping[str, str]
-    parse: Callable[[str, str, str], Printed]
+    parse: Callable[[str, str, str], PlacedValues]
     limit_s: float
     fewest_devices: int = 1
 
 
-def _babelstream(text: str, origin: str, launch: str) -> Printed:
+def _babelstream(text: str, origin: str, launch: str) -> PlacedValues:
     array = BABELSTREAM_BYTES[launch.removeprefix("babelstream-")]
     return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
 
@@ -105,7 +90,7 @@ TOOLS: dict[str, Tool] = {
     "p2p-test": Tool(
         "p2pBandwidthLatencyTest",
         {"p2p-test": f"--p2p_read --numElems={ARRAY_BYTES // 4}"},
-        lambda text, origin, launch: p2p_test.parse(text, origin, reads=True),
+        lambda text, origin, launch: p2p_test.parse(text, origin),
         limit_s=60,
         fewest_devices=2,
     ),
