@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import read_text
 from fabricheck.node import NodeModel, load
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import platform
@@ -96,15 +97,10 @@ def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(read_text(path))
         content["node"]["name"], content["node"]["overlay"]
-    except FileNotFoundError:
-        raise NotFoundError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise InvalidInputError(f"{path}: it cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError):
         raise InvalidInputError(f"{path}: it is not the platform of a simulated node.") from None
-    assert isinstance(content, dict)
     return content
 
 
