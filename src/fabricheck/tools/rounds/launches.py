@@ -169,7 +169,7 @@ def ours(programs: Path, devices: int) -> list[Command]:
 
 
 def facts(programs: Path) -> Command:
-    """Return the command that tells the devices: small, and measured for nobody."""
+    """Return the command that tells the devices: a small run whose values are not used."""
     arguments = "--devices 0 --kernels copy --sizes 1MiB --max-samples 7 --noise-limit 10"
     return Command("facts", None, programs / "stream", arguments, _LIMIT_S)
 
@@ -186,7 +186,7 @@ def theirs(name: str, executable: Path) -> list[Command]:
 def order(launches: Sequence[_Named], number: int) -> list[_Named]:
     """Return the launches of a round, or their names, counted from 1, in their order.
 
-    Every second round runs backwards, so that what drifts with time favours nobody.
+    Every second round runs backwards, so that drift over time favours no program.
     """
     if number % 2:
         return list(launches)

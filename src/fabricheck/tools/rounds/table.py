@@ -28,7 +28,7 @@ from fabricheck.tools.rounds.manifest import Device, Manifest
 
 Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
 
-#: Short of the target, by nobody knows how much in spreads: one round tells none.
+#: Short of the target; one round gives no spread to compare the difference with.
 ONE_ROUND: Verdict = "not judged (one round)"
 
 #: What a document's unit is times in a comparison's.

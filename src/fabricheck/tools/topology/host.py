@@ -81,7 +81,7 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
 
 
 def balancing_setting(host: Host) -> str | None:
-    """Say that NUMA balancing is on, which is no matter of the hardware; none where it is off.
+    """Say that NUMA balancing is on, which is a setting, not hardware; none where it is off.
 
     It should be off: it moves pages while devices access them, and the Hugging Face page on AMD
     Instinct nodes shows a service that is faster without it.

@@ -32,7 +32,7 @@ from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
-#: What a comparison without is worth nothing: two kinds of node differ in these alone.
+#: A comparison without one of these says nothing: two kinds of node may differ only in them.
 ESSENTIAL = ("links", "NUMA domains")
 
 #: Variables that change which devices a tool or a runtime shows, and how it numbers them.
