@@ -110,10 +110,9 @@ def _ask(
 ) -> Reported:
     """Return what the node says, and put it into the document."""
     if simulated is not None:
-        answer = ask_simulated(simulated)
-        content["host"], content["devices"] = answer.host, answer.devices
-        content["node"] = answer.identity
-        return answer.report
+        report, fields = ask_simulated(simulated)
+        content |= fields
+        return report
     found = Detection(parse_files(files)) if files else detect(limit_s=limit_s)
     content["devices"] = _devices(found.report)
     content["notes"] = [f"not used: {sentence}" for sentence in found.failed]
