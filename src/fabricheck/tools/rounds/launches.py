@@ -105,13 +105,14 @@ NAMES: dict[str | None, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """One command of every round.
+    """One command of a round.
 
     name: of its files, before the number of the round.
     tool: whose; None of one of ours.
     executable: an absolute path.
     arguments: as for a shell; of ours without ``--output``.
     limit_s: then it is ended.
+    round: its number, from 1; 0 is before the first.
     """
 
     name: str
@@ -119,19 +120,18 @@ class Command:
     executable: Path
     arguments: str
     limit_s: float
+    round: int = 0
 
-    def output(self, number: int) -> str:
-        """Return the file of a round's output: a result document of ours, else what it printed."""
-        return f"{self.name}-{number}.{'json' if self.tool is None else 'txt'}"
+    @property
+    def output(self) -> str:
+        """The file of its output: a result document of ours, else what it printed."""
+        return f"{self.name}-{self.round}.{'json' if self.tool is None else 'txt'}"
 
-    def words(self, number: int) -> list[str]:
-        """Return the arguments, one by one."""
-        written = ["--output", self.output(number)] if self.tool is None else []
+    @property
+    def words(self) -> list[str]:
+        """The arguments, one by one."""
+        written = ["--output", self.output] if self.tool is None else []
         return [*shlex.split(self.arguments), *written]
-
-    def line(self, number: int) -> str:
-        """Return the command line as it is recorded, without folders."""
-        return shlex.join([self.executable.name, *self.words(number)])
 
 
 def ours(programs: Path, devices: int) -> list[Command]:
