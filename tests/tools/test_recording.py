@@ -413,8 +413,8 @@ def test_a_plan_that_is_not_there(tmp_path):
 
 
 def test_a_new_tool_is_an_entry(tmp_path, monkeypatch):
-    def read(plan, launch, text, facts, origin):
-        return dataclasses.replace(OSU_TESTS.read(plan, launch, text, facts, origin), versions={})
+    def read(plan, launch, text, facts):
+        return dataclasses.replace(OSU_TESTS.read(plan, launch, text, facts), versions={})
 
     own = dataclasses.replace(OSU_TESTS, name="own-tests", verifies_apart=False, read=read)
     monkeypatch.setitem(BENCHMARKS, own.name, own)

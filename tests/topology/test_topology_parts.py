@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.results import document
-from fabricheck.tools.topology import Question, record
+from fabricheck.tools.topology import record
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -61,14 +61,14 @@ def test_compare(machine):
 
 @pytest.mark.parametrize(("cores", "count"), [("0-31", 0), ("0-127", 0), ("0-30", 1)])
 def test_record(tmp_path, machine, cores, count):
-    question = Question(
+    found = record(
         "h200",
         "cuda",
+        tmp_path / "result.json",
         files=[tmp_path / "topo"],
         root=system(tmp_path / "root", cores),
         devices=2,
     )
-    found = record(question, tmp_path / "result.json")
     assert len(found["differences"]) == count, found["differences"]
     assert found["options"]["node"] == "h200 (2 of 8 devices)"
     assert found["notes"][0].startswith("compared with h200 (2 of 8 devices): devices, links, ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
-from fabricheck.tools.topology import Question, detection, record, recording
+from fabricheck.tools.topology import detection, parse_files, record, recording
 from fabricheck.tools.topology.host import balancing_setting, describe_host, driver_version
 
 OVERLAYS = node_directory() / "overlays"
@@ -111,9 +110,8 @@ def test_another_model_is_a_difference(tmp_path):
 
 
 def recorded(tmp_path, outputs, printed, root, model="mi250x"):
-    files = outputs(*printed)
-    question = Question(model, "rocm", files=files, root=root)
-    return record(question, tmp_path / "result.json")
+    output = tmp_path / "result.json"
+    return record(model, "rocm", output, files=outputs(*printed), root=root)
 
 
 def test_a_node_as_its_model(tmp_path, outputs):
@@ -212,7 +210,7 @@ def test_a_lost_device_is_one_difference(tmp_path, outputs):
 def test_links_that_nobody_tells_are_no_silent_pass(tmp_path, outputs):
     (path,) = outputs(texts.showtopo(NODE))
     root = system(tmp_path, {**MI250X, 3: "48-62"})
-    found = record(Question("mi250x", "rocm", files=[path], root=root), tmp_path / "result.json")
+    found = record("mi250x", "rocm", tmp_path / "result.json", files=[path], root=root)
     assert found["outcome"]["exit_code"] == 3 and found["outcome"]["status"] == "unsupported"
     assert found["outcome"]["message"].endswith(
         f"are not told in {path}, so they cannot be compared with mi250x."
@@ -281,7 +279,6 @@ def test_a_failed_run_leaves_a_document(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "code", "said"),
     [
-        (None, 3, "there is no such file."),
         ("[]", 4, "it is not the platform of a simulated node."),
         ('{"node": {"name": "mi250x"}}', 4, "it is not the platform of a simulated node."),
         ("{", 4, "it is not the platform of a simulated node."),
@@ -290,9 +287,7 @@ def test_a_failed_run_leaves_a_document(tmp_path, monkeypatch):
 def test_no_platform(tmp_path, text, code, said):
     arguments = simulated(tmp_path)
     path = tmp_path / "node.json"
-    path.unlink()
-    if text is not None:
-        path.write_text(text)
+    path.write_text(text)
     result = run("mi250x", *arguments)
     assert result.exit_code == code and result.stderr == f"fabricheck: {path}: {said}\n"
     found = document.load(tmp_path / "result.json")
@@ -309,12 +304,16 @@ def test_a_platform_of_an_older_model(tmp_path):
     assert result.exit_code == 4
     assert "it is not the platform of the node model mi250x as that is now" in result.stderr
     path.unlink()
+    gone = run("mi250x", *arguments)
+    assert (gone.exit_code, gone.stderr) == (3, f"fabricheck: There is no file {path}.\n")
     path.mkdir()
-    assert "it cannot be read (Is a directory)" in run("mi250x", *arguments).stderr
+    assert "cannot be read (it is no regular file)" in run("mi250x", *arguments).stderr
 
 
 def test_tools_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(recording, "detect", lambda: time.sleep(30))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "rocm-smi").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
+    (tmp_path / "rocm-smi").chmod(0o755)
     output = tmp_path / "result.json"
     result = run("mi250x", "--runtime", "rocm", "--output", str(output), "--time-limit", "0.1")
     assert result.exit_code == 6
@@ -324,16 +323,15 @@ def test_tools_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
 
 def test_calls_that_failed_are_noted(tmp_path, outputs, monkeypatch):
     files = outputs(texts.shownodesbw(NODE), texts.showtoponuma(NODE))
-    report = recording.parse_files(files)
-    found = detection.Detection(report, (), ("'amd-smi topology' failed.",))
-    monkeypatch.setattr(recording, "detect", lambda: found)
-    said = record(Question("mi250x", "rocm", root=tmp_path), tmp_path / "result.json")
+    found = detection.Detection(parse_files(files), failed=("'amd-smi topology' failed.",))
+    monkeypatch.setattr(recording, "detect", lambda limit_s: found)
+    said = record("mi250x", "rocm", tmp_path / "result.json", root=tmp_path)
     assert "not used: 'amd-smi topology' failed." in said["notes"]
 
 
 def test_a_document_that_can_not_be_written(tmp_path):
     with pytest.raises(NotFoundError, match=r"result\.json cannot be written"):
-        record(Question("mi250x", "rocm", files=[tmp_path]), tmp_path / "no" / "result.json")
+        record("mi250x", "rocm", tmp_path / "no" / "result.json", files=[tmp_path])
 
 
 @pytest.mark.parametrize(("told", "said"), [("node3", "node3"), ("", None), (None, None)])

@@ -20,7 +20,7 @@ from fabricheck.cli import app
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document, settings
-from fabricheck.tools.topology import Question, record
+from fabricheck.tools.topology import record
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0", "--noise-limit", "10")
@@ -157,8 +157,8 @@ def test_numa_balancing_is_no_fault_of_the_topology(tmp_path):
     (tmp_path / "proc/sys/kernel").mkdir(parents=True)
     (tmp_path / "proc/sys/kernel/numa_balancing").write_text("1\n")
     files = sorted((ROOT / "tests/outputs/rocm-smi").glob("*.txt"))
-    question = Question("mi250-two-sockets", "rocm", files=files, root=tmp_path)
-    found = record(question, tmp_path / "result.json")
+    output = tmp_path / "result.json"
+    found = record("mi250-two-sockets", "rocm", output, files=files, root=tmp_path)
     assert found["outcome"]["exit_code"] == 8, found["outcome"]
     incomplete_by_setting(tmp_path, found, "numa_balancing is 1", "kernel.numa_balancing=0")
 

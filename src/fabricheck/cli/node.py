@@ -15,7 +15,6 @@ from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, best_subsets, load
 from fabricheck.node.platform import platform_json
 from fabricheck.tools.topology import (
-    Question,
     Reported,
     Runtime,
     compare,
@@ -140,8 +139,15 @@ def record_command(
         raise UsageError("Give --runtime sim with --simulated, and only then.")
     if runtime is None and simulated is None:
         raise UsageError("Give --runtime, rocm or cuda, or a simulated node.")
-    question = Question(node, runtime or "sim", simulated, files or (), limit_s, devices=devices)
-    document = record(question, target)
+    document = record(
+        node,
+        runtime or "sim",
+        target,
+        simulated=simulated,
+        files=files or (),
+        devices=devices,
+        limit_s=limit_s,
+    )
     for sentence in document["differences"] or ():
         typer.echo(sentence)
     for note in document["notes"]:

@@ -32,7 +32,6 @@ from fabricheck.core.vocabulary import (
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.tools.outputs import nccl, osu
 from fabricheck.tools.outputs.nccl import NcclResult
-from fabricheck.tools.outputs.nccl_rows import Timing
 
 #: The file in the folder of the launches that tells what the node is: a document of a program.
 FACTS = "facts.json"
@@ -71,7 +70,7 @@ class Benchmark:
         folder of its programs has ``_folder`` behind it, and ``folder`` says which one that is.
     path: the file of a program in that folder.
     operations: those of the series, by program.
-    read: the reader of an output, see `read`.
+    read: makes series of what a launch prints, see `read`: of each row `series_of` its `fields_of`.
     engine: what moves the data.
     pairs: its programs of two ranks (E9); all others are collectives.
     collectives: the experiment of these.
@@ -83,7 +82,7 @@ class Benchmark:
     folder: str
     path: Callable[[str], str]
     operations: Mapping[str, str]
-    read: Callable[[Plan, Launch, str, ResultDocument, str], Found]
+    read: Callable[[Plan, Launch, str, ResultDocument], Found]
     engine: Literal["mpi", "rccl"]
     collectives: str
     pairs: Sequence[str] = ()
@@ -210,20 +209,19 @@ def read_plan(path: Path) -> Plan:
         raise UsageError(f"{path}: {place or 'the plan'}: {reason}.") from None
 
 
-def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
+def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
     """Read the output of one launch.
 
     :param facts: a document of the same node: its devices and caches.
-    :param origin: the file, for errors.
     :raises FabricheckError: as the parsers do, and when a run was of other devices, or of another
-        version than asked for.
+        version than required.
     """
-    return plan.benchmark.read(plan, launch, text, facts, origin)
+    return plan.benchmark.read(plan, launch, text, facts)
 
 
-def _of_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
-    sizes = launch.sizes
-    result = osu.parse(text, origin, launch.program, sizes, verified=launch.verifies)
+def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
+    origin = launch.origin
+    result = osu.parse(text, origin, launch.program, launch.sizes, verified=launch.verifies)
     if plan.accelerator is not None:
         osu.require_device_support(result, plan.accelerator)
     elif result.accelerator is not None:
@@ -238,33 +236,32 @@ def _of_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin
         if row.iterations is not None and row.iterations != launch.batch:
             reason = f"{row.iterations} iterations of {row.size} B, and {launch.batch} asked for"
             raise OtherRunError(origin, None, reason)
-        about = _about(plan, launch, facts, row.size) | {"datatype": datatype}
-        rows.append(_series(about, row.value, result.unit))
+        fields = fields_of(plan, launch, facts, row.size) | {"datatype": datatype}
+        rows.append(series_of(fields, row.value, result.unit))
     return Found(tuple(rows), versions)
 
 
-def _of_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument, origin: str) -> Found:
-    result = nccl.parse(text, origin, launch.program, launch.ranks, launch.sizes)
+def _read_nccl(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:
+    result = nccl.parse(text, launch.origin, launch.program, launch.ranks, launch.sizes)
     for reason in _of_another_run(plan, launch, result, facts):
-        raise OtherRunError(origin, None, reason)
+        raise OtherRunError(launch.origin, None, reason)
     series: list[Series] = []
     for row in result.rows:
         if row.size == 0:
             continue  # too small for an element of each rank: nothing was moved
-        about = _about(plan, launch, facts, row.size) | {"datatype": DATATYPES.get(row.datatype)}
+        fields = fields_of(plan, launch, facts, row.size)
+        fields |= {"datatype": DATATYPES.get(row.datatype)}
         for in_place, timing in ((False, row.out_of_place), (True, row.in_place)):
-            if timing is not None:
-                series += _of_a_timing(about | {"in_place": in_place}, timing)
+            if timing is None:
+                continue
+            placed = fields | {"in_place": in_place}
+            series.append(series_of(placed, timing.time_us, "us"))
+            # 0.00 is below the digits that the tool prints, and no bandwidth.
+            if timing.busbw > 0:
+                series.append(series_of(placed | {"bytes_counted": "bus"}, timing.busbw, "GB/s"))
     versions = {} if result.tests is None else {plan.tool: result.tests.split(" ")[-1]}
     versions |= {} if result.library is None else {"rccl": result.library}
     return Found(tuple(series), versions | dict(result.stack))
-
-
-def _of_a_timing(about: dict[str, Any], timing: Timing) -> Iterator[Series]:
-    yield _series(about, timing.time_us, "us")
-    # 0.00 is below the digits that the tool prints, and no bandwidth.
-    if timing.busbw > 0:
-        yield _series(about | {"bytes_counted": "bus"}, timing.busbw, "GB/s")
 
 
 def _of_another_run(
@@ -294,13 +291,15 @@ def _of_another_run(
         # Older versions print the bus alone (0x19), some without the function (0000:00:06).
         if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
             yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
-    batch = result.parameters.iterations * result.parameters.aggregated
-    if batch != launch.batch:
-        yield f"{batch} operations are in a mean, and {launch.batch} were asked for"
+    if result.batch != launch.batch:
+        yield f"{result.batch} operations are in a mean, and {launch.batch} were asked for"
 
 
-def _about(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:
-    """Return what the series of one size have in common, whatever tool measured them."""
+def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:
+    """Return what the series of one message size have in common, whatever tool measured them.
+
+    The reader of a tool adds what only its output tells (``datatype``), or changes a field.
+    """
     devices = list(launch.devices)
     pair = launch.program in plan.benchmark.pairs
     source: Place = {"memory": "host-pageable", "device": None, "numa_domain": None}
@@ -341,7 +340,11 @@ def _cache(plan: Plan, facts: ResultDocument) -> int:
     return max((one["last_level_cache_bytes"] or 0 for one in facts["devices"]), default=0)
 
 
-def _series(about: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
+def series_of(fields: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
+    """Return the series of one sample: the mean that a tool reports.
+
+    :param fields: all others, see `fields_of`.
+    """
     numbers: dict[str, Any] = {
         "unit": unit,
         "better": BETTER[unit],
@@ -353,7 +356,7 @@ def _series(about: Mapping[str, Any], value: float, unit: SeriesUnit) -> Series:
         "host_clock": None,
         "noisy": False,
     }
-    whole: Series = {**about, **numbers}  # type: ignore[typeddict-item]
+    whole: Series = {**fields, **numbers}  # type: ignore[typeddict-item]
     return whole
 
 
@@ -365,7 +368,7 @@ OSU = Benchmark(
         f"mpi/{'pt2pt' if program in OSU_PAIRS.values() else 'collective'}/{program}"
     ),
     operations={program: name for name, program in (*OSU_PAIRS.items(), *OSU_COLLECTIVES.items())},
-    read=_of_osu,
+    read=_read_osu,
     engine="mpi",
     collectives="E10",
     pairs=tuple(OSU_PAIRS.values()),
@@ -378,7 +381,7 @@ NCCL_TESTS = Benchmark(
     folder="that of nccl-tests",
     path=lambda program: f"{program}_perf",
     operations={program.removesuffix("_perf"): name for name, program in NCCL_COLLECTIVES.items()},
-    read=_of_nccl,
+    read=_read_nccl,
     engine="rccl",
     collectives="E11",
 )

@@ -141,7 +141,7 @@ class _Recording:
         if self.plan.accelerator is not None and "could not identify the local rank" in err:
             reason = f"{launch.program} found no local rank, so that all ranks took one device"
             raise NoDeviceSupport(launch.origin, None, reason)
-        found = benchmarks.read(self.plan, launch, out, self.facts, launch.origin)
+        found = benchmarks.read(self.plan, launch, out, self.facts)
         self._same_versions(found.versions, launch.origin)
         self.series += found.series
         return found.series
@@ -153,7 +153,7 @@ class _Recording:
         assert self.facts is not None
         try:
             # A tool that found wrong data says so and ends badly: that outweighs its exit code.
-            benchmarks.read(self.plan, launch, out, self.facts, launch.origin)
+            benchmarks.read(self.plan, launch, out, self.facts)
         except WrongDataError as wrong:
             return wrong
         except FabricheckError:

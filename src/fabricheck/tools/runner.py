@@ -1,6 +1,6 @@
 """Running a program: with a time limit, its whole output kept, and nothing of it left behind.
 
-Every program that is measured beside, asked or simulated with is started here, and how it ended is
+Every other program is started here: benchmarks, vendors' tools, simulations. How it ended is always
 said in the same words.
 """
 

@@ -3,3 +3,23 @@
 Each parser is a pure function from a text to frozen dataclasses. Bandwidths are in GB/s (1e9 bytes
 per second), times in us, sizes in bytes. The errors are those of :mod:`fabricheck.core.errors`.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PlacedValues:
+    """What a tool printed in one run beside our programs.
+
+    values: by place, as the parser of the tool names it. Nothing stands where the tool measured
+        nothing: a test that this machine cannot run, a pair without peer access.
+    version: that of the tool; ``None`` where it tells none.
+    devices: those that it saw; none where it tells none.
+    """
+
+    values: Mapping[tuple[str | int, ...], float]
+    version: str | None = None
+    devices: tuple[str, ...] = ()

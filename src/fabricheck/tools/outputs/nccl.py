@@ -14,18 +14,19 @@ from fabricheck.core.lines import Line, ended_lines_of, printed
 from fabricheck.tools.outputs.nccl_rows import COLLECTIVES, NcclRow, columns_of, row_of
 
 _TESTS = re.compile(
-    r"# nccl-tests version (\d[\d.]*) nccl-headers=(\d+) nccl-library=(\d+)"
+    r"# nccl-tests version (\d[\d.]*) nccl-headers=\d+ nccl-library=(\d+)"
     r"|rccl-tests: Version (\S+)"
 )
 _STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
 _PARAMETERS = re.compile(
-    r"# nThread (\d+) nGpus (\d+) minBytes (\d+) maxBytes (\d+) step: (\d+)\((factor|bytes)\) "
-    r"warmup iters: (\d+) iters: (\d+) agg iters: (\d+) validation: (\d+) graph: (\d+)"
-    r"(?: unalign: (\d+))?"
+    r"# nThread (?P<threads>\d+) nGpus (?P<devices>\d+) minBytes (?P<smallest>\d+) "
+    r"maxBytes (?P<largest>\d+) step: (?P<step>\d+)\((?P<by>factor|bytes)\) "
+    r"warmup iters: \d+ iters: (?P<iterations>\d+) agg iters: (?P<aggregated>\d+) "
+    r"validation: (?P<validation>\d+) graph: \d+(?: unalign: \d+)?"
 )
 _RANK = re.compile(
     r"#\s+Rank\s+(\d+)(?: Group\s+(\d+))? Pid\s+\d+ on\s+(\S+) device\s+(\d+) "
-    r"\[((?:0x)?[0-9a-fA-F:.]+)\] (.+)"
+    r"\[((?:0x)?[0-9a-fA-F:.]+)\] .+"
 )
 _HEADER = re.compile(r"#\s+size\s+count\s+type\s")
 _BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)")
@@ -36,7 +37,6 @@ _LOG = re.compile(r"(?!#|\s*\d+\s+\d+\s).*\bNCCL (?:INFO|WARN|TRACE|CALL) (.*)")
 _LIBRARY = re.compile(r"(NCCL|RCCL|HIP|ROCm) version\s*:?\s*(\S+)")
 _VERSION = re.compile(r"\d+(?:\.\d+)*(?:[+-]\S+)?")
 _NETWORK = re.compile(r"Using network (.+)|NET/OFI Selected [Pp]rovider is ([^,(]+)")
-_HEADING = re.compile(r"#|# Using devices|#\s+(?:out-of-place\s+)?in-place")
 _FOREIGN = re.compile(r"(?:Hostname|Librccl path)\s*:")
 
 
@@ -48,24 +48,6 @@ class NcclDevice:
     host: str
     index: int
     pci: str
-    name: str
-
-
-@dataclass(frozen=True)
-class NcclParameters:
-    """How the test ran; sizes in bytes, ``step`` is a factor or bytes."""
-
-    threads: int
-    devices_per_thread: int
-    smallest: int
-    largest: int
-    step: int
-    step_is_factor: bool
-    warm_up: int
-    iterations: int
-    aggregated: int
-    validation: int
-    graph_launches: int
 
 
 @dataclass(frozen=True)
@@ -73,38 +55,23 @@ class NcclResult:
     """The output of one test.
 
     tests: name and version of the test; ``None`` where the banner does not tell.
-    library: version of the library that ran; ``headers`` is what the test was compiled with.
+    library: version of the library that ran.
     stack: versions that RCCL tells, such as ``("ROCm", "6.2.0.0-66")``.
     network: what the library said that it uses between nodes; empty unless NCCL_DEBUG asked.
-    average_busbw: what the tool prints at the end, in GB/s: a mean over all sizes and both
-        placements, so it says nothing of any size and is kept for the record only.
-    remarks: other lines of the test, as they are.
+    batch: operations that a time is the mean of.
     """
 
-    origin: str
-    collective: str
     tests: str | None
     library: str | None
-    headers: str | None
     stack: tuple[tuple[str, str], ...]
     network: tuple[str, ...]
-    parameters: NcclParameters
+    batch: int
     devices: tuple[NcclDevice, ...]
     rows: tuple[NcclRow, ...]
-    average_busbw: float
-    remarks: tuple[str, ...]
 
 
-def parse(
-    text: str,
-    origin: str,
-    collective: str,
-    ranks: int,
-    sizes: Sequence[int],
-    *,
-    verified: bool = True,
-) -> NcclResult:
-    """Read the output of one test of nccl-tests or rccl-tests.
+def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[int]) -> NcclResult:
+    """Read the output of one test of nccl-tests or rccl-tests that verified the data.
 
     :param text: its standard output.
     :param origin: the file, for errors.
@@ -112,7 +79,6 @@ def parse(
     :param ranks: how many ranks were asked for.
     :param sizes: the sizes that were asked for, in bytes and in order; a row's own may be smaller,
         for a collective whose size is a multiple of the ranks.
-    :param verified: whether the data were to be verified.
     :raises GarbledOutput: when the text is cut or damaged, or its numbers contradict each other.
     :raises OtherRunError: when it is of another run: another collective, ranks, sizes, or without
         verification.
@@ -122,7 +88,7 @@ def parse(
     if collective not in COLLECTIVES or ranks < 1 or not sizes:
         asked = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
         raise UsageError(f"There is no reader of {asked}.")
-    reader = _Reader(origin, collective, ranks, sizes, verified)
+    reader = _Reader(collective, ranks, sizes)
     for line in ended_lines_of(text, origin):
         reader.take(line)
     return reader.result()
@@ -131,26 +97,23 @@ def parse(
 class _Reader:
     """Takes the lines one by one: a banner, the table, the end."""
 
-    def __init__(
-        self, origin: str, collective: str, ranks: int, sizes: Sequence[int], verified: bool
-    ) -> None:
-        self.origin, self.collective, self.ranks = origin, collective, ranks
-        self.sizes, self.verified = sizes, verified
+    def __init__(self, collective: str, ranks: int, sizes: Sequence[int]) -> None:
+        self.collective, self.ranks, self.sizes = collective, ranks, sizes
         self.tests: str | None = None
-        self.headers: str | None = None
         self.coded: str | None = None
         self.versions: dict[str, str] = {}
         self.network: dict[str, None] = {}
         self.named = False
-        self.parameters: NcclParameters | None = None
+        self.batch: int | None = None
+        self.devices_of_process = 1
         self.devices: list[NcclDevice] = []
         self.columns: tuple[str, ...] | None = None
         self.rows: list[NcclRow] = []
+        self.kind: tuple[str, ...] | None = None
         self.bounded = False
-        self.average: float | None = None
+        self.averaged = False
         self.ended = False
-        self.remarks: list[str] = []
-        self.last = Line(origin, 0, "")
+        self.last = Line("", 0, "")
 
     def take(self, line: Line) -> None:
         self.last = line
@@ -182,14 +145,13 @@ class _Reader:
 
     def _banner(self, line: Line) -> None:
         if match := _TESTS.fullmatch(line.text):
-            self.tests = f"rccl-tests {match[4]}" if match[4] else f"nccl-tests {match[1]}"
-            if match[2]:
-                self.headers, self.coded = _version(match[2]), _version(match[3])
+            self.tests = f"rccl-tests {match[3]}" if match[3] else f"nccl-tests {match[1]}"
+            self.coded = _version(match[2]) if match[2] else None
         elif match := _STARTING.fullmatch(line.text):
             self.named = True
             self._same_collective(match[1])
         elif match := _PARAMETERS.fullmatch(line.text):
-            if self.parameters is not None:
+            if self.batch is not None:
                 raise self.last.garbled("a second test begins here")
             self._parameters(match)
         elif match := _RANK.fullmatch(line.text):
@@ -199,37 +161,25 @@ class _Reader:
             self.columns = columns_of(line)
         elif re.match(r"#.*\b(nThread|Rank\s+\d|nccl-tests|Collective test)|rccl-tests", line.text):
             raise self.last.garbled(f"'{line.text}' is damaged")
-        elif line.text.startswith("#") and not _HEADING.fullmatch(line.text):
-            self.remarks.append(line.text)
 
     def _parameters(self, match: re.Match[str]) -> None:
-        self.parameters = NcclParameters(
-            threads=int(match[1]),
-            devices_per_thread=int(match[2]),
-            smallest=int(match[3]),
-            largest=int(match[4]),
-            step=int(match[5]),
-            step_is_factor=match[6] == "factor",
-            warm_up=int(match[7]),
-            iterations=int(match[8]),
-            aggregated=int(match[9]),
-            validation=int(match[10]),
-            graph_launches=int(match[11]),
-        )
-        if self.verified and self.parameters.validation == 0:
+        if int(match["validation"]) == 0:
             raise self.last.other_run("'validation: 0' says that the data were not verified (-c 1)")
-        size, step = self.parameters.smallest, self.parameters.step
+        self.batch = int(match["iterations"]) * int(match["aggregated"])
+        self.devices_of_process = int(match["threads"]) * int(match["devices"])
+        size, largest, step = int(match["smallest"]), int(match["largest"]), int(match["step"])
+        last = -1
         for position, asked in enumerate(self.sizes):
-            if size != asked or size > self.parameters.largest:
+            if size != asked or size > largest:
                 raise self.last.other_run(
                     f"size {position} of this run is not the {asked} B asked for"
                 )
-            size = size * step if self.parameters.step_is_factor else size + step
-        if self.parameters.smallest < size <= self.parameters.largest:
+            last, size = size, size * step if match["by"] == "factor" else size + step
+        if last < size <= largest:
             raise self.last.other_run("this run has more sizes than were asked for")
 
     def _rank(self, match: re.Match[str]) -> None:
-        device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower(), match[6])
+        device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower())
         if device.rank != len(self.devices):
             raise self.last.garbled(
                 f"rank {device.rank} stands where rank {len(self.devices)} belongs"
@@ -247,13 +197,13 @@ class _Reader:
 
     def _devices(self) -> None:
         """Check what the banner should have told by its end."""
-        if self.parameters is None:
+        if self.batch is None:
             raise self.last.garbled("the line '# nThread ...' with the parameters is missing above")
         if len(self.devices) != self.ranks:
             raise self.last.other_run(
                 f"{len(self.devices)} ranks are listed, not the {self.ranks} asked for"
             )
-        if self.ranks % (self.parameters.threads * self.parameters.devices_per_thread or 1):
+        if self.ranks % (self.devices_of_process or 1):
             raise self.last.garbled("the number of ranks is no multiple of nThread and nGpus")
 
     def _table(self, line: Line) -> None:
@@ -267,12 +217,10 @@ class _Reader:
             raise self.last.garbled("a row follows that of the last size")
         else:
             asked = self.sizes[len(self.rows)]
-            row = row_of(line, self.collective, self.ranks, self.columns, asked)
-            if self.rows and row.kind != self.rows[0].kind:
+            row, kind = row_of(line, self.collective, self.ranks, self.columns, asked)
+            if kind != (self.kind or kind):
                 raise self.last.other_run("the rows are of several data types, reductions or roots")
-            if self.verified and not row.verified:
-                reason = f"#wrong of {row.size} B is N/A, so the data were not verified (-c 1)"
-                raise self.last.other_run(reason)
+            self.kind = kind
             self.rows.append(row)
 
     def _bounds(self, count: int, verdict: str) -> None:
@@ -284,19 +232,17 @@ class _Reader:
 
     def _end(self, line: Line) -> None:
         if match := _AVERAGE.fullmatch(line.text):
-            number = printed(match[1])
-            if number is None or self.average is not None:
+            # A mean over all sizes and both placements: it says nothing of any size.
+            if printed(match[1]) is None or self.averaged:
                 raise self.last.garbled(f"'{line.text}' is damaged or stands twice")
-            self.average = number.value
+            self.averaged = True
         elif match := _CONCLUDED.fullmatch(line.text):
             self._same_collective(match[1])
             self.ended = True
-        elif line.text == "#" and self.average is not None:
+        elif line.text == "#" and self.averaged:
             self.ended = self.ended or not self.named
         elif re.match(r"#\s*size|#? ?[nr]ccl-tests|# nThread|# Out of bounds", line.text):
             raise self.last.garbled("a second test begins here")
-        else:
-            self.remarks.append(line.text)
 
     def _same_collective(self, name: str) -> None:
         if name != self.collective:
@@ -305,30 +251,28 @@ class _Reader:
     def result(self) -> NcclResult:
         """Return what was read, once its end was seen."""
         for seen, what in (
-            (self.parameters, "the line '# nThread ...', as nccl-tests and rccl-tests print it"),
+            (
+                self.batch is not None,
+                "the line '# nThread ...', as nccl-tests and rccl-tests print it",
+            ),
             (self.columns, "the names of the columns"),
             (self.bounded, "'# Out of bounds values', so it is cut"),
-            (self.average is not None, "'# Avg bus bandwidth', so it is cut"),
+            (self.averaged, "'# Avg bus bandwidth', so it is cut"),
             (self.ended, "its end ('# Collective test concluded', or '#' of older versions)"),
         ):
-            if not seen:
+            if seen is None or seen is False:
                 raise self.last.garbled(f"the text ends without {what}")
-        assert self.parameters is not None and self.average is not None
+        assert self.batch is not None
         library = self.versions.get("RCCL") or self.versions.get("NCCL")
         stack = tuple((name, v) for name, v in self.versions.items() if name in ("HIP", "ROCm"))
         return NcclResult(
-            origin=self.origin,
-            collective=self.collective,
             tests=self.tests,
             library=library or self.coded,
-            headers=self.headers,
             stack=stack,
             network=tuple(self.network),
-            parameters=self.parameters,
+            batch=self.batch,
             devices=tuple(self.devices),
             rows=tuple(self.rows),
-            average_busbw=self.average,
-            remarks=tuple(self.remarks),
         )
 
 

@@ -55,42 +55,24 @@ COLLECTIVES = {
 
 @dataclass(frozen=True)
 class Timing:
-    """One placement of one size: time in us, bandwidths in GB/s; ``wrong`` is None for N/A."""
+    """One placement of one size: time in us, bus bandwidth in GB/s."""
 
     time_us: float
-    algbw: float
     busbw: float
-    wrong: int | None
 
 
 @dataclass(frozen=True)
 class NcclRow:
-    """What was measured of one size.
+    """What was measured of one size, with data found right.
 
     size: in bytes, as the tool counts it: of all ranks together where they share it.
-    count: elements of one call.
-    redop, root: ``None`` where the tool leaves them empty, or says ``none`` or -1.
     out_of_place: ``None`` where only the other placement ran.
     """
 
     size: int
-    count: int
     datatype: str
-    redop: str | None
-    root: int | None
     out_of_place: Timing | None
     in_place: Timing
-
-    @property
-    def kind(self) -> tuple[str, str | None, int | None]:
-        """What all rows of a scan have in common."""
-        return self.datatype, self.redop, self.root
-
-    @property
-    def verified(self) -> bool:
-        """Whether the data of every placement were compared."""
-        timings = (self.out_of_place, self.in_place)
-        return all(timing is None or timing.wrong is not None for timing in timings)
 
 
 def columns_of(line: Line) -> tuple[str, ...]:
@@ -110,13 +92,15 @@ def columns_of(line: Line) -> tuple[str, ...]:
 
 def row_of(
     line: Line, collective: str, ranks: int, columns: tuple[str, ...], asked: int
-) -> NcclRow:
+) -> tuple[NcclRow, tuple[str, ...]]:
     """Read one row, from the right: redop and root may be empty.
+
+    :returns: it, and what all rows of a scan have in common: data type, reduction and root.
 
     :param columns: as :func:`columns_of` returned them.
     :param asked: the size that was asked for, in bytes.
     :raises GarbledOutput: when it is damaged, contradicts itself, or is of another size.
-    :raises OtherRunError: when its data type is not known here.
+    :raises OtherRunError: when its data type is not known here, or its data were not verified.
     :raises WrongDataError: when values were wrong.
     """
     words = line.words
@@ -124,32 +108,27 @@ def row_of(
     if not 3 <= len(left) <= len(_LEFT) or not all(_WHOLE.fullmatch(word) for word in left[:2]):
         raise line.garbled(f"'{line.text.strip()}' is no row of the table")
     size, count, datatype = int(left[0]), int(left[1]), left[2]
-    redop, root = _redop_and_root(left[3:], collective, ranks, line)
+    _redop_and_root(left[3:], collective, ranks, line)
     _right_size(size, count, datatype, collective, ranks, asked, line)
     timings = [
         _timing(right[i : i + len(_GROUP)], size, collective, ranks, line)
         for i in range(0, len(right), len(_GROUP))
     ]
     out_of_place = timings[0] if len(timings) > 1 else None
-    return NcclRow(size, count, datatype, redop, root, out_of_place, timings[-1])
+    return NcclRow(size, datatype, out_of_place, timings[-1]), tuple(left[2:])
 
 
-def _redop_and_root(
-    words: list[str], collective: str, ranks: int, line: Line
-) -> tuple[str | None, int | None]:
-    redop: str | None = None
-    root: int | None = None
+def _redop_and_root(words: list[str], collective: str, ranks: int, line: Line) -> None:
+    """Refuse what is no reduction and root of this collective; each may be left out."""
     rest = list(words)
-    if rest and _ROOT.fullmatch(rest[-1]):
-        root = int(rest.pop())
+    root = int(rest.pop()) if rest and _ROOT.fullmatch(rest[-1]) else None
     if rest and rest[-1] in _REDOPS:
-        redop = rest.pop()
+        rest.pop()
     rooted = COLLECTIVES[collective].rooted
     if rest or (root not in range(ranks) if rooted else root not in (None, -1)):
         raise line.garbled(
             f"'{' '.join(words)}' is no reduction and root of {collective} on {ranks} ranks"
         )
-    return (None if redop == "none" else redop), (None if root == -1 else root)
 
 
 def _right_size(
@@ -173,8 +152,10 @@ def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line
     time, algbw, busbw = (
         _number(word, name, line) for word, name in zip(words[:3], _GROUP[:3], strict=True)
     )
-    wrong = {"N/A": None, "0": 0}.get(words[3], -1)
-    if wrong == -1:
+    if words[3] == "N/A":
+        reason = f"#wrong of {size} B is N/A, so the data were not verified (-c 1)"
+        raise line.other_run(reason)
+    if words[3] != "0":
         if _number(words[3], "#wrong", line).value > 0:
             raise line.wrong_data(f"{words[3]} values of {collective} with {size} B are wrong")
         raise line.garbled(f"'{words[3]}' (#wrong) is no count")
@@ -190,7 +171,7 @@ def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line
             f"busbw is {words[2]} GB/s, and {words[1]} GB/s of {collective} "
             f"on {ranks} ranks give {algbw.value * factor:.2f}"
         )
-    return Timing(time.value, algbw.value, busbw.value, wrong)
+    return Timing(time.value, busbw.value)
 
 
 def _number(text: str, column: str, line: Line) -> Printed:

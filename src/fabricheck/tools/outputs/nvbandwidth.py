@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
+from fabricheck.tools.outputs import PlacedValues
 
 #: In GB/s (1e9 bytes per second), of a latency in ns; None where it measured nothing.
-Matrix = tuple[tuple[float | None, ...], ...]
+Matrix = list[list[float | None]]
 
 #: Testcases of two directions append three matrices: each direction's, and their total.
 PARTS_OF_BOTH = 3
@@ -28,32 +28,12 @@ _WRONG = "Invalid value when checking the pattern"
 _SLACK = 1e-5
 
 
-@dataclass(frozen=True)
-class NvBandwidthResult:
-    """One run.
+def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
+    """Read the output of one run: values by testcase, row and column.
 
-    devices: as it names them, in its order.
-    matrices: of each testcase; of two directions the total. Rows are what its description says: one
-        row for the host or for all others, else one for each device.
-    waived: testcases that this machine cannot run, such as those between devices on one device.
-    """
-
-    version: str
-    driver: str
-    devices: tuple[str, ...]
-    matrices: dict[str, Matrix]
-    waived: tuple[str, ...]
-
-    def cell(self, testcase: str, row: int, column: int) -> float | None:
-        """Return one value; None where there is none: waived, N/A, not so many devices."""
-        matrix = self.matrices.get(testcase, ())
-        if row >= len(matrix) or column >= len(matrix[row]):
-            return None
-        return matrix[row][column]
-
-
-def parse(text: str, origin: str, testcases: Sequence[str]) -> NvBandwidthResult:
-    """Read the output of one run.
+    Of two directions they are the total. Rows are what the testcase's description says: one row for
+    the host or for all others, else one for each device. A testcase that this machine cannot run,
+    such as one between devices on one device, is waived and has no values.
 
     :param origin: the file, for errors.
     :param testcases: those that were asked for, by name.
@@ -65,31 +45,26 @@ def parse(text: str, origin: str, testcases: Sequence[str]) -> NvBandwidthResult
         raise WrongDataError(origin, None, "nvbandwidth found wrong data")
     reader = _Reader(origin)
     root = reader.root(text)
-    devices = reader.texts(root, "GPU Device list")
-    matrices: dict[str, Matrix] = {}
-    waived = []
+    version, devices = reader.text(root, "version"), reader.devices(root)
+    values: dict[tuple[str | int, ...], float] = {}
     names = []
     for entry in reader.entries(root):
         name, status = (reader.text(entry, key) for key in ("name", "status"))
         names.append(name)
         if status == "Waived":
-            waived.append(name)
-        elif status != "Passed" or "error" in entry:
+            continue
+        if status != "Passed" or "error" in entry:
             why = entry.get("error", f"its status is {status}")
             raise reader.garbled(f"the testcase {name} failed ({' '.join(str(why).split())})")
-        else:
-            matrices[name] = reader.matrix(entry, name, len(devices))
+        for row, cells in enumerate(reader.matrix(entry, name, len(devices))):
+            for column, value in enumerate(cells):
+                if value is not None:
+                    values[name, row, column] = value
     if names != list(testcases):
         raise OtherRunError(
             origin, None, f"its testcases are {_list(names)}, not {_list(testcases)}"
         )
-    return NvBandwidthResult(
-        version=reader.text(root, "version"),
-        driver=reader.text(root, "Driver Version"),
-        devices=devices,
-        matrices=matrices,
-        waived=tuple(waived),
-    )
+    return PlacedValues(values, version, devices)
 
 
 def _list(names: Sequence[str]) -> str:
@@ -123,10 +98,10 @@ class _Reader:
             raise self.garbled(f"'{key}' is missing or no text")
         return found
 
-    def texts(self, value: dict[str, Any], key: str) -> tuple[str, ...]:
-        found = value.get(key)
+    def devices(self, root: dict[str, Any]) -> tuple[str, ...]:
+        found = root.get("GPU Device list")
         if not isinstance(found, list) or not found or not all(isinstance(x, str) for x in found):
-            raise self.garbled(f"'{key}' is missing or no list of texts")
+            raise self.garbled("'GPU Device list' is missing or no list of texts")
         return tuple(found)
 
     def entries(self, root: dict[str, Any]) -> list[dict[str, Any]]:
@@ -145,7 +120,7 @@ class _Reader:
             expected *= PARTS_OF_BOTH
         if len(rows) != expected or any(len(row) != devices for row in rows):
             raise self.garbled(f"the matrix of {name} is not one of {devices} devices")
-        values = tuple(tuple(self._value(word, name) for word in row) for row in rows)
+        values = [[self._value(word, name) for word in row] for row in rows]
         last = values[-devices:] if between else values
         self._same_sum(entry, name, last)
         return last

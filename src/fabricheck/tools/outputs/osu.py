@@ -8,49 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from fabricheck.core.errors import (
-    NoDeviceSupport,
-    UsageError,
-)
-from fabricheck.core.lines import Line, Printed, agree, ended_lines_of, printed
+from fabricheck.core.errors import NoDeviceSupport, UsageError
+from fabricheck.core.lines import Line, Printed, ended_lines_of, printed
 from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
-
-@dataclass(frozen=True)
-class _Program:
-    """How a program calls itself, and the columns of its value, in the order of preference."""
-
-    title: str
-    unit: SeriesUnit
-    values: tuple[str, ...]
-
-
-_LATENCY = ("Avg Latency(us)", "Latency (us)")
-_BANDWIDTH = ("Bandwidth (MB/s)",)
-
-#: The programs that can be read.
-PROGRAMS = {
-    "osu_bw": _Program("Bandwidth Test", "GB/s", _BANDWIDTH),
-    "osu_bibw": _Program("Bi-Directional Bandwidth Test", "GB/s", _BANDWIDTH),
-    "osu_mbw_mr": _Program("Multiple Bandwidth / Message Rate Test", "GB/s", ("MB/s",)),
-    "osu_latency": _Program("Latency Test", "us", _LATENCY),
-    "osu_reduce": _Program("Reduce Latency Test", "us", _LATENCY),
-    "osu_bcast": _Program("Broadcast Latency Test", "us", _LATENCY),
-    "osu_allreduce": _Program("Allreduce Latency Test", "us", _LATENCY),
-    "osu_reduce_scatter": _Program("Reduce_scatter Latency Test", "us", _LATENCY),
-    "osu_allgather": _Program("Allgather Latency Test", "us", _LATENCY),
+#: The programs that can be read, and how they call themselves in their banner.
+TITLES = {
+    "osu_bw": "Bandwidth Test",
+    "osu_latency": "Latency Test",
+    "osu_reduce": "Reduce Latency Test",
+    "osu_bcast": "Broadcast Latency Test",
+    "osu_allreduce": "Allreduce Latency Test",
+    "osu_reduce_scatter": "Reduce_scatter Latency Test",
+    "osu_allgather": "Allgather Latency Test",
 }
 
 _BANNER = re.compile(r"# OSU MPI(?:-([A-Z]+(?: MANAGED)?))? (.+) v(\d+(?:\.\d+)*)")
 _DATATYPE = re.compile(r"# Datatype: (MPI_\w+)\.")
-_PAIRS = re.compile(r"# \[ pairs: (\d+) \] \[ window size: (\d+) \]")
 _COLUMN = re.compile(
-    r"\s+(Size|Bandwidth \(MB/s\)|MB/s|Messages/s|(?:Avg |Min |Max )Latency\(us\)|Latency \(us\)"
+    r"\s+(Size|Bandwidth \(MB/s\)|(?:Avg |Min |Max )Latency\(us\)|Latency \(us\)"
     r"|Iterations|Validation|P\d+ Tail (?:BW\(MB/s\)|Lat\(us\)))"
 )
-_TAIL = re.compile(r"P(\d+) Tail .*")
 _SIZE = re.compile(r"0|[1-9]\d*")
 _VALUE = re.compile(r"\d+\.\d\d")  # OSU prints two digits; fewer are what a cut left over
 _WRONG = "DATA VALIDATION ERROR"
@@ -60,23 +40,16 @@ _LOG = re.compile(r"\[\d+\.\d+\] \[\S+:\d+:\d+\] .*\bUCX\s+(?:WARN|INFO|DIAG|DEB
 
 @dataclass(frozen=True)
 class OsuRow:
-    """What was measured of one message size; ``None`` is not printed.
+    """What was measured of one message size.
 
     size: of the message, in bytes.
     value: bandwidth in GB/s or the mean latency over the ranks in us.
-    minimum, maximum: latency of the fastest and of the slowest rank, in us.
-    percentiles: (percent, value) of single iterations, in GB/s or us.
-    verified: whether OSU compared the data and found them right.
+    iterations: ``None`` where the program does not print it.
     """
 
     size: int
     value: float
-    minimum: float | None = None
-    maximum: float | None = None
-    messages_per_s: float | None = None
     iterations: int | None = None
-    percentiles: tuple[tuple[int, float], ...] = ()
-    verified: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,8 +59,6 @@ class OsuResult:
     accelerator: what the banner says that device buffers are made with, such as ``rocm`` or
         ``cuda``; ``None`` says that all memory was the host's.
     datatype: MPI's name of it; ``None`` where the program does not print it.
-    unit: of values and percentiles.
-    pairs, window: of osu_mbw_mr, else ``None``.
     comments: other lines before the rows, as they are.
     """
 
@@ -96,11 +67,13 @@ class OsuResult:
     version: str
     accelerator: str | None
     datatype: str | None
-    unit: SeriesUnit
     rows: tuple[OsuRow, ...]
-    pairs: int | None = None
-    window: int | None = None
     comments: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> SeriesUnit:
+        """The unit of the values."""
+        return "GB/s" if self.program == "osu_bw" else "us"
 
 
 def parse(
@@ -110,7 +83,7 @@ def parse(
 
     :param text: its standard output.
     :param origin: the file, for errors.
-    :param program: which one, a key of :data:`PROGRAMS`.
+    :param program: which one, a key of :data:`TITLES`.
     :param sizes: the message sizes that were asked for, in bytes and in order.
     :param verified: whether the data were to be verified (``-c``).
     :raises GarbledOutput: when the text is cut or damaged.
@@ -118,22 +91,24 @@ def parse(
     :raises WrongDataError: when OSU found wrong data.
     :raises UsageError: when the program is not known here, or no size was asked for.
     """
-    if program not in PROGRAMS or not sizes:
+    if program not in TITLES or not sizes:
         raise UsageError(f"There is no reader of {program} with {len(sizes)} sizes.")
     lines = [line for line in ended_lines_of(text, origin) if not _LOG.match(line.text)]
     for line in lines:
         if line.text.startswith(_WRONG):
             raise line.wrong_data(f"OSU says '{line.text}'")
-    head, columns, rows = _split(lines, program)
-    result = _header(head, program)
+    head, rows = _split(lines)
+    banner = _banner(head[0], program)
+    columns = _columns(head[-1], program)
+    datatype, comments = _comments(head)
     if verified and "Validation" not in columns:
         raise head[-1].other_run(
             "there is no column 'Validation', so the data were not verified (-c)"
         )
-    unit = PROGRAMS[program].unit
-    table = tuple(_row(line, columns, unit) for line in rows)
+    table = tuple(_row(line, columns) for line in rows)
     _complete(table, rows, head[-1], sizes)
-    return replace(result, rows=table)
+    accelerator = banner[1].lower() if banner[1] else None
+    return OsuResult(origin, program, banner[3], accelerator, datatype, table, comments)
 
 
 def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> None:
@@ -157,10 +132,8 @@ def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> Non
             raise NoDeviceSupport(result.origin, None, f"a buffer is not on a device: '{comment}'")
 
 
-def _split(
-    lines: Sequence[Line], program: str
-) -> tuple[Sequence[Line], tuple[str, ...], Sequence[Line]]:
-    """Return the lines from the banner to the names of the columns, these names, and the rest."""
+def _split(lines: Sequence[Line]) -> tuple[Sequence[Line], Sequence[Line]]:
+    """Return the lines from the banner to the names of the columns, and the rest."""
     banners = [i for i, line in enumerate(lines) if line.text.startswith("# OSU ")]
     if not banners:
         raise lines[0].garbled(
@@ -172,7 +145,16 @@ def _split(
     end = next((i for i, line in enumerate(lines) if re.match(r"#\s+Size\b", line.text)), None)
     if end is None or end < start:
         raise lines[-1].garbled("the text ends before the names of the columns")
-    return lines[start : end + 1], _columns(lines[end], program), lines[end + 1 :]
+    return lines[start : end + 1], lines[end + 1 :]
+
+
+def _banner(line: Line, program: str) -> re.Match[str]:
+    banner = _BANNER.fullmatch(line.text)
+    if banner is None:
+        raise line.garbled(f"the banner '{line.text}' is damaged")
+    if banner[2] != TITLES[program]:
+        raise line.other_run(f"this is OSU's '{banner[2]}', not {program} ('{TITLES[program]}')")
+    return banner
 
 
 def _columns(line: Line, program: str) -> tuple[str, ...]:
@@ -180,58 +162,34 @@ def _columns(line: Line, program: str) -> tuple[str, ...]:
     rest = _COLUMN.sub("", line.text[1:]).strip()
     if rest:
         raise line.garbled(f"'{rest}' is no known column")
-    value = next((name for name in PROGRAMS[program].values if name in names), None)
-    if value is None or names[:2] != ["Size", value] or len(set(names)) != len(names):
-        wanted = " or ".join(PROGRAMS[program].values)
+    values = ["Bandwidth (MB/s)"] if program == "osu_bw" else ["Avg Latency(us)", "Latency (us)"]
+    value = names[1] if len(names) > 1 else ""
+    if names[0] != "Size" or value not in values or len(set(names)) != len(names):
         raise line.garbled(
-            f"the columns of {program} should be Size, {wanted} and others, each once"
+            f"the columns of {program} should be Size, {' or '.join(values)} and others, each once"
         )
     return tuple(names)
 
 
-def _header(head: Sequence[Line], program: str) -> OsuResult:
-    """Read what stands above the rows; the first line is the banner, the last one the columns.
-
-    :returns: the result without its rows.
-    """
-    banner = _BANNER.fullmatch(head[0].text)
-    if banner is None:
-        raise head[0].garbled(f"the banner '{head[0].text}' is damaged")
-    if banner[2] != PROGRAMS[program].title:
-        raise head[0].other_run(
-            f"this is OSU's '{banner[2]}', not {program} ('{PROGRAMS[program].title}')"
-        )
+def _comments(head: Sequence[Line]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the datatype and other lines between the banner and the names of the columns."""
     datatypes: list[str] = []
-    pairs: tuple[int, int] | None = None
     comments: list[str] = []
     for line in head[1:-1]:
         if not line.text.startswith("#"):
             raise line.garbled(f"'{line.text.strip()}' stands above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
-        elif match := _PAIRS.fullmatch(line.text):
-            pairs = int(match[1]), int(match[2])
-        elif line.text.startswith(("# Datatype", "# [ pairs")):
+        elif line.text.startswith("# Datatype"):
             raise line.garbled(f"'{line.text}' is damaged")
         else:
             comments.append(line.text)
-    if len(datatypes) > 1 or (pairs is not None) != (program == "osu_mbw_mr"):
-        raise head[-1].garbled("the lines of the datatype and of the pairs do not fit the program")
-    return OsuResult(
-        origin=head[0].origin,
-        program=program,
-        version=banner[3],
-        accelerator=banner[1].lower() if banner[1] else None,
-        datatype=datatypes[0] if datatypes else None,
-        unit=PROGRAMS[program].unit,
-        rows=(),
-        pairs=pairs[0] if pairs else None,
-        window=pairs[1] if pairs else None,
-        comments=tuple(comments),
-    )
+    if len(datatypes) > 1:
+        raise head[-1].garbled("the datatype stands twice")
+    return (datatypes[0] if datatypes else None), tuple(comments)
 
 
-def _row(line: Line, columns: Sequence[str], unit: SeriesUnit) -> OsuRow:
+def _row(line: Line, columns: Sequence[str]) -> OsuRow:
     words = line.words
     if len(words) != len(columns):
         raise line.garbled(
@@ -244,32 +202,21 @@ def _row(line: Line, columns: Sequence[str], unit: SeriesUnit) -> OsuRow:
         raise line.wrong_data(f"OSU found wrong data in messages of {size} B")
     if validation not in (None, "Pass"):
         raise line.garbled(f"'{validation}' is neither Pass nor Fail")
-    # MB/s of OSU are 1e6 bytes per second.
-    per_unit = 1000 if unit == "GB/s" else 1
     numbers = {
-        name: _positive(cell, name, line)
+        name: _positive(cell, name, line).value
         for name, cell in cells.items()
         if name not in ("Size", "Iterations", "Validation")
     }
-    _consistent(numbers, size, line)
-
-    def told(name: str) -> float | None:
-        return numbers[name].value if name in numbers else None
-
+    low, mean, high = (numbers.get(f"{which} Latency(us)") for which in ("Min", "Avg", "Max"))
+    if low and mean and high and not low <= mean <= high:
+        raise line.garbled(f"the mean latency {mean} us is not between {low} and {high} us")
+    # MB/s of OSU are 1e6 bytes per second.
+    per_unit = 1000 if "MB/s" in columns[1] else 1
     iterations = cells.get("Iterations")
     return OsuRow(
         size=size,
-        value=numbers[columns[1]].value / per_unit,
-        minimum=told("Min Latency(us)"),
-        maximum=told("Max Latency(us)"),
-        messages_per_s=told("Messages/s"),
+        value=numbers[columns[1]] / per_unit,
         iterations=None if iterations is None else _whole(iterations, "Iterations", line),
-        percentiles=tuple(
-            (int(match[1]), number.value / per_unit)
-            for name, number in numbers.items()
-            if (match := _TAIL.fullmatch(name))
-        ),
-        verified=validation == "Pass",
     )
 
 
@@ -286,22 +233,6 @@ def _positive(text: str, column: str, line: Line) -> Printed:
             f"'{text}' ({column}) is no number above zero with two digits after the point"
         )
     return number
-
-
-def _consistent(numbers: dict[str, Printed], size: int, line: Line) -> None:
-    """Check that the numbers of a row fit each other as far as their digits tell."""
-    low, mean, high = (numbers.get(f"{which} Latency(us)") for which in ("Min", "Avg", "Max"))
-    if low and mean and high and not low.value <= mean.value <= high.value:
-        raise line.garbled(
-            f"the mean latency {mean.value} us is not between {low.value} and {high.value} us"
-        )
-    rate, bandwidth = numbers.get("Messages/s"), numbers.get("MB/s")
-    if rate and bandwidth:
-        by_rate = rate.low * size / 1e6, rate.high * size / 1e6
-        if not agree((bandwidth.low, bandwidth.high), by_rate):
-            raise line.garbled(
-                f"{bandwidth.value} MB/s are not {rate.value} messages of {size} B per second"
-            )
 
 
 def _complete(

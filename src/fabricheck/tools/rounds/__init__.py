@@ -1,1 +1,1 @@
-"""Our programs beside third-party benchmarks: launched in turn, round by round, and compared."""
+"""Our programs and third-party benchmarks, launched in turn, round by round, and compared."""

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
-from fabricheck.tools.outputs import babelstream, nvbandwidth, p2p_test
+from fabricheck.tools.outputs import PlacedValues, babelstream, nvbandwidth, p2p_test
 from fabricheck.tools.rounds.comparisons import (
     ARRAY_BYTES,
     BABELSTREAM_BYTES,
@@ -43,21 +43,6 @@ _SIZE = f"--sizes {ARRAY_BYTES >> 20}MiB"
 _LIMIT_S = 60.0
 
 
-class Printed(Protocol):
-    """What a tool printed, as its parser returns it."""
-
-    @property
-    def version(self) -> str | None:
-        """Its version; None where it tells none."""
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """The devices that it saw; none where it tells none."""
-
-    def cell(self, *place: Any, **named: Any) -> float | None:
-        """Return one value; None where this machine has none."""
-
-
 @dataclass(frozen=True)
 class Tool:
     """A third-party benchmark that measures beside our programs.
@@ -71,12 +56,12 @@ class Tool:
 
     title: str
     arguments: Mapping[str, str]
-    parse: Callable[[str, str, str], Printed]
+    parse: Callable[[str, str, str], PlacedValues]
     limit_s: float
     fewest_devices: int = 1
 
 
-def _babelstream(text: str, origin: str, launch: str) -> Printed:
+def _babelstream(text: str, origin: str, launch: str) -> PlacedValues:
     array = BABELSTREAM_BYTES[launch.removeprefix("babelstream-")]
     return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
 
@@ -105,7 +90,7 @@ TOOLS: dict[str, Tool] = {
     "p2p-test": Tool(
         "p2pBandwidthLatencyTest",
         {"p2p-test": f"--p2p_read --numElems={ARRAY_BYTES // 4}"},
-        lambda text, origin, launch: p2p_test.parse(text, origin, reads=True),
+        lambda text, origin, launch: p2p_test.parse(text, origin),
         limit_s=60,
         fewest_devices=2,
     ),
@@ -120,13 +105,14 @@ NAMES: dict[str | None, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Command:
-    """One command of every round.
+    """One command of a round.
 
     name: of its files, before the number of the round.
     tool: whose; None of one of ours.
     executable: an absolute path.
     arguments: as for a shell; of ours without ``--output``.
     limit_s: then it is ended.
+    round: its number, from 1; 0 is before the first.
     """
 
     name: str
@@ -134,19 +120,18 @@ class Command:
     executable: Path
     arguments: str
     limit_s: float
+    round: int = 0
 
-    def output(self, number: int) -> str:
-        """Return the file of a round's output: a result document of ours, else what it printed."""
-        return f"{self.name}-{number}.{'json' if self.tool is None else 'txt'}"
+    @property
+    def output(self) -> str:
+        """The file of its output: a result document of ours, else what it printed."""
+        return f"{self.name}-{self.round}.{'json' if self.tool is None else 'txt'}"
 
-    def words(self, number: int) -> list[str]:
-        """Return the arguments, one by one."""
-        written = ["--output", self.output(number)] if self.tool is None else []
+    @property
+    def words(self) -> list[str]:
+        """The arguments, one by one."""
+        written = ["--output", self.output] if self.tool is None else []
         return [*shlex.split(self.arguments), *written]
-
-    def line(self, number: int) -> str:
-        """Return the command line as it is recorded, without folders."""
-        return shlex.join([self.executable.name, *self.words(number)])
 
 
 def ours(programs: Path, devices: int) -> list[Command]:
@@ -184,7 +169,7 @@ def ours(programs: Path, devices: int) -> list[Command]:
 
 
 def facts(programs: Path) -> Command:
-    """Return the command that tells the devices: small, and measured for nobody."""
+    """Return the command that tells the devices: a small run whose values are not used."""
     arguments = "--devices 0 --kernels copy --sizes 1MiB --max-samples 7 --noise-limit 10"
     return Command("facts", None, programs / "stream", arguments, _LIMIT_S)
 
@@ -201,7 +186,7 @@ def theirs(name: str, executable: Path) -> list[Command]:
 def order(launches: Sequence[_Named], number: int) -> list[_Named]:
     """Return the launches of a round, or their names, counted from 1, in their order.
 
-    Every second round runs backwards, so that what drifts with time favours nobody.
+    Every second round runs backwards, so that drift over time favours no program.
     """
     if number % 2:
         return list(launches)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -163,9 +165,9 @@ class _Rounds:
 
     def _facts(self) -> ResultDocument:
         command = launches.facts(self.programs)
-        limit_s = self._limit(command, 0)
-        self._require_good(command, 0, self._start(command, 0, limit_s), limit_s)
-        document = OurOutput(self.folder / command.output(0), command.name).document
+        limit_s = self._limit(command)
+        self._require_good(command, self._start(command, limit_s), limit_s)
+        document = OurOutput(self.folder / command.output, command.name).document
         if document["clock"] != "measured":
             path = self.programs / "stream"
             raise UsageError(f"{path} simulates, and the other tools measure.")
@@ -177,7 +179,7 @@ class _Rounds:
             ordered = launches.order(self.commands, number)
             for position, command in enumerate(ordered, 1):
                 said = f"[round {number}/{rounds}, {position}/{len(ordered)}] {command.name}"
-                launch = self._launch(command, number)
+                launch = self._launch(replace(command, round=number))
                 # A signal that comes now finds this launch in the manifest.
                 with signals.held():
                     self._keep(launch)
@@ -186,14 +188,14 @@ class _Rounds:
                 if launch.interrupted:
                     return
 
-    def _launch(self, command: Command, number: int) -> LaunchRecord:
+    def _launch(self, command: Command) -> LaunchRecord:
         failure, ended = None, Ended(None, 0.0)
         began = time.monotonic()
         try:
-            limit_s = self._limit(command, number)
-            ended = self._start(command, number, limit_s)
-            self._require_good(command, number, ended, limit_s)
-            self._read(command, number)
+            limit_s = self._limit(command)
+            ended = self._start(command, limit_s)
+            self._require_good(command, ended, limit_s)
+            self._read(command)
         except FabricheckError as error:
             sentence = " ".join(str(error).split())
             # Also where a tool, or what loads it, names itself with its folder.
@@ -202,36 +204,36 @@ class _Rounds:
             failure = Failure(code=error.exit_code, sentence=sentence)
         except Interrupted as end:
             ended = Ended(None, time.monotonic() - began)
-            sentence = f"{command.output(number)}: {_ended_by(end.number)}"
+            sentence = f"{command.output}: {_ended_by(end.number)}"
             failure = Failure(code=128 + end.number, sentence=sentence)
         return LaunchRecord(
-            round=number,
+            round=command.round,
             name=command.name,
             tool=command.tool,
-            command=command.line(number),
-            output=command.output(number),
+            command=shlex.join([command.executable.name, *command.words]),
+            output=command.output,
             exit_code=ended.code,
             seconds=round(ended.seconds, 3),
             failure=failure,
         )
 
-    def _limit(self, command: Command, number: int) -> float:
+    def _limit(self, command: Command) -> float:
         left = self.limit_s - (time.monotonic() - self.began)
         if left <= 0:
             limit = f"the limit of {self.limit_s:g} s for all rounds was over before it"
-            raise TimeLimit(f"{command.output(number)}: {limit}.")
+            raise TimeLimit(f"{command.output}: {limit}.")
         return min(command.limit_s, left)
 
-    def _files(self, command: Command, number: int) -> tuple[Path, Path, Path]:
+    def _files(self, command: Command) -> tuple[Path, Path, Path]:
         """Return the files of output, of what is printed (of a tool the same), and of errors."""
-        output = self.folder / command.output(number)
+        output = self.folder / command.output
         printed = output.with_suffix(".out") if command.tool is None else output
         return output, printed, output.with_suffix(".err")
 
-    def _start(self, command: Command, number: int, limit_s: float) -> Ended:
-        output, printed, errors = self._files(command, number)
+    def _start(self, command: Command, limit_s: float) -> Ended:
+        output, printed, errors = self._files(command)
         # Run in the folder, by names without folders: so they stand in the documents.
-        line = [str(command.executable.resolve()), *command.words(number)]
+        line = [str(command.executable.resolve()), *command.words]
         try:
             return start(line, printed, errors, limit_s, self.folder)
         except OSError as error:
@@ -243,8 +245,8 @@ class _Rounds:
                 if file != output and file.exists() and not file.stat().st_size:
                     file.unlink()
 
-    def _require_good(self, command: Command, number: int, ended: Ended, limit_s: float) -> None:
-        output, printed, errors = self._files(command, number)
+    def _require_good(self, command: Command, ended: Ended, limit_s: float) -> None:
+        output, printed, errors = self._files(command)
         if ended.code and command.tool is None and output.exists():
             # Its document says why, in one sentence.
             try:
@@ -254,8 +256,8 @@ class _Rounds:
                 raise _Failed(code, str(error)) from None
         ended.require_good(f"{output}: it", limit_s, text_of(errors), text_of(printed))
 
-    def _read(self, command: Command, number: int) -> None:
-        output = self.folder / command.output(number)
+    def _read(self, command: Command) -> None:
+        output = self.folder / command.output
         if not output.exists():
             raise InvalidInputError(f"{output}: it ended well and left no result document.")
         if command.tool is None:

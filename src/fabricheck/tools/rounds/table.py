@@ -13,6 +13,7 @@ from fabricheck.core.errors import InvalidDocument, OtherRunError, UsageError
 from fabricheck.core.text import read_text
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.tools.outputs import PlacedValues
 from fabricheck.tools.rounds import manifest as manifests
 from fabricheck.tools.rounds.comparisons import (
     ARRAY_BYTES,
@@ -22,12 +23,12 @@ from fabricheck.tools.rounds.comparisons import (
     Comparison,
     Ours,
 )
-from fabricheck.tools.rounds.launches import TOOLS, Printed
+from fabricheck.tools.rounds.launches import TOOLS
 from fabricheck.tools.rounds.manifest import Device, Manifest
 
 Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
 
-#: Short of the target, by nobody knows how much in spreads: one round tells none.
+#: Short of the target; one round gives no spread to compare the difference with.
 ONE_ROUND: Verdict = "not judged (one round)"
 
 #: What a document's unit is times in a comparison's.
@@ -104,7 +105,7 @@ def _is(ours: Ours, series: Series) -> bool:
     )
 
 
-def read_printed(path: Path, tool: str, launch: str, devices: int) -> Printed:
+def read_printed(path: Path, tool: str, launch: str, devices: int) -> PlacedValues:
     """Read what a tool printed.
 
     :param launch: the name of the launch.
@@ -242,7 +243,7 @@ def read(folder: Path) -> Campaign:
     """
     manifest = manifests.load(folder)
     ours: dict[str, list[OurOutput]] = {}
-    printed: dict[str, list[Printed]] = {}
+    printed: dict[str, list[PlacedValues]] = {}
     for launch in manifest.launches:
         path = folder / launch.output
         if launch.failure is not None:
@@ -259,7 +260,7 @@ def read(folder: Path) -> Campaign:
 
 
 def _row(
-    comparison: Comparison, ours: Sequence[OurOutput], printed: Mapping[str, Sequence[Printed]]
+    comparison: Comparison, ours: Sequence[OurOutput], printed: Mapping[str, Sequence[PlacedValues]]
 ) -> Row:
     told = [output.value(comparison) for output in ours]
     mine = None
@@ -267,8 +268,12 @@ def _row(
         mine = Values(tuple(value for value, _ in told), max(width for _, width in told))
     tools = []
     for cell in comparison.tools:
-        values = [output.cell(*cell.place) for output in printed.get(cell.launch, [])]
-        there = tuple(cell.factor * value for value in values if value is not None)
+        outputs = printed.get(cell.launch, [])
+        there = tuple(
+            cell.factor * output.values[cell.place]
+            for output in outputs
+            if cell.place in output.values
+        )
         if there:
             tools.append((cell, Values(there)))
     return Row(comparison, mine, tuple(tools))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -87,59 +88,50 @@ def _matched(model: NodeModel, report: Reported, differences: list[str]) -> tupl
         return report, _MATCHED_BY_NUMBER.format(reason=reason)
 
 
-def _links(model: NodeModel, report: Reported) -> list[str]:
+def _links(model: NodeModel, report: Reported) -> Iterator[str]:
     assert report.links is not None
-    found: list[str] = []
     for a, b in combinations(range(report.count), 2):
         expected, seen = model.link_matrix[a][b], report.links[a][b]
         if expected != seen:
-            found.append(
+            yield (
                 f"Pair {a}-{b}: {_count(expected)} in {model.name}, "
                 f"{_count(seen)} in {report.origin}."
             )
-    return found
 
 
-def _types(model: NodeModel, report: Reported) -> list[str]:
+def _types(model: NodeModel, report: Reported) -> Iterator[str]:
     assert report.link_types is not None
-    found: list[str] = []
     for a, b in combinations(range(report.count), 2):
         expected, seen = model.link_matrix[a][b], report.link_types[a][b]
         if expected and seen != "XGMI":
-            found.append(
+            yield (
                 f"Pair {a}-{b}: {_count(expected)} in {model.name}, "
                 f"a connection of type {seen} in {report.origin}."
             )
-    return found
 
 
 def _count(links: int) -> str:
     return "no direct link" if links == 0 else f"{links} link{'s' if links > 1 else ''}"
 
 
-def _numa(model: NodeModel, report: Reported) -> list[str]:
+def _numa(model: NodeModel, report: Reported) -> Iterator[str]:
     assert report.numa is not None
-    found: list[str] = []
     for device, domain in zip(model.devices, report.numa, strict=True):
         if domain != device.domain:
-            seen = "none" if domain is None else str(domain)
-            found.append(
+            yield (
                 f"Device {device.index}: NUMA domain {device.domain} in {model.name}, "
-                f"{seen} in {report.origin}."
+                f"{'none' if domain is None else domain} in {report.origin}."
             )
-    return found
 
 
-def _cores(model: NodeModel, report: Reported) -> list[str]:
+def _cores(model: NodeModel, report: Reported) -> Iterator[str]:
     """Compare the affinity; it also lists the second hardware threads, which models leave out."""
     assert report.cpus is not None
     domains = {domain.index: domain for domain in model.domains}
-    found: list[str] = []
     for device, cpus in zip(model.devices, report.cpus, strict=True):
         own = set(domains[device.domain].cores)
         if cpus is not None and not own <= set(parse_cores(cpus)):
-            found.append(
+            yield (
                 f"Device {device.index}: near the cores {format_cores(own)} in {model.name}, "
                 f"{cpus} in {report.origin}."
             )
-    return found

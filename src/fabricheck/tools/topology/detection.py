@@ -1,16 +1,18 @@
-"""Running the tools that a node has, and reading what they say about its topology."""
+"""What the tools of a node say about its topology: run here, or read from files."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.tools.runner import run
-from fabricheck.tools.topology import nvidia_smi
-from fabricheck.tools.topology.parse import parse_text, usable
+from fabricheck.core.errors import GarbledOutput, InvalidInputError, NotFoundError
+from fabricheck.core.text import read_text
+from fabricheck.tools.runner import TimeLimit, run
+from fabricheck.tools.topology import amd_smi, nvidia_smi, rocm_smi
 from fabricheck.tools.topology.reported import Reported, merge
 
 #: The calls that tell something about the topology, in the order of trust.
@@ -24,7 +26,8 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("nvidia-smi", nvidia_smi.QUERY, "--format=csv,noheader"),
 )
 
-_TIME_LIMIT_S = 60
+#: Of one call, in s.
+_TIME_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -32,18 +35,48 @@ class Detection:
     """What the tools said, the tools that this machine lacks, and the calls that failed."""
 
     report: Reported
-    missing: tuple[str, ...]
-    failed: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
-def detect(environ: Mapping[str, str] = os.environ) -> Detection:
+def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
+    """Read the output of rocm-smi, amd-smi or nvidia-smi.
+
+    :param text: the output of one call; of rocm-smi also of several.
+    :param origin: the file or command, for errors.
+    :param part: whether it will be merged with other reports; a list of devices without a
+        confirmed end is then let through.
+    :raises GarbledOutput: when no tool printed it like that, or it is cut or damaged.
+    """
+    for tool in (rocm_smi, amd_smi, nvidia_smi):
+        if tool.recognises(text):
+            report = tool.parse(text, origin)
+            return report if part else _usable(report)
+    raise GarbledOutput(
+        origin, None, "this holds no topology table of rocm-smi, amd-smi or nvidia-smi"
+    )
+
+
+def parse_files(paths: Sequence[Path]) -> Reported:
+    """Read the outputs in files, all about the same node, and put them together.
+
+    :raises NotFoundError: when a file does not exist.
+    :raises InvalidInputError: when a file is unusable, or two contradict each other.
+    """
+    return _usable(merge([parse_text(read_text(path), str(path), part=True) for path in paths]))
+
+
+def detect(environ: Mapping[str, str] = os.environ, limit_s: float = 600) -> Detection:
     """Run every tool that exists and put together what they say.
 
     :param environ: the variables that the tools see; its PATH says which exist.
+    :param limit_s: for all of them, in s.
     :raises NotFoundError: when none exists, naming them.
     :raises InvalidInputError: when none of those that exist said anything usable, or two
         contradict each other.
+    :raises TimeLimit: when the time is over.
     """
+    end = time.monotonic() + limit_s
     tools = list(dict.fromkeys(command[0] for command in COMMANDS))
     missing = [tool for tool in tools if shutil.which(tool, path=environ.get("PATH")) is None]
     if len(missing) == len(tools):
@@ -53,20 +86,32 @@ def detect(environ: Mapping[str, str] = os.environ) -> Detection:
     for command in COMMANDS:
         if command[0] in missing:
             continue
+        name = " ".join(command)
         try:
-            reports.append(parse_text(_output(command, environ), " ".join(command), part=True))
+            said = _output(command, name, environ, end - time.monotonic())
+            reports.append(parse_text(said, name, part=True))
         except InvalidInputError as error:
             failed.append(str(error))
+        if time.monotonic() >= end:
+            raise TimeLimit(f"The node did not answer within the time limit of {limit_s:g} s.")
     if not reports:
         raise InvalidInputError(f"No tool told anything usable: {failed[0]}")
-    return Detection(usable(merge(reports)), tuple(missing), tuple(failed))
+    return Detection(_usable(merge(reports)), tuple(missing), tuple(failed))
 
 
-def _output(command: tuple[str, ...], environ: Mapping[str, str]) -> str:
-    name = " ".join(command)
+def _usable(report: Reported) -> Reported:
+    """Refuse a list of devices whose end nothing confirms: cut, it would be a smaller node."""
+    if report.may_be_cut:
+        reason = "the list of devices may be cut, give a table of links of the same node beside it"
+        raise GarbledOutput(report.origin, None, reason)
+    return report
+
+
+def _output(command: tuple[str, ...], name: str, environ: Mapping[str, str], left_s: float) -> str:
+    limit_s = min(_TIME_LIMIT_S, left_s)
     try:
-        done = run(command, _TIME_LIMIT_S, environ)
+        done = run(command, limit_s, environ)
     except OSError as error:
         raise InvalidInputError(f"'{name}' cannot be run ({error.strerror}).") from None
-    done.require_good(f"'{name}'", _TIME_LIMIT_S, done.err, done.out)
+    done.require_good(f"'{name}'", limit_s, done.err, done.out)
     return done.out

@@ -21,11 +21,24 @@ _HEADER = """\
 """
 
 
-def draft(report: Reported, name: str) -> dict[str, Any]:
-    """Draft the content of a node model file; what no tool tells is marked as to be filled in.
+def write_draft(report: Reported, name: str) -> tuple[str, str]:
+    """Return the text of a drafted file, and what the validator says of it (one sentence).
+
+    What no tool tells is marked as to be filled in.
 
     :raises InvalidInputError: when the report does not tell the links.
     """
+    content = _draft(report, name)
+    body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
+    text = _HEADER.format(origin=report.origin, mark=TO_FILL) + body
+    try:
+        from_content(content, "", Path(f"{name}.yaml"))
+    except InvalidFile as error:
+        return text, str(error)
+    return text, f"{name}.yaml is a valid node model."
+
+
+def _draft(report: Reported, name: str) -> dict[str, Any]:
     if report.links is None:
         raise InvalidInputError(f"The number of links is not told in {report.origin}.")
     seen = {"kind": "measured", "source": "tools"}
@@ -76,21 +89,6 @@ def _domains(report: Reported) -> Any:
         cores = TO_FILL if told is None else format_cores(parse_cores(told))
         found.append({"index": index, "cores": cores, "devices": dict.fromkeys(attached, cores)})
     return found
-
-
-def write_draft(report: Reported, name: str) -> tuple[str, str]:
-    """Return the text of a drafted file, and what the validator says of it (one sentence).
-
-    :raises InvalidInputError: when the report does not tell the links.
-    """
-    content = draft(report, name)
-    body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
-    text = _HEADER.format(origin=report.origin, mark=TO_FILL) + body
-    try:
-        from_content(content, "", Path(f"{name}.yaml"))
-    except InvalidFile as error:
-        return text, str(error)
-    return text, f"{name}.yaml is a valid node model."
 
 
 class _Dumper(yaml.SafeDumper):

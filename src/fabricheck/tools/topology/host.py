@@ -12,6 +12,7 @@ from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
 from fabricheck.results.settings import balancing_sentence
+from fabricheck.tools.runner import text_of
 
 
 def describe_host(root: Path = Path("/")) -> Host:
@@ -80,7 +81,7 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
 
 
 def balancing_setting(host: Host) -> str | None:
-    """Say that NUMA balancing is on, which is no matter of the hardware; none where it is off.
+    """Say that NUMA balancing is on, which is a setting, not hardware; none where it is off.
 
     It should be off: it moves pages while devices access them, and the Hugging Face page on AMD
     Instinct nodes shows a service that is faster without it.
@@ -89,26 +90,18 @@ def balancing_setting(host: Host) -> str | None:
     return balancing_sentence(host["hostname"], value) if value else None
 
 
-def _text(path: Path) -> str:
-    """Return the text of a file of the system, empty where it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
 def _line(path: Path) -> str:
-    return next(iter(_text(path).splitlines()), "").strip()
+    return next(iter(text_of(path).splitlines()), "").strip()
 
 
 def _cpu_model(path: Path) -> str:
-    match = re.search(r"^model name\s*:\s*(.+)$", _text(path), re.MULTILINE)
+    match = re.search(r"^model name\s*:\s*(.+)$", text_of(path), re.MULTILINE)
     return match[1].strip() if match else UNKNOWN
 
 
 def _domains(root: Path) -> Iterator[NumaDomain]:
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
-        memory = re.search(r"MemTotal:\s+(\d+) kB", _text(folder / "meminfo"))
+        memory = re.search(r"MemTotal:\s+(\d+) kB", text_of(folder / "meminfo"))
         yield {
             "index": int(folder.name.removeprefix("node")),
             "cores": list(parse_cores(_line(folder / "cpulist"))),

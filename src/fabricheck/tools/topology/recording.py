@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal
 
 import fabricheck
@@ -24,20 +20,19 @@ from fabricheck.node import NodeModel, load
 from fabricheck.results import document
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.tools.topology.comparison import compare
-from fabricheck.tools.topology.detection import Detection, detect
+from fabricheck.tools.topology.detection import Detection, detect, parse_files
 from fabricheck.tools.topology.host import (
     balancing_setting,
     describe_host,
     driver_version,
     host_differences,
 )
-from fabricheck.tools.topology.parse import parse_files
 from fabricheck.tools.topology.reported import Reported
 from fabricheck.tools.topology.simulated import ask_simulated, simulated_host
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
-#: What a comparison without is worth nothing: two kinds of node differ in these alone.
+#: A comparison without one of these says nothing: two kinds of node may differ only in them.
 ESSENTIAL = ("links", "NUMA domains")
 
 #: Variables that change which devices a tool or a runtime shows, and how it numbers them.
@@ -52,65 +47,55 @@ _ENVIRONMENT = (
 )
 
 
-class TimeLimit(FabricheckError):
-    """The tools did not answer within the time limit."""
-
-    exit_code = EXIT_CODE["time-limit"]
-
-
 class PreventedBySetting(FabricheckError):
     """A setting of the node or the job is not as it should be, and nothing else differs."""
 
     exit_code = EXIT_CODE["setting"]
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is to be recorded.
-
-    model: the node model to compare with.
-    runtime: what the programs of the same environment were built for.
-    simulated: the platform of a simulated node, else this machine is asked.
-    files: outputs of this machine's tools; without any they are run.
-    limit_s: the time limit in s.
-    root: where ``proc`` and ``sys`` are.
-    devices: how many of the model's devices the node has; ``None`` is all of them.
-    """
-
-    model: str
-    runtime: Runtime
-    simulated: Path | None = None
-    files: Sequence[Path] = ()
-    limit_s: float = 120
-    root: Path = Path("/")
-    devices: int | None = None
-
-
-def record(question: Question, output: Path) -> ResultDocument:
+def record(
+    model: str,
+    runtime: Runtime,
+    output: Path,
+    *,
+    simulated: Path | None = None,
+    files: Sequence[Path] = (),
+    devices: int | None = None,
+    limit_s: float = 120,
+    root: Path = Path("/"),
+) -> ResultDocument:
     """Compare a node with its model and write the result document, also of a run that failed.
 
     Differences are what the run was to find: it is good with them too, as a slow device is no fault
     of the program that measured it. Who reads the document judges.
 
+    :param runtime: what the programs of the same environment were built for.
+    :param simulated: the platform of a simulated node, else this machine is asked.
+    :param files: outputs of this machine's tools; without any they are run.
+    :param devices: how many of the model's devices the node has; ``None`` is all of them.
+    :param limit_s: of the tools, in s.
+    :param root: where ``proc`` and ``sys`` are.
     :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
-    content = _empty(question)
+    content = _empty(runtime, simulated is not None, root)
+    content["options"] = {
+        "node": model,
+        "devices": devices,
+        "simulated": None if simulated is None else str(simulated),
+        "from": [str(path) for path in files],
+        "time_limit_s": limit_s,
+    }
     try:
-        with _time_limit(question.limit_s):
-            model = load(question.model)
-            if question.devices is not None:
-                model = model.part(question.devices)
-            content["options"] |= {"node": model.name, "digest": model.sha256}
-            _ask(question, model, content)
+        node = load(model)
+        if devices is not None:
+            node = node.part(devices)
+        content["options"] |= {"node": node.name, "digest": node.sha256}
+        _compare(node, _ask(simulated, files, limit_s, content), content)
     except FabricheckError as error:
         message = " ".join(str(error).split())
         status = STATUS_OF_EXIT[error.exit_code]
-        content["outcome"] = {
-            "exit_code": error.exit_code,
-            "status": status,
-            "message": message,
-        }
+        content["outcome"] = {"exit_code": error.exit_code, "status": status, "message": message}
         content["complete"] = False
     content["finished"] = _now()
     content["duration_s"] = time.monotonic() - started
@@ -120,38 +105,42 @@ def record(question: Question, output: Path) -> ResultDocument:
     return checked
 
 
-def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
-    """Ask the node and put what it said, and what differs, into the document."""
-    notes: list[str] = []
-    if question.simulated is not None:
-        answer = ask_simulated(question.simulated)
-        report, content["host"] = answer.report, answer.host
-        content["devices"], content["node"] = answer.devices, answer.identity
-    else:
-        found = Detection(parse_files(question.files), (), ()) if question.files else detect()
-        report = found.report
-        content["devices"] = _devices(report)
-        notes += [f"not used: {sentence}" for sentence in found.failed]
+def _ask(
+    simulated: Path | None, files: Sequence[Path], limit_s: float, content: dict[str, Any]
+) -> Reported:
+    """Return what the node says, and put it into the document."""
+    if simulated is not None:
+        report, fields = ask_simulated(simulated)
+        content |= fields
+        return report
+    found = Detection(parse_files(files)) if files else detect(limit_s=limit_s)
+    content["devices"] = _devices(found.report)
+    content["notes"] = [f"not used: {sentence}" for sentence in found.failed]
+    return found.report
+
+
+def _compare(model: NodeModel, report: Reported, content: dict[str, Any]) -> None:
+    """Put what differs from the model into the document."""
+    host, not_used = content["host"], content["notes"]
     granted = os.environ.get("SLURM_GPUS_ON_NODE", "")
     if granted == str(report.count) and report.count < len(model.devices):
         raise PreventedBySetting(
-            f"SLURM_GPUS_ON_NODE is {granted} on node {content['host']['hostname']}, whose tools "
+            f"SLURM_GPUS_ON_NODE is {granted} on node {host['hostname']}, whose tools "
             f"show {report.count} devices of the {len(model.devices)} in {model.name}: ask for all "
             "of them."
         )
     outcome = compare(model, report)
-    compared = [*outcome.compared]
-    host = content["host"]
-    for what, told in (
-        ("NUMA domains and cores of the host", bool(host["numa_domains"])),
-        ("NUMA balancing", host["numa_balancing"] is not None),
-    ):
-        if told:
-            compared.append(what)
-        else:
-            notes.append(f"not told: {what}")
-    content["notes"] = [f"compared with {model.name}: {', '.join(compared)}"]
-    content["notes"] += [*outcome.notes, *notes]
+    of_host = {
+        "NUMA domains and cores of the host": bool(host["numa_domains"]),
+        "NUMA balancing": host["numa_balancing"] is not None,
+    }
+    compared = [*outcome.compared, *(what for what, told in of_host.items() if told)]
+    content["notes"] = [
+        f"compared with {model.name}: {', '.join(compared)}",
+        *outcome.notes,
+        *not_used,
+        *(f"not told: {what}" for what, told in of_host.items() if not told),
+    ]
     differences = [*outcome.differences, *host_differences(model, host)]
     untold = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices there is one difference, and nothing else can be compared.
@@ -170,9 +159,8 @@ def _ask(question: Question, model: NodeModel, content: dict[str, Any]) -> None:
     content["differences"] = differences
 
 
-def _empty(question: Question) -> dict[str, Any]:
+def _empty(runtime: Runtime, simulated: bool, root: Path) -> dict[str, Any]:
     """Return the document of a run that found nothing yet."""
-    simulated = question.simulated is not None
     return {
         "schema": document.SCHEMA_NAME,
         "schema_version": document.SCHEMA_VERSION,
@@ -181,27 +169,21 @@ def _empty(question: Question) -> dict[str, Any]:
             "name": "topology",
             "version": fabricheck.__version__,
             "commit": checkout.commit(),
-            "runtime": question.runtime,
+            "runtime": runtime,
             "compiler": "none",
         },
         "clock": "simulated" if simulated else "measured",
         "node": None,
         "started": _now(),
-        "host": simulated_host(UNKNOWN, []) if simulated else describe_host(question.root),
+        "host": simulated_host(UNKNOWN, []) if simulated else describe_host(root),
         "devices": [],
         "versions": {
             "runtime": "none",
-            "driver": "none" if simulated else driver_version(question.root),
+            "driver": "none" if simulated else driver_version(root),
         },
         "environment": {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         "arguments": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "options": {
-            "node": question.model,
-            "devices": question.devices,
-            "simulated": None if question.simulated is None else str(question.simulated),
-            "from": [str(path) for path in question.files],
-            "time_limit_s": question.limit_s,
-        },
+        "options": {},
         "faults_injected": [],
         "outcome": {"exit_code": 0, "status": "good", "message": None},
         "series": [],
@@ -230,19 +212,3 @@ def _devices(report: Reported) -> list[Device]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """End what runs inside with :class:`TimeLimit` after so many seconds."""
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise TimeLimit(f"The node did not answer within the time limit of {seconds:g} s.")
-
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -88,7 +88,8 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
         yield f"  widest path longer than the shortest: {listed}"
     yield "\nPlacements (one rank per device)"
     for name, placement in model.placements().items():
-        yield f"  {name}: devices {_list(placement.devices)}, cores {placement.map_cpu}"
+        devices = ",".join(map(str, placement.devices))
+        yield f"  {name}: devices {devices}, cores {placement.map_cpu}"
     yield "\nNumbers and where they come from"
     for key, fact in model.facts.items():
         shown = f" = {fact.value}" if isinstance(fact, Quantity) else ""
@@ -102,10 +103,6 @@ def _model_lines(model: NodeModel) -> Iterator[str]:
 
 def _peaks(values: Iterator[str]) -> str:
     return f"{' and '.join(dict.fromkeys(values))} GB/s per direction"
-
-
-def _list(values: Sequence[int]) -> str:
-    return ",".join(map(str, values))
 
 
 def report_text(report: Reported) -> str:

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import read_text
 from fabricheck.core.yaml_files import validated
 from fabricheck.node import NodeModel, load
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import platform
-from fabricheck.results.model import Device, Host, NumaDomain, SimulatedNode
+from fabricheck.results.model import Device, Host, NumaDomain
 from fabricheck.tools.topology.host import scheduler_node
 from fabricheck.tools.topology.reported import Reported
 
 NONE = "none (simulated)"
 
 
-@dataclass(frozen=True)
-class SimulatedAnswer:
-    """The node as its tools, its operating system and its runtime would tell it."""
-
-    identity: SimulatedNode
-    report: Reported
-    devices: list[Device]
-    host: Host
-
-
-def ask_simulated(path: Path) -> SimulatedAnswer:
-    """Read the platform of a simulated node, and tell what its tools would.
+def ask_simulated(path: Path) -> tuple[Reported, dict[str, Any]]:
+    """Read the platform of a simulated node: what its tools would say, and a document's fields.
 
     A platform has the widest path of each pair, not its links: those are taken from the node model
     and the overlay that the platform names, and the two must give this platform.
@@ -49,33 +39,31 @@ def ask_simulated(path: Path) -> SimulatedAnswer:
         )
     overlay = content["node"]["overlay"]
     changed = f" with the overlay '{overlay['name']}'" if overlay else ""
-    return SimulatedAnswer(
-        identity=content["node"],
-        report=Reported(
-            origin=f"the simulated node{changed}",
-            vendor=node.vendor,
-            count=len(node.devices),
-            links=node.link_matrix,
-            # Tools tell the speed that links of this kind have, not the one that a link has now.
-            link_peak_gbs=max((link.peak_gbs for link in node.links.values()), default=None),
-            numa=tuple(device.domain for device in node.devices),
-        ),
-        devices=[
-            {
-                "index": index,
-                "name": f"{device['model']} (simulated)",
-                "arch": device["architecture"],
-                "pci_address": device["pci_address"],
-                "unique_id": None,
-                "memory_bytes": device["memory_bytes"],
-                "compute_units": device["compute_units"],
-                "last_level_cache_bytes": device["cache_bytes"],
-                "numa_domain": device["domain"],
-            }
-            for index, device in enumerate(content["devices"])
-        ],
-        host=simulated_host(node.name, content["domains"]),
+    report = Reported(
+        origin=f"the simulated node{changed}",
+        vendor=node.vendor,
+        count=len(node.devices),
+        links=node.link_matrix,
+        # Tools tell the speed that links of this kind have, not the one that a link has now.
+        link_peak_gbs=max((link.peak_gbs for link in node.links.values()), default=None),
+        numa=tuple(device.domain for device in node.devices),
     )
+    devices: list[Device] = [
+        {
+            "index": index,
+            "name": f"{device['model']} (simulated)",
+            "arch": device["architecture"],
+            "pci_address": device["pci_address"],
+            "unique_id": None,
+            "memory_bytes": device["memory_bytes"],
+            "compute_units": device["compute_units"],
+            "last_level_cache_bytes": device["cache_bytes"],
+            "numa_domain": device["domain"],
+        }
+        for index, device in enumerate(content["devices"])
+    ]
+    host = simulated_host(node.name, content["domains"])
+    return report, {"node": content["node"], "devices": devices, "host": host}
 
 
 def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
@@ -96,15 +84,10 @@ def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(read_text(path))
         content["node"]["name"], content["node"]["overlay"]
-    except FileNotFoundError:
-        raise NotFoundError(f"{path}: there is no such file.") from None
-    except OSError as error:
-        raise InvalidInputError(f"{path}: it cannot be read ({error.strerror}).") from None
     except (ValueError, KeyError, TypeError):
         raise InvalidInputError(f"{path}: it is not the platform of a simulated node.") from None
-    assert isinstance(content, dict)
     return content
 
 
