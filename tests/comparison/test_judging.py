@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import random
 import shutil
 from math import comb
@@ -21,6 +20,7 @@ from fabricheck.judge.comparison.compare import compare
 from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
 from fabricheck.judge.comparison.pairing import NodeChecks, named, pair_up
 from fabricheck.judge.comparison.values import estimates
+from fabricheck.references.calibrated import rounded_up
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import read
@@ -118,9 +118,7 @@ def test_on_the_host_runtime_all_memory_is_the_hosts():
 
 def floor_of(largest, unit):
     """Return the floor that calibration's rule makes of the largest difference on record."""
-    least = max(groups.FLOORS[unit], rule.WORST_TIMES * largest)
-    # What is a multiple but for its last bits stays one.
-    return math.ceil(round(least / rule.STEP, 6)) * rule.STEP
+    return rounded_up(max(groups.FLOORS[unit], rule.WORST_TIMES * largest))
 
 
 def kind_of_metric(check, name, unit):

@@ -268,7 +268,7 @@ place = steps.Place(target, "rocm", Path(sys.argv[1]), frozenset({"memcpy", "p2p
 steps.place = lambda name: place
 first_hour._require_node = lambda: None
 app = typer.Typer()
-first_hour.register(app)
+app.command()(first_hour.first_hour)
 app(["site:gpu", "--output", sys.argv[2]])
 """
 

@@ -176,7 +176,7 @@ def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:
 def bars(
     rows: Sequence[Row],
     *,
-    by: str = "series",
+    bar: str = "series",
     within: str = "",
     fill: str = "series",
     colours: Mapping[str, str] | None = None,
@@ -189,14 +189,14 @@ def bars(
 
     :param rows: of `rows.of_point` and `rows.of_value`, with ``text`` for a bar's end and perhaps
         ``peak``, which a line marks.
-    :param by: the column that names a bar, or a group of them. within: the column that tells the
+    :param bar: the column that names one, or a group of them. within: the column that tells the
         bars of a group apart; without it a bar is of one row.
     :param fill: the column of the colours. colours: by its values, with a legend; without them
         each bar has one of its own, those of ``known`` always the same.
     :param thick: height of a bar in pixels.
     """
     mine = own(rows)
-    groups = list(dict.fromkeys(row[by] for row in mine))
+    groups = list(dict.fromkeys(row[bar] for row in mine))
     thin = thick < _TEXT
     # A thick bar is translucent: marks and grid lines on it are seen.
     paint = 1.0 if thin else 0.7
@@ -226,7 +226,7 @@ def bars(
     gap = _GAP / (_GAP + thick * len(inside)) if within else 0.35
     base = alt.Chart().encode(
         y=alt.Y(
-            f"{by}:N", title=None, sort=groups, axis=alt.Axis(ticks=False, labelLimit=130),
+            f"{bar}:N", title=None, sort=groups, axis=alt.Axis(ticks=False, labelLimit=130),
             scale=alt.Scale(domain=groups, paddingInner=gap, paddingOuter=gap / 2),
         )
     )  # fmt: skip
@@ -259,12 +259,12 @@ def bars(
             )
         ),
         base.mark_text(align="left", dx=alt.ExprRef("8 + datum.aside"), fontSize=_TEXT)
-        .transform_joinaggregate(end="max(reach)", groupby=[by, within] if within else [by])
+        .transform_joinaggregate(end="max(reach)", groupby=[bar, within] if within else [bar])
         .transform_filter("datum.own")
         .encode(x=alt.X("end:Q", title=unit), text="text:N"),
     ]
-    keys = (by, within or by, fill, "kind", "value", "low", "high", "text", "peak", "own", "reach",
-            "aside")  # fmt: skip
+    keys = (bar, within or bar, fill, "kind", "value", "low", "high", "text", "peak", "own",
+            "reach", "aside")  # fmt: skip
     height = len(groups) * (thick * max(len(inside), 1) + (_GAP if within else 0)) + 62
     height += _LEGEND_LINE * (1 + len(colours) // 2) if legend is not None else 0
     return finished(alt.layer(*layers, data=data(shown, keys)), height)

@@ -93,7 +93,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
         says += f" All are of {count} partners."
         drawing = bars(
             [{**row, "text": cell(row["value"])} for row in rows],
-            by="collective",
+            bar="collective",
             within="series",
             colours=dict(zip(_CARRIERS, GREYS, strict=True)),
             unit=f"us, with {count} partners",

@@ -122,7 +122,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
 
 def _by_device(rows: Sequence[Row]) -> Drawing:
     placed = [{**row, "device": f"device {row['to']}"} for row in rows if row["to"] is not None]
-    return bars(placed, by="device", within="series", colours=_COLOURS, thick=14)
+    return bars(placed, bar="device", within="series", colours=_COLOURS, thick=14)
 
 
 def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:

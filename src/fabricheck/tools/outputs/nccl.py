@@ -20,7 +20,7 @@ _TESTS = re.compile(
 _STARTING = re.compile(r"# Collective test starting: (\S+?)_perf(?:_mpi)?")
 _PARAMETERS = re.compile(
     r"# nThread (?P<threads>\d+) nGpus (?P<devices>\d+) minBytes (?P<smallest>\d+) "
-    r"maxBytes (?P<largest>\d+) step: (?P<step>\d+)\((?P<by>factor|bytes)\) "
+    r"maxBytes (?P<largest>\d+) step: (?P<step>\d+)\((?P<growth>factor|bytes)\) "
     r"warmup iters: \d+ iters: (?P<iterations>\d+) agg iters: (?P<aggregated>\d+) "
     r"validation: (?P<validation>\d+) graph: \d+(?: unalign: \d+)?"
 )
@@ -174,7 +174,7 @@ class _Reader:
                 raise self.last.other_run(
                     f"size {position} of this run is not the {asked} B asked for"
                 )
-            last, size = size, size * step if match["by"] == "factor" else size + step
+            last, size = size, size * step if match["growth"] == "factor" else size + step
         if last < size <= largest:
             raise self.last.other_run("this run has more sizes than were asked for")
 
