@@ -14,7 +14,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import amounts
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
-from fabricheck.core.text import printable
+from fabricheck.core.text import count, printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.results import archive, beside, jobs, joined
 from fabricheck.results.entry import Entry, read_entry
@@ -171,8 +171,7 @@ def _in_archive(found: Results) -> str:
     sessions = (
         f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
     )
-    count = sum(len(one.paths) for one in found.sources)
-    alone = f"{count} document{'' if count == 1 else 's'}"
+    alone = count(sum(len(one.paths) for one in found.sources), "document")
     return f"{', '.join(sessions) or 'no session'}, {alone} of no session"
 
 

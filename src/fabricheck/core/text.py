@@ -30,6 +30,11 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def count(number: int, word: str) -> str:
+    """Return a number and its word, in the plural where it is one."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def first_of(sentences: Sequence[str]) -> list[str]:
     """Return the first sentences of one failure, and how many there are besides."""
     more = len(sentences) - MOST_SENTENCES

@@ -16,6 +16,7 @@ import yaml
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.nodelists import folded
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Results
@@ -155,11 +156,11 @@ class Ran:
             "skipped": self.skipped,
             "without a document": self.unread,
         }
-        parts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        parts = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
         found = f"{self.series} series"
         if self.comparisons:
-            found = f"{self.comparisons} comparison{'s' if self.comparisons > 1 else ''}"
-        checks = f"{self.cases} check{'' if self.cases == 1 else 's'}"
+            found = count(self.comparisons, "comparison")
+        checks = count(self.cases, "check")
         return f"{what} in {{where}}{runtimes}: {{each}}{found}, {checks} ({parts})"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.nodelists import folded, natural
-from fabricheck.judge.verdict.caveats import count
+from fabricheck.core.text import count
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.rules import WORDS, Word, worst

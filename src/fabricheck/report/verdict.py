@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fabricheck.core.text import count
 from fabricheck.judge.verdict import caveats, checks, grouping
-from fabricheck.judge.verdict.caveats import count
 from fabricheck.judge.verdict.rules import Finding, Word, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry

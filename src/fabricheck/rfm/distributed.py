@@ -16,6 +16,7 @@ from reframe.core import runtime
 from reframe.core.exceptions import ConfigError, ReframeError
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.text import count
 from fabricheck.results import nodes_asked
 from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.rfm import seams, slurm
@@ -113,7 +114,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         jobs = min(len(node_map[name]), limit)
         seams.limit_jobs(partition, jobs)
         seams.say(
-            f"{len(requested)} node{'s' if len(requested) > 1 else ''} of {name}, each alone and "
+            f"{count(len(requested), 'node')} of {name}, each alone and "
             f"with one job at a time, at most {jobs} in the queue ({LIMIT})."
         )
     out = {one: requested[one] for one in requested if one not in node_map[name]}

@@ -14,7 +14,7 @@ from fabricheck.judge.claims.between import (
     of_classes,
     peak_of,
 )
-from fabricheck.judge.claims.judging import count, high, low, middle, middle_number, span
+from fabricheck.judge.claims.judging import high, low, middle, middle_number, pairs, span
 from fabricheck.judge.claims.model import Claim, Finding, computed, verdict
 from fabricheck.judge.claims.published import value
 from fabricheck.judge.claims.rules import Points, ratio
@@ -45,7 +45,7 @@ def _three_tiers(observed: Observed) -> Finding:
         min(low(one) for one in wider) >= NEXT_TIER * max(high(one) for one in narrower)
         for narrower, wider in pairwise(tiers.values())
     )
-    spans = [f"{kind.name} {span(tier)} ({count(tier)})" for kind, tier in tiers.items()]
+    spans = [f"{kind.name} {span(tier)} ({pairs(tier)})" for kind, tier in tiers.items()]
     return verdict(
         holds,
         f"Copies by kernel in a peer's memory are in tiers: {', '.join(spans)}.",
@@ -61,7 +61,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
         both_ways = 2 * peak_of(node, tier)
         part = 100 * middle(tier) / both_ways
         holds &= least - POINTS <= part <= most + POINTS
-        texts.append(f"{part:.1f} % of {both_ways:g} GB/s over {kind.name} links ({count(tier)})")
+        texts.append(f"{part:.1f} % of {both_ways:g} GB/s over {kind.name} links ({pairs(tier)})")
         numbers.append(computed(f"{kind.name} links, of the peak", part, "percent", *tier))
     return verdict(
         holds,

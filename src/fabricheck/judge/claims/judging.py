@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from fabricheck.core.amounts import about
+from fabricheck.core.text import count
 from fabricheck.judge.claims.model import Number, computed, number
 from fabricheck.results.table import Series, curve
 
@@ -109,6 +110,6 @@ def measured_by(points: Collection[Series]) -> str:
     return f"{next(iter(points)).program}, {' to '.join(texts)}"
 
 
-def count(points: Collection[Series]) -> str:
+def pairs(points: Collection[Series]) -> str:
     """Return how many ordered pairs some series are of, as "1 ordered pair"."""
-    return f"{len(points)} ordered pair{'' if len(points) == 1 else 's'}"
+    return count(len(points), "ordered pair")

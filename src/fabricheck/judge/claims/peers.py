@@ -21,13 +21,13 @@ from fabricheck.judge.claims.between import (
 )
 from fabricheck.judge.claims.judging import (
     above,
-    count,
     high,
     low,
     median_of,
     middle,
     middle_number,
     named,
+    pairs,
     span,
     within,
 )
@@ -81,7 +81,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
         part = 100 * middle(points) / peak_of(node, points)
         holds &= abs(part / value(record) - 1) <= LEVEL
         parts.append(
-            f"{part:.1f} % of {kind.name} links ({count(points)}; {value(record):g} % published)"
+            f"{part:.1f} % of {kind.name} links ({pairs(points)}; {value(record):g} % published)"
         )
         numbers.append(computed(f"of the peak of a {kind.name} link", part, "percent", *points))
     return verdict(holds, f"Copies by engine reach {', '.join(parts)}.", *numbers)

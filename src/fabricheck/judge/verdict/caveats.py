@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fabricheck.core.text import count
 from fabricheck.results import settings
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
@@ -57,8 +58,3 @@ def of(
         yield "No metric was recorded: nothing judges whether it is fast."
     if skipped:
         yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
-
-
-def count(number: int, word: str) -> str:
-    """Return a number and its word, in the plural where it is one."""
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from fabricheck.core.amounts import number
-from fabricheck.judge.verdict.caveats import count
+from fabricheck.core.text import count
 from fabricheck.references.stated import REDUCED
 from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.spread import Spread

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.text import count
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.tools.topology.reported import Reported, by_pci
 
@@ -111,7 +112,7 @@ def _types(model: NodeModel, report: Reported) -> Iterator[str]:
 
 
 def _count(links: int) -> str:
-    return "no direct link" if links == 0 else f"{links} link{'s' if links > 1 else ''}"
+    return "no direct link" if links == 0 else count(links, "link")
 
 
 def _numa(model: NodeModel, report: Reported) -> Iterator[str]:
