@@ -122,12 +122,15 @@ def test_what_is_of_another_run_is_not(session):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"form": "fabricheck-metrics-2"}, "form: Input should be 'fabricheck-metrics-1'."),
+        (
+            {"form": "fabricheck-metrics-2"},
+            "form: input should be 'fabricheck-metrics-1', not 'fabricheck-metrics-2'.",
+        ),
         (
             {"metrics": {"copy_worst": {"series": [1], "reduce": "best"}}},
             "metrics.copy_worst: there is no series 1 among the 1 of the document.",
         ),
-        ({"metrics": "none"}, "metrics: Input should be an object."),
+        ({"metrics": "none"}, "metrics: input should be an object, not 'none'."),
     ],
 )
 def test_one_that_is_damaged_is_told_and_the_values_are_there(session, change, said):
@@ -144,5 +147,5 @@ def test_one_that_is_cut_is_told(session):
     file = changed(session, {})
     file.write_text(file.read_text()[:-20])
     shown = CliRunner().invoke(app, ["results", "show", str(session)])
-    assert shown.exit_code == 4 and f"{file}: the whole: Invalid JSON" in shown.stderr
+    assert shown.exit_code == 4 and f"{file}: it is no valid JSON (" in shown.stderr
     assert "stream_local" in shown.stdout

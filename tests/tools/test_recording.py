@@ -390,7 +390,7 @@ def test_a_run_that_is_ended_leaves_nothing_behind(tmp_path):
         (lambda plan: plan.update(buffers="device"), "osu_bw names no devices"),
         (lambda plan: plan["launches"][1].update(name="osu_bw"), "have the same name"),
         (lambda plan: plan.update(tool="other"), "the tool other is none of osu, "),
-        (lambda plan: plan["launches"][0].update(name="../x"), "launches.0.name: "),
+        (lambda plan: plan["launches"][0].update(name="../x"), "launches[0].name: "),
         (lambda plan: plan.update(launches=[]), "launches: "),
     ],
 )

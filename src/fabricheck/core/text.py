@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fabricheck.core.errors import InvalidDocument, InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidDocument, InvalidFile, NotFoundError
 
 Model = TypeVar("Model", bound=BaseModel)
 
 #: Sentences of one failure.
 MOST_SENTENCES = 8
+
+#: A longer value is not repeated in a sentence.
+_LONGEST = 80
 
 #: Characters that control a terminal or reorder text, and that HTML and SVG cannot hold: all
 #: control characters but tab and line feed, marks of direction, and what is no character.
@@ -63,14 +66,44 @@ def read_model(path: Path, model: type[Model]) -> Model:
     """Read a JSON file of a form that a Pydantic model has.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidInputError: when it cannot be read or has another form; it says where first.
+    :raises InvalidInputError: when it cannot be read or has another form, for the first fault.
     """
     try:
         return model.model_validate_json(read_text(path))
     except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"])) or "the whole"
-    raise InvalidInputError(f"{path}: {place}: {first['msg']}.")
+        raise InvalidFile(path, *first_fault(invalid)) from None
+
+
+def first_fault(error: ValidationError) -> tuple[str | None, str]:
+    """Return the key of the first fault, ``None`` for the whole file, and the reason."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    return key_of(first["loc"]) or None, reason_of(first)
+
+
+def key_of(location: tuple[int | str, ...]) -> str:
+    """Write a location in a file as ``links.matrix[3]``."""
+    text = ""
+    for part in location:
+        if part == "[key]":
+            continue
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def reason_of(error: Mapping[str, Any]) -> str:
+    """Say what pydantic found at one place, without a full stop."""
+    if error["type"] == "missing":
+        return "this key is missing"
+    if error["type"] == "extra_forbidden":
+        return "there is no such key"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        return message
+    if error["type"] == "json_invalid":
+        return f"it is no valid JSON ({message.removeprefix('Invalid JSON: ')})"
+    found = repr(error["input"])
+    shown = f", not {found}" if len(found) <= _LONGEST else ""
+    return f"{message[:1].lower()}{message[1:]}{shown}"
 
 
 def refuse_lone_surrogates(value: Any) -> None:

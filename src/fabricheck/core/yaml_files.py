@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,11 +11,9 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from fabricheck.core.errors import InvalidFile, NotFoundError
+from fabricheck.core.text import first_fault
 
 M = TypeVar("M")
-
-#: A longer value is not repeated in a sentence.
-_LONGEST = 80
 
 #: By libyaml where PyYAML was built with it: several times faster.
 SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -88,33 +86,3 @@ def validated(kind: type[M], content: Any, path: Path) -> M:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
         raise InvalidFile(path, *first_fault(error)) from None
-
-
-def first_fault(error: ValidationError) -> tuple[str | None, str]:
-    """Return the key of the first fault, ``None`` for the whole file, and the reason."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    return key_of(first["loc"]) or None, reason_of(first)
-
-
-def key_of(location: tuple[int | str, ...]) -> str:
-    """Write a location in a file as ``links.matrix[3]``."""
-    text = ""
-    for part in location:
-        if part == "[key]":
-            continue
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
-    return text
-
-
-def reason_of(error: Mapping[str, Any]) -> str:
-    """Say what pydantic found at one place, without a full stop."""
-    if error["type"] == "missing":
-        return "this key is missing"
-    if error["type"] == "extra_forbidden":
-        return "there is no such key"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "value_error":
-        return message
-    found = repr(error["input"])
-    shown = f", not {found}" if len(found) <= _LONGEST else ""
-    return f"{message[:1].lower()}{message[1:]}{shown}"

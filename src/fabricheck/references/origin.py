@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.yaml_files import first_fault
+from fabricheck.core.text import first_fault
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.schema import Quantity

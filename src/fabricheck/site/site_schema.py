@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from fabricheck.core.text import reason_of
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
-from fabricheck.core.yaml_files import reason_of
 
 Name = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Name], Field(min_length=1)]

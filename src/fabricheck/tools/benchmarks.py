@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fabricheck.core.errors import OtherRunError, UsageError
-from fabricheck.core.text import read_text
+from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import (
     BETTER,
     NCCL_COLLECTIVES,
@@ -203,9 +203,7 @@ def read_plan(path: Path) -> Plan:
     try:
         return Plan.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        reason = first["msg"].removeprefix("Value error, ")
+        place, reason = first_fault(error)
         raise UsageError(f"{path}: {place or 'the plan'}: {reason}.") from None
 
 

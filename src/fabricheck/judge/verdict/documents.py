@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 import fabricheck
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import natural
-from fabricheck.core.text import read_text
+from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
@@ -157,6 +157,4 @@ def read(path: Path) -> NodeVerdict | Verdict:
     try:
         return _ADAPTER.validate_json(text, strict=True)
     except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"])) or "the whole"
-    raise InvalidInputError(f"{path}: {place}: {first['msg']}.")
+        raise InvalidFile(path, *first_fault(invalid)) from None

@@ -14,8 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.text import read_text
-from fabricheck.core.yaml_files import first_fault
+from fabricheck.core.text import first_fault, read_text
 
 #: The formats that are read.
 FORMATS = (5, 6, 7)

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from fabricheck.core.errors import InvalidDocument, NotFoundError
-from fabricheck.core.text import read_text
+from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.tools.rounds.launches import NAMES, order
 
@@ -124,15 +124,14 @@ def load(folder: Path) -> Manifest:
     try:
         found = Manifest.model_validate_json(read_text(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "all of it"
-        raise InvalidDocument(path, f"{place}: {first['msg']}") from None
+        place, reason = first_fault(error)
+        raise InvalidDocument(path, reason, place) from None
     for number, launch in enumerate(found.launches):
         known = NAMES.get(launch.tool, ("no tool that is known here",))
         if launch.name not in known:
             whose = launch.tool or "our programs"
             reason = f"{launch.name} is no launch of {whose} ({', '.join(known)})"
-            raise InvalidDocument(path, reason, f"launches.{number}")
+            raise InvalidDocument(path, reason, f"launches[{number}]")
     return found
 
 
