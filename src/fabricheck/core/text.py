@@ -14,7 +14,7 @@ from fabricheck.core.errors import InvalidDocument, InvalidFile, NotFoundError
 
 Model = TypeVar("Model", bound=BaseModel)
 
-#: Sentences of one failure.
+#: Sentences of one failure; a scan on a bad device has hundreds of bad series.
 MOST_SENTENCES = 8
 
 #: A longer value is not repeated in a sentence.
@@ -38,10 +38,10 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def first_of(sentences: Sequence[str]) -> list[str]:
+def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
     """Return the first sentences of one failure, and how many there are besides."""
-    more = len(sentences) - MOST_SENTENCES
-    return [*sentences[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
+    more = len(sentences) - most
+    return [*sentences[:most], *([f"And {more} more."] if more > 0 else [])]
 
 
 def read_text(path: Path) -> str:

@@ -23,6 +23,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
@@ -331,7 +332,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         hidden = settings.hiding_devices(document) if fewer else None
         wheres = [metric.where for metric in self.expected_metrics()]
         found = [*filter(None, [hidden]), *settings.disturbing(document, self.env_vars, wheres)]
-        said = "\n".join([*found, *exceptions.first_of(faults)])
+        said = "\n".join([*found, *first_of(faults)])
         if other_devices and not hidden:
             raise exceptions.OtherDevicesError(said)
         if said:

@@ -22,10 +22,11 @@ from reframe.core.exceptions import BuildError, PipelineError, SanityError
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import exceptions, launchers, run_match
+from fabricheck.rfm import launchers, run_match
 from fabricheck.rfm.affinity import Wanted, misplaced
 from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
@@ -259,7 +260,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
                 continue
             faults += self._faults(document, program, arguments)
         if faults:
-            raise SanityError("\n".join(exceptions.first_of(faults)))
+            raise SanityError("\n".join(first_of(faults)))
         return True
 
     def _faults(

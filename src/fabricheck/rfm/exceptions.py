@@ -27,9 +27,6 @@ ENDED_FROM_OUTSIDE = {
 #: Those of them that say nothing of the node.
 ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
 
-#: Sentences in one failure; a scan on a bad device has hundreds of bad series.
-MOST_SENTENCES = 8
-
 
 class OtherDevicesError(SanityError):  # type: ignore[misc]
     """The node has other devices than the partition states, fewer for one."""
@@ -41,12 +38,6 @@ class SettingError(SanityError):  # type: ignore[misc]
 
 class EndedBySchedulerError(SanityError):  # type: ignore[misc]
     """Somebody, or the scheduler, ended the job, which says nothing of the node."""
-
-
-def first_of(sentences: list[str]) -> list[str]:
-    """Return the sentences of one failure: the first ones, and how many there are besides."""
-    more = len(sentences) - MOST_SENTENCES
-    return [*sentences[:MOST_SENTENCES], *([f"And {more} more."] if more > 0 else [])]
 
 
 def ended_well(job: Any) -> bool:

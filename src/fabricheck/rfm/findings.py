@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fabricheck.core.text import first_of
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import exceptions
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, MetricError
 from fabricheck.rfm.on_partition import PLATFORM
@@ -45,7 +45,7 @@ class Findings:
 
     def _failures(self) -> list[str]:
         document = load(Path(self.stagedir) / RESULT)
-        return exceptions.first_of(list(self.findings(document)))
+        return first_of(list(self.findings(document)))
 
 
 class TopologyCheck(Findings, MeasuringCheck, special=True):  # type: ignore[call-arg]

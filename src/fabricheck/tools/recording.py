@@ -17,6 +17,7 @@ from fabricheck.core.errors import (
     NoDeviceSupport,
     WrongDataError,
 )
+from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series
@@ -291,10 +292,8 @@ def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) 
         return {"exit_code": 0, "status": "good", "message": None}
     code = worst(one.exit_code for one in failures)
     ordered = sorted(failures, key=lambda one: one.exit_code != code)
-    said = [" ".join(str(one).split()) for one in ordered[:MOST_SENTENCES]]
-    more = len(failures) - len(said)
-    said += [f"And {more} more."] if more else []
-    message = f"Node {node}: {' '.join(said)}"
+    sentences = [" ".join(str(one).split()) for one in ordered]
+    message = f"Node {node}: {' '.join(first_of(sentences, MOST_SENTENCES))}"
     return {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
 
 
