@@ -18,7 +18,7 @@ def listed(monkeypatch):
     checks = {"a": ["E1", "smoke"], "b": ["E3", "E5"]}
     partition = {"name": "host", "environs": [], "extras": {"expected_checks": checks}}
     site = {"systems": [{"name": "local", "partitions": [partition]}]}
-    monkeypatch.setattr(partitions, "read_sites", lambda: site)
+    monkeypatch.setattr(partitions, "known_sites", lambda: site)
 
 
 def rows(*arguments):

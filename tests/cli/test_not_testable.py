@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.judge.coverage import experiments, features_of_devices
-from fabricheck.site.partitions import read_sites
+from fabricheck.site.partitions import known_sites
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
 SKIPPED = ("pingpong_in_order", "pingpong_shared_domain")
@@ -97,7 +97,7 @@ def test_a_partition_that_has_everything_says_nothing(results_folder):
 
 
 def test_features_are_those_of_real_devices():
-    found = features_of_devices(read_sites())
+    found = features_of_devices(known_sites())
     assert {"h200:x1", "h200:x8"} <= found.keys()
     assert not any(where.startswith("local:") for where in found)
     assert features_of_devices(None) == {}

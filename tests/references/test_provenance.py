@@ -26,7 +26,7 @@ from repeated_sessions import several
 
 #: Whose own measurements the data set has, by set; values of other machines are named as such.
 OWN = {partition["extras"]["references"]: MACHINES.get(f"{system['name']}:{partition['name']}")
-       for system in partitions.read_sites()["systems"] for partition in system["partitions"]
+       for system in partitions.known_sites()["systems"] for partition in system["partitions"]
        if "references" in partition["extras"]}  # fmt: skip
 
 #: Where a tolerance is wider than by the rule of docs/references.md; x-bounds has the reasons.
@@ -52,7 +52,7 @@ def limited() -> Iterator[tuple[str, str, str, list]]:
 def nodes_of_sets() -> dict[str, set[str]]:
     """Return the node models of the partitions that use each key of the reference files."""
     found: dict[str, set[str]] = {}
-    for system in partitions.read_sites()["systems"]:
+    for system in partitions.known_sites()["systems"]:
         for partition in system["partitions"]:
             extras = partition["extras"]
             if "node" in extras:

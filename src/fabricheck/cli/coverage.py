@@ -28,7 +28,7 @@ def coverage(
     """Show which of the experiments E1 to E15 a session ran, and why not the others."""
     results = _read(session)
     name = results.together.id if results is not None and results.together is not None else None
-    sites = partitions.read_sites()
+    sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
     if as_json:
         output.write_json({"session": name, "experiments": [_json(row) for row in rows]})

@@ -36,7 +36,7 @@ LEFT_OUT = "left out by --without"
 #: ReFrame's variable for where checks are looked for; the repository's own folder otherwise.
 CHECKS_VARIABLE = "RFM_CHECK_SEARCH_PATH"
 
-#: What the site files say, as `partitions.read_sites` gives it; None where it is not known.
+#: What the site files say, as `partitions.known_sites` gives it; None where it is not known.
 Sites = dict[str, list[dict[str, Any]]] | None
 
 
@@ -361,10 +361,9 @@ def features_of_devices(sites: Sites) -> dict[str, frozenset[str]]:
         for entry in sites.get("environments", [])
     }
     return {
-        f"{system['name']}:{one['name']}": frozenset(one.get("features", []))
-        for system in sites.get("systems", [])
-        for one in system.get("partitions", [])
-        if not {runtimes.get(name) for name in one["environs"]}.isdisjoint(OF_DEVICES)
+        name: frozenset(one.get("features", []))
+        for name, one in partitions.named(sites)
+        if not {runtimes.get(environment) for environment in one["environs"]}.isdisjoint(OF_DEVICES)
     }
 
 

@@ -33,8 +33,9 @@ def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[st
     return {tag: tuple(names) for tag, names in found.items()}
 
 
-def read_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
-    """Return what the site files say, as ReFrame's settings gather it; None without readable ones.
+@functools.cache
+def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
+    """Return what the site files say, read once in a process; None without readable ones.
 
     A site file is Python and may need its machine, so a broken one is not this command's error.
     """
@@ -42,12 +43,6 @@ def read_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
         return require_sites(*folders)
     except FabricheckError:
         return None
-
-
-@functools.cache
-def known_sites() -> dict[str, list[dict[str, Any]]] | None:
-    """Return what the site files say, read once in a process; None without readable ones."""
-    return read_sites()
 
 
 def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
