@@ -46,7 +46,7 @@ CLAIMS: tuple[Claim, ...] = (
     *links.CLAIMS,
 )
 
-__all__ = ["CLAIMS", "Claim", "Finding", "NotTestable", "Number", "Verdict", "evaluate"]
+__all__ = ["CLAIMS", "Claim", "Verdict", "evaluate", "fitted_keys"]
 
 
 def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
@@ -64,7 +64,7 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
         left_out = _left_out(claim, observed)
         if left_out:
             finding = replace(finding, because=f"{finding.because.rstrip('.')}. {left_out}")
-        fitted = tuple(_fitted(claim, observed.node)) if observed.simulated else ()
+        fitted = tuple(fitted_keys(claim, observed.node)) if observed.simulated else ()
         yield Verdict(claim, observed.where, observed.kind, finding, fitted, published)
 
 
@@ -77,7 +77,7 @@ def _left_out(claim: Claim, observed: Observed) -> str:
     return f"Left out for wrong data or an injected fault: {count} series ({', '.join(names)})."
 
 
-def _fitted(claim: Claim, node: NodeModel | None) -> Iterator[str]:
+def fitted_keys(claim: Claim, node: NodeModel | None) -> Iterator[str]:
     """Yield the keys that a claim rests on and that were fitted to published values."""
     for key in claim.rests_on:
         fact = node.facts.get(key) if node else None

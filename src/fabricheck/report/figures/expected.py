@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fabricheck.judge.claims import CLAIMS
-from fabricheck.judge.claims.model import Claim
-from fabricheck.node import NodeModel
+from fabricheck.judge.claims import CLAIMS, fitted_keys
 from fabricheck.report.figures import words
 from fabricheck.report.figures.rows import Row
 from fabricheck.results.observed import Observed
@@ -75,7 +73,7 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
         claim.id
         for claim in CLAIMS
         if others.intersection(claim.records)
-        and (claim.built_in or _fitted_of(claim, observed.node))
+        and (claim.built_in or any(fitted_keys(claim, observed.node)))
     ]
     if claims:
         more = f" ({len(claims) - _MOST_CLAIMS} more)" if len(claims) > _MOST_CLAIMS else ""
@@ -85,8 +83,3 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
             f"{more}."
         )
     return said
-
-
-def _fitted_of(claim: Claim, node: NodeModel) -> bool:
-    facts = (node.facts.get(key) for key in claim.rests_on)
-    return any(fact is not None and fact.kind == "fitted" for fact in facts)
