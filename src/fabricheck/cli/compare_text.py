@@ -23,6 +23,7 @@ from fabricheck.cli.compare_lists import (
     words,
 )
 from fabricheck.core import amounts
+from fabricheck.core.text import first_names
 from fabricheck.judge.comparison.compare import Compared, Comparison
 from fabricheck.judge.comparison.pairing import Named
 
@@ -88,9 +89,8 @@ def _differs(console: Console, one: Comparison, show_all: bool) -> None:
 def _values(values: Sequence[str], show_all: bool) -> str:
     if show_all or not values:
         return ", ".join(values) or "none"
-    some = [one if len(one) <= LONGEST else f"{one[:LONGEST]}..." for one in values[:MOST_VALUES]]
-    left = len(values) - len(some)
-    return ", ".join(some) + (f" and {left} more" if left else "")
+    some = [one if len(one) <= LONGEST else f"{one[:LONGEST]}..." for one in values]
+    return first_names(some, MOST_VALUES)
 
 
 def _left(console: Console, count: int) -> None:

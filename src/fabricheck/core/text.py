@@ -44,6 +44,12 @@ def first_of(sentences: Sequence[str], most: int = MOST_SENTENCES) -> list[str]:
     return [*sentences[:most], *([f"And {more} more."] if more > 0 else [])]
 
 
+def first_names(names: Sequence[str], most: int) -> str:
+    """Return the first names as a list, and how many there are besides: a, b and 5 more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def read_text(path: Path) -> str:
     """Return the text of a regular file: a pipe would wait for a writer for ever.
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricheck.core import statistics
+from fabricheck.core.text import first_names
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.calibration.groups import (
     FLOORS,
@@ -147,9 +148,7 @@ def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:
 
 def listed(nodes: Sequence[str]) -> str:
     """Name nodes by their letters."""
-    more = len(nodes) - MOST_LETTERS
-    named = ", ".join(nodes[:MOST_LETTERS]) + (f" and {more} more" if more > 0 else "")
-    return f"{'node' if len(nodes) == 1 else 'nodes'} {named}"
+    return f"{'node' if len(nodes) == 1 else 'nodes'} {first_names(nodes, MOST_LETTERS)}"
 
 
 def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from fabricheck.core.amounts import about
-from fabricheck.core.text import count
+from fabricheck.core.text import count, first_names
 from fabricheck.judge.claims.model import Number, computed, number
 from fabricheck.results.table import Series, curve
 
@@ -92,9 +92,8 @@ def named(points: Iterable[Series], most: int = 3) -> str:
     All are in one unit, which is at the end.
     """
     listed = list(points)
-    texts = [f"{'-'.join(map(str, one.devices))} {one.value:.1f}" for one in listed[:most]]
-    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return f"{', '.join(texts)}{rest} {listed[0].unit}" if listed else "none"
+    texts = [f"{'-'.join(map(str, one.devices))} {one.value:.1f}" for one in listed]
+    return f"{first_names(texts, most)} {listed[0].unit}" if listed else "none"
 
 
 def span(points: Collection[Series]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fabricheck.core.text import first_names
 from fabricheck.judge.claims import needs
 from fabricheck.judge.claims.judging import above, mean, measured_by, middle, span
 from fabricheck.judge.claims.model import Finding, NotTestable, Number, computed, number, verdict
@@ -169,13 +170,12 @@ def each_above(one: Group, other: Group) -> Judge:
         worst = min(ones, key=lambda key: ones[key].value / others[key].value)
         least = ones[worst].value / others[worst].value
         missed = [_text(key) for key in ones if not above(ones[key], others[key])]
-        more = f" and {len(missed) - 3} more" if len(missed) > 3 else ""
         return verdict(
             not missed,
             f"{_capital(one.name)} has {span(ones.values())} and {other.name} "
             f"{span(others.values())}, of {len(ones)} {one.each}(s); the least ratio is "
             f"{least:.2f}, of {one.each} {_text(worst)}; not above it beyond the noise: "
-            f"{', '.join(missed[:3]) or 'none'}{more}.",
+            f"{first_names(missed, 3) or 'none'}.",
             *one.numbers(ones),
             *other.numbers(others),
         )

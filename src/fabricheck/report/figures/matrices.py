@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from fabricheck.core.amounts import about
+from fabricheck.core.text import first_names
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import expected, words
@@ -318,7 +319,7 @@ def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
     named = [f"{a}-{b}" for a, b in near]
     if len(named) <= most:
         return words.listed(named)
-    return f"{', '.join(named[:most])} and {len(named) - most} more"
+    return first_names(named, most)
 
 
 def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
