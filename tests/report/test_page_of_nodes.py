@@ -25,11 +25,11 @@ STATES = {"node4": {"state": "DOWN", "because": "no power"}}
 @pytest.fixture
 def session(results_folder, one_figure):
     distributed_sessions.session(results_folder, THREE)
-    asked = {node: STATES.get(node, {}) for node in (*THREE, "node4")}
+    requested = {node: STATES.get(node, {}) for node in (*THREE, "node4")}
     content = {"partition": distributed_sessions.PARTITION, "started": "2026-01-02T03:04:00Z"}
     factories.write(
         results_folder / "output" / "nodes.json",
-        {"form": "fabricheck-nodes-1", "nodes": asked} | content,
+        {"form": "fabricheck-nodes-1", "nodes": requested} | content,
     )
     return results_folder
 

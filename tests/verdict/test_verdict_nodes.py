@@ -12,7 +12,7 @@ import factories
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict import documents, judging
 from fabricheck.results import reading
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 SIM = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
@@ -153,11 +153,11 @@ def test_nodes_that_must_be_there(tmp_path):
 
 def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
     results = made.write(tmp_path, [(made.good(), factories.document())])
-    asked = {"node1": AskedNode(), "node2": AskedNode(state="IDLE")}
+    requested = {"node1": RequestedNode(), "node2": RequestedNode(state="IDLE")}
     (results / "output").mkdir(exist_ok=True)
     write(
         results / "output" / "nodes.json",
-        AskedNodes(partition=made.WHERE, started=now(), nodes=asked),
+        RequestedNodes(partition=made.WHERE, started=now(), nodes=requested),
     )
     found = made.judge(results)
     assert (
@@ -167,12 +167,12 @@ def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
 
 def asked_of(results, **node1):
     """Let a session have been asked for two nodes."""
-    asked = {"node1": AskedNode(**node1), "node2": AskedNode()}
+    requested = {"node1": RequestedNode(**node1), "node2": RequestedNode()}
     chosen = ("-t", "smoke")
     (results / "output").mkdir(exist_ok=True)
     write(
         results / "output" / "nodes.json",
-        AskedNodes(partition="h200:x2", chosen=chosen, started=now(), nodes=asked),
+        RequestedNodes(partition="h200:x2", chosen=chosen, started=now(), nodes=requested),
     )
     return results
 
@@ -185,7 +185,7 @@ def test_a_session_that_failed_without_a_check_that_did_is_no_pass(tmp_path):
         results = made.write(tmp_path / str(number), [(case, factories.document())])
         found = made.judge(asked_of(results, status=status))["node1"]
         assert made.rules(found) == rules
-    slow = AskedNode(said="node1 did not end within 9 minutes, and was stopped.")
+    slow = RequestedNode(said="node1 did not end within 9 minutes, and was stopped.")
     found = made.judge(asked_of(results, said=slow.said))["node1"]
     assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.said]
 
@@ -247,15 +247,17 @@ def test_a_damaged_document_is_incomplete_and_named(tmp_path, text):
 
 def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypatch):
     results = made.write(tmp_path, [(made.good(), factories.document())])
-    asked = AskedNodes(partition=made.WHERE, started=now(), nodes={"node1": AskedNode()})
+    requested = RequestedNodes(
+        partition=made.WHERE, started=now(), nodes={"node1": RequestedNode()}
+    )
     folder = results / "output" / "20260301T000000-7"
     folder.mkdir(parents=True)
-    write(folder / "nodes.json", asked)
+    write(folder / "nodes.json", requested)
     found = reading.read([str(results)])
-    assert found.name == folder.name and list(found.asked) == ["node1"]
+    assert found.name == folder.name and list(found.requested) == ["node1"]
     job = results / "every-node" / "18"
     job.mkdir(parents=True)
-    write(job / "nodes.json", asked)
+    write(job / "nodes.json", requested)
     assert documents.folder(reading.read([str(results)])) == job / "verdicts"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
     assert reading.read(["18"]).name == "18" and reading.read(["run-0"]).name == "run-0"

@@ -7,7 +7,7 @@ import factories
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.rfm import exceptions
 from fabricheck.site import partitions
 
@@ -248,17 +248,17 @@ def test_nothing_passed(tmp_path):
 
 def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     job = tmp_path / "every-node" / "17"
-    asked = {
-        "node1": AskedNode(results="node1"),
-        "node2": AskedNode(results="node2", said="The session was stopped after 600 s."),
-        "node3": AskedNode(state="DOWN", because="no power"),
-        "node4": AskedNode(results="node4"),
+    requested = {
+        "node1": RequestedNode(results="node1"),
+        "node2": RequestedNode(results="node2", said="The session was stopped after 600 s."),
+        "node3": RequestedNode(state="DOWN", because="no power"),
+        "node4": RequestedNode(results="node4"),
     }
     elsewhere = factories.document(host=factories.document()["host"] | {"scheduler_node": "node9"})
     for node, document in (("node1", elsewhere), ("node2", GOOD)):
         made.write(job / node, [(made.good(node=None), document)])
     factories.write(job / "node4" / "reports" / "run-0.json", {})
-    write(job / "nodes.json", AskedNodes(partition=None, started=now(), nodes=asked))
+    write(job / "nodes.json", RequestedNodes(partition=None, started=now(), nodes=requested))
     found = made.judge(job)
     assert {name: made.rules(one) for name, one in found.items()} == {
         "node1": {"no-document"},

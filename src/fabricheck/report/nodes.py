@@ -112,8 +112,8 @@ def of(results: Results) -> Nodes | None:
     if not any(one.session or one.killed for one in results.sources) and results.job is None:
         return None
     there = {one.on for one in results.observed if one.on is not None}
-    asked = set(results.asked)
-    if len(there | asked) < 2 and not asked - there:
+    requested = set(results.requested)
+    if len(there | requested) < 2 and not requested - there:
         return None
     spreads = spread.of(results.observed)
     parts: defaultdict[str, list[Observed]] = defaultdict(list)

@@ -20,8 +20,8 @@ from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, WORDS
 from fabricheck.results import archive
-from fabricheck.results.nodes_asked import now
 from fabricheck.results.reading import Results
+from fabricheck.results.requested_nodes import now
 
 #: The folder of verdicts in a results folder, or in that of a job over many nodes.
 VERDICTS = "verdicts"

@@ -74,7 +74,7 @@ def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]
                 present.add(cells["node"])
             yield cells
     for job in found.jobs:
-        for row in table.nodes(job.asked, present):
+        for row in table.nodes(job.requested, present):
             told.counts["node"] += 1
             yield of_row(row)
     if not told.counts:

@@ -86,8 +86,8 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
     :raises UsageError: when the collective is not known here, or nothing was asked for.
     """
     if collective not in COLLECTIVES or ranks < 1 or not sizes:
-        asked = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
-        raise UsageError(f"There is no reader of {asked}.")
+        requested = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
+        raise UsageError(f"There is no reader of {requested}.")
     reader = _Reader(collective, ranks, sizes)
     for line in ended_lines_of(text, origin):
         reader.take(line)
@@ -169,10 +169,10 @@ class _Reader:
         self.devices_of_process = int(match["threads"]) * int(match["devices"])
         size, largest, step = int(match["smallest"]), int(match["largest"]), int(match["step"])
         last = -1
-        for position, asked in enumerate(self.sizes):
-            if size != asked or size > largest:
+        for position, requested in enumerate(self.sizes):
+            if size != requested or size > largest:
                 raise self.last.other_run(
-                    f"size {position} of this run is not the {asked} B asked for"
+                    f"size {position} of this run is not the {requested} B asked for"
                 )
             last, size = size, size * step if match["growth"] == "factor" else size + step
         if last < size <= largest:
@@ -216,8 +216,8 @@ class _Reader:
         elif len(self.rows) == len(self.sizes):
             raise self.last.garbled("a row follows that of the last size")
         else:
-            asked = self.sizes[len(self.rows)]
-            row, kind = row_of(line, self.collective, self.ranks, self.columns, asked)
+            requested = self.sizes[len(self.rows)]
+            row, kind = row_of(line, self.collective, self.ranks, self.columns, requested)
             if kind != (self.kind or kind):
                 raise self.last.other_run("the rows are of several data types, reductions or roots")
             self.kind = kind
