@@ -236,7 +236,7 @@ def test_the_verdict_on_each_node_is_the_right_one(ended):
     )
     assert told.returncode == 12, told.stderr
     nodes = {one["node"]: one for one in json.loads(told.stdout)["nodes"]}
-    assert {name: one["word"] for name, one in nodes.items()} == {
+    assert {name: one["status"] for name, one in nodes.items()} == {
         "node1": "PASS",
         "node2": "PERF-FAIL",
         "node3": "INCOMPLETE",

@@ -115,7 +115,7 @@ def ended(slurm, shared_suite):
 
 
 def test_every_node_has_the_right_verdict(ended):
-    assert {node: row["word"] for node, row in ended.verdicts.items()} == {
+    assert {node: row["status"] for node, row in ended.verdicts.items()} == {
         "node1": "PASS",
         "node2": "PERF-FAIL",
         "node3": "INCOMPLETE",

@@ -71,14 +71,14 @@ class _Node:
         """Judge it."""
         missing = list(self._missing())
         of_checks = self.checks.reasons() if self.tried else ()
-        # Of one word what ended all of it comes before each check that it ended.
+        # Of one status what ended all of it comes before each check that it ended.
         reasons = in_order([*self._of_node(missing), *of_checks])
         start, duration = facts.times(self.results)
         skipped = self.checks.skipped
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled,
-            word=worst(one.word for one in reasons),
+            status=worst(one.status for one in reasons),
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
@@ -86,8 +86,8 @@ class _Node:
             start=start,
             duration_s=duration,
             reasons=[
-                model.Reason(word=one.word, rule=one.rule.name, sentence=one.told, check=one.check,
-                             metric=one.metric)
+                model.Reason(status=one.status, rule=one.rule.name, sentence=one.told,
+                             check=one.check, metric=one.metric)
                 for one in reasons
             ],
             caveats=list(self._caveats(len(skipped), missing)),
