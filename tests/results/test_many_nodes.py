@@ -65,7 +65,7 @@ def test_results_of_chosen_nodes(three):
     assert "stream_local @cluster:queue on node2 (fail)" in run("results", "show").stdout
     said = run("results", "show", "--node", "node[1,7-8]", code=3).stderr
     assert "There is no result of node[7-8] in session run-0." in said
-    assert "is no list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
+    assert "is not a list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
 
 
 def test_the_list_names_the_nodes_and_the_jobs(three):

@@ -258,7 +258,11 @@ def test_the_verdict_on_each_node_is_the_right_one(ended):
     ("node", "status", "sentence"),
     [
         ("node5", 4, "slurm.sh: the daemon of node5 does not run (log: {slurm}/slurmd.node5.log)"),
-        ("node6", 2, "slurm.sh: 'node6' is no node of the Slurm in {slurm}: those are {nodes}; "),
+        (
+            "node6",
+            2,
+            "slurm.sh: 'node6' is not a node of the Slurm in {slurm}: those are {nodes}; ",
+        ),
     ],
 )
 def test_a_node_that_can_not_be_killed_is_a_sentence(slurm, node, status, sentence):

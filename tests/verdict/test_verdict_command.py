@@ -92,7 +92,7 @@ def test_what_is_asked_for_wrongly_is_one_sentence(results, tmp_path):
     made.write(results, [case("node1")])
     for arguments, code, words in (
         (["run-7"], NOTHING, "There is no session 'run-7'"),
-        (["--nodes", "node[1-"], USAGE, "is no list of nodes"),
+        (["--nodes", "node[1-"], USAGE, "is not a list of nodes"),
         (["--set", "larger"], USAGE, "There is no set 'larger'"),
     ):
         (line,) = run(*arguments, code=code).stderr.splitlines()

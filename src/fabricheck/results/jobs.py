@@ -57,7 +57,7 @@ class Job:
 
     @cached_property
     def shares(self) -> tuple[Share, ...]:
-        """The nodes in the order in which they were asked, those without any result too."""
+        """The nodes in the order in which they were requested, those without any result too."""
         return tuple(
             _share(self.path, node, requested) for node, requested in self.requested.nodes.items()
         )

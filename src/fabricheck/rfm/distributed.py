@@ -91,7 +91,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     """Write which nodes are requested, and let each have one job at a time.
 
     :raises ReframeError: when the file cannot be written.
-    :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
+    :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is not a number.
     """
     ((name, requested),) = node_map.requested.items()
     try:

@@ -94,8 +94,8 @@ _OF_A_CHECK = (
     Rule(
         "ended",
         "INCOMPLETE",
-        "A run ended from outside or without a word: its job reached a limit of the scheduler, its "
-        "node failed (`NODE_FAIL`), a signal ended it.",
+        "A run ended from outside or without an explanation: its job reached a limit of the "
+        "scheduler, its node failed (`NODE_FAIL`), a signal ended it.",
     ),
     Rule(
         "cancelled",
@@ -112,7 +112,7 @@ _OF_A_CHECK = (
     Rule(
         "usage",
         "INCOMPLETE",
-        "A program refused its command line (`usage`), or cannot do here what it was asked for "
+        "A program refused its command line (`usage`), or cannot do here what was requested "
         "(`unsupported`) although the devices are there.",
     ),
     Rule(
@@ -134,7 +134,7 @@ _OF_A_CHECK = (
         "not-believed",
         "INCOMPLETE",
         "A result was not believed: a value above physics, another runtime, clock, command line or "
-        "node than was asked for, too little verified. It proves nothing against the node, nor for "
+        "node than was requested, too little verified. It proves nothing against the node, nor for "
         "it.",
     ),
     Rule(

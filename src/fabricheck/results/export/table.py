@@ -48,7 +48,7 @@ class Told:
             )
         counts = self.counts
         samples = f", {counts['sample']} samples" if counts["sample"] else ""
-        nodes = f", {counts['node']} nodes asked for" if counts["node"] else ""
+        nodes = f", {counts['node']} requested nodes" if counts["node"] else ""
         yield (
             f"{self.sessions} session(s), {counts['check']} checks: {counts['metric']} metrics, "
             f"{counts['series']} series{samples}{nodes}."

@@ -177,5 +177,5 @@ def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line
 def _number(text: str, column: str, line: Line) -> Printed:
     number = printed(text)
     if number is None:
-        raise line.garbled(f"'{text}' ({column}) is no number")
+        raise line.garbled(f"'{text}' ({column}) is not a number")
     return number
