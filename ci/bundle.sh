@@ -37,10 +37,10 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ -n "$out" ] || refuse "there is no folder to write: $usage"
-[[ $target_python =~ ^3\.[0-9]+$ ]] || refuse "'$target_python' is no Python version such as 3.12"
+[[ $target_python =~ ^3\.[0-9]+$ ]] || refuse "'$target_python' is not a Python version such as 3.12"
 [ "${target_python#3.}" -ge 11 ] || refuse "Python $target_python is too old: 3.11 or newer"
 [[ $architectures =~ ^[0-9]+a?(,[0-9]+a?)*$ ]] \
-  || refuse "'$architectures' is no list of CUDA architectures such as 90 or 80,90"
+  || refuse "'$architectures' is not a list of CUDA architectures such as 90 or 80,90"
 
 # sources OPTION FOLDER FILE: the whole path of a folder with sources, which holds this file.
 sources() {

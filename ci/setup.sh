@@ -61,7 +61,7 @@ fi
 
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
-  || fail "'$python' is no Python 3.11 or newer; name one by PYTHON=..."
+  || fail "'$python' is not Python 3.11 or newer; name one by PYTHON=..."
 
 # An index may be slow or break off; what one attempt has downloaded is in pip's cache for the next.
 install() {

@@ -19,7 +19,7 @@ FORMATS = {4: (0, 17), 5: (0, 21), 6: (1, 0), 7: (1, 2)}
 
 
 class BrokenLock(Exception):
-    """A file is no lock of Spack: a sentence that names it."""
+    """A file is not a Spack lock: a sentence that names it."""
 
 
 def read(path: str) -> dict:
@@ -34,9 +34,9 @@ def read(path: str) -> dict:
     except OSError as error:
         raise BrokenLock(f"{path} cannot be read: {error.strerror}") from None
     except KeyError as error:
-        raise BrokenLock(f"{path} is no lock of Spack, or a broken one: no {error} in it") from None
+        raise BrokenLock(f"{path} is not a Spack lock, or a broken one: no {error} in it") from None
     except (AttributeError, TypeError, ValueError) as error:
-        raise BrokenLock(f"{path} is no lock of Spack, or a broken one: {error}") from None
+        raise BrokenLock(f"{path} is not a Spack lock, or a broken one: {error}") from None
     return lock
 
 

@@ -81,18 +81,18 @@ def job(
     values: Mapping[str, float | None],
     name: str = "17",
     simulated: Mapping[str, float] | None = None,
-    **asked: dict[str, Any],
+    **requested: dict[str, Any],
 ) -> Path:
     """Write a job over many nodes with a session a node; returns its folder.
 
     A node without a value has no results folder. simulated: by node the value of a partition that
-    is simulated there. asked: by node what else is known of it.
+    is simulated there. requested: by node what else is known of it.
     """
     folder = results / "every-node" / name
     folder.mkdir(parents=True)
     shares = {}
     for node, value in values.items():
-        shares[node] = {"results": node if value is not None else None} | asked.get(node, {})
+        shares[node] = {"results": node if value is not None else None} | requested.get(node, {})
         if value is not None:
             # As steps of the allocation: ReFrame's scheduler is the local one.
             cases = [_step(folder / node, node, "stream_local", document(node, value), value)]

@@ -14,7 +14,7 @@ fail() {
 [ $# -eq 1 ] || fail "this takes the folder of a checkout, and has $# arguments" 2
 bundle=$(cd "$(dirname "$0")" && pwd -P)
 [ -f "$1/config/settings.py" ] && [ -f "$1/src/fabricheck/__init__.py" ] \
-  || fail "'$1' is no checkout of fabricheck: source this in one" 2
+  || fail "'$1' is not a checkout of fabricheck: source this in one" 2
 cd "$1"
 root=$PWD
 for folder in "$root" "$bundle"; do
@@ -28,7 +28,7 @@ PATH=${PATH//"$root/.venv/bin:"/}  # entered before: not the Python made here
 python=${PYTHON:-python3}
 wanted=$(sed -n 's/^python //p' "$bundle/about.txt")
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2> /dev/null) \
-  || fail "'$python' is no Python; name one of version $wanted by PYTHON=..."
+  || fail "'$python' is not a Python interpreter; name one of version $wanted by PYTHON=..."
 [ "$version" = "$wanted" ] \
   || fail "'$python' is Python $version, and the bundle is for $wanted; name one by PYTHON=..."
 

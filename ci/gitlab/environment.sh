@@ -23,17 +23,17 @@ configured() {
 
 # form VARIABLE PATTERN WHAT: refuses a value of another form before anything waits for it.
 form() {
-  [[ ${!1:-} =~ ^($2)?$ ]] || fail 2 "$1='${!1}' is no $3"
+  [[ ${!1:-} =~ ^($2)?$ ]] || fail 2 "$1='${!1}' is not $3"
 }
-form FABRICHECK_SITE '[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?' 'system or system:partition'
-form FABRICHECK_SET 'smoke|node|full' 'set of checks: smoke, node and full are'
+form FABRICHECK_SITE '[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?' 'a system or system:partition'
+form FABRICHECK_SET 'smoke|node|full' 'a set of checks: smoke, node and full are'
 form FABRICHECK_NODES '[1-9][0-9]*|[A-Za-z][A-Za-z0-9_.,-]*(\[[0-9,-]+\][A-Za-z0-9_.,-]*)*' \
-  'number of nodes, list of their names, idle, avail or all'
+  'a number of nodes, list of their names, idle, avail or all'
 for name in RESERVATION ACCOUNT QUEUE QOS; do
-  form "FABRICHECK_$name" '[A-Za-z0-9_.,@+-]+' 'name that Slurm takes'
+  form "FABRICHECK_$name" '[A-Za-z0-9_.,@+-]+' 'a name that Slurm takes'
 done
-form FABRICHECK_TIME '[1-9][0-9]*' 'number of minutes'
-form FABRICHECK_KEPT '/[A-Za-z0-9_./+-]*' 'absolute path that needs no quotes'
+form FABRICHECK_TIME '[1-9][0-9]*' 'a number of minutes'
+form FABRICHECK_KEPT '/[A-Za-z0-9_./+-]*' 'an absolute path that needs no quotes'
 
 if [ -n "${FABRICHECK_SETUP_FILE:-}" ]; then
   [ -f "$FABRICHECK_SETUP_FILE" ] \

@@ -199,7 +199,7 @@ kill_node() {
   local names daemon pids
   names=$(node_names | paste -s -d ' ')
   [ -n "$names" ] || usage "there is no Slurm in $dir"
-  [[ " $names " == *" $1 "* ]] || usage "'$1' is no node of the Slurm in $dir: those are $names"
+  [[ " $names " == *" $1 "* ]] || usage "'$1' is not a node of the Slurm in $dir: those are $names"
   daemon=$(pid_of "slurmd.$1") || fail "the daemon of $1 does not run (log: $dir/slurmd.$1.log)"
   pids=("$daemon")
   while [ ${#pids[@]} -gt 0 ]; do
@@ -242,7 +242,7 @@ gpus=${4:-8}
 nodes=${5:-1}
 case $dir in
   /*) ;;
-  *) usage "'$dir' is no absolute path" ;;
+  *) usage "'$dir' is not an absolute path" ;;
 esac
 export SLURM_CONF=$dir/slurm.conf
 case $action in

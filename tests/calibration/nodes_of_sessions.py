@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import factories
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -86,12 +86,12 @@ def write(
 
 def job(folder: Path, nodes: Iterable[str]) -> Path:
     """Write which nodes a job over many nodes was of; returns its folder."""
-    asked = nodes_asked.AskedNodes(
+    requested = requested_nodes.RequestedNodes(
         partition=None,
-        started=nodes_asked.now(),
-        nodes={name: nodes_asked.AskedNode(results=name) for name in nodes},
+        started=requested_nodes.now(),
+        nodes={name: requested_nodes.RequestedNode(results=name) for name in nodes},
     )
-    nodes_asked.write(folder / nodes_asked.NAME, asked)
+    requested_nodes.write(folder / requested_nodes.NAME, requested)
     return folder
 
 

@@ -18,7 +18,7 @@ import factories
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration.gathering import gather, silent
 from fabricheck.references import calibrated
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 
 H200 = "h200:x2"
 CHECK = "p2p_engine"
@@ -250,7 +250,7 @@ def test_leaving_out_a_node_that_is_not_there(tmp_path):
 def test_a_list_of_nodes_that_is_none(folder, one):
     sessions = nights(folder.parent / "17", of(one, 1.0))
     refused = run(folder, [sessions], "--without", "n[1-", code=2, system=H200)
-    assert "--without n[1- is no list of nodes" in refused.stderr
+    assert "--without n[1- is not a list of nodes" in refused.stderr
 
 
 def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):
@@ -267,14 +267,14 @@ def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):
 def test_a_node_that_left_nothing_is_said(folder, one):
     """A job that lost one before it began, and a distributed session of which one never ran."""
     job = nights(folder.parent / "17", of(one, *[1.0] * 5))
-    down = nodes_asked.AskedNode(results="n9", state="DOWN*", because="Not responding")
-    asked = nodes_asked.read(job / "nodes.json")
-    asked.nodes["n9"] = down
-    nodes_asked.write(job / "nodes.json", asked)
+    down = requested_nodes.RequestedNode(results="n9", state="DOWN*", because="Not responding")
+    requested = requested_nodes.read(job / "nodes.json")
+    requested.nodes["n9"] = down
+    requested_nodes.write(job / "nodes.json", requested)
     said = f"n9 is in {job / 'nodes.json'}, and no session has it (DOWN*, Not responding)."
     assert said in run(folder, [job], system=H200).stderr
     results = distributed(folder.parent / "r", {"n1": 10.0, "n2": 10.1})
-    nodes_asked.write(results / "output" / "nodes.json", asked)
+    requested_nodes.write(results / "output" / "nodes.json", requested)
     runs = gather([results], distributed_sessions.PARTITION)
     said = list(silent([results], runs))
     assert [one.split()[0] for one in said] == ["n0", "n3", "n4", "n9"]

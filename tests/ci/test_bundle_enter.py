@@ -187,13 +187,14 @@ def test_a_python_of_another_version_is_refused(bundle, checkout):
 
 def test_no_python_is_said(bundle, checkout):
     sentence = refused(bundle, checkout, 3, PYTHON="/nowhere/python3")
-    assert f"'/nowhere/python3' is no Python; name one of version {VERSION}" in sentence
+    said = f"'/nowhere/python3' is not a Python interpreter; name one of version {VERSION}"
+    assert said in sentence
 
 
 def test_outside_a_checkout_nothing_is_made(bundle, checkout):
     elsewhere = checkout.parent / "elsewhere"
     elsewhere.mkdir()
-    assert "is no checkout of fabricheck" in refused(bundle, elsewhere, 2)
+    assert "is not a checkout of fabricheck" in refused(bundle, elsewhere, 2)
     assert not list(elsewhere.iterdir())
 
 

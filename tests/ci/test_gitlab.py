@@ -139,12 +139,16 @@ def test_the_guide_has_the_variables_that_are_used_and_no_other():
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("FABRICHECK_SET", "smoky", "is no set of checks: smoke, node and full are"),
-        ("FABRICHECK_NODES", "0", "is no number of nodes, list of their names, idle, avail or all"),
-        ("FABRICHECK_NODES", "node1; reboot", "is no number of nodes"),
-        ("FABRICHECK_RESERVATION", "a b", "is no name that Slurm takes"),
-        ("FABRICHECK_TIME", "1h", "is no number of minutes"),
-        ("FABRICHECK_SITE", "$(reboot)", "is no system or system:partition"),
+        ("FABRICHECK_SET", "smoky", "is not a set of checks: smoke, node and full are"),
+        (
+            "FABRICHECK_NODES",
+            "0",
+            "is not a number of nodes, list of their names, idle, avail or all",
+        ),
+        ("FABRICHECK_NODES", "node1; reboot", "is not a number of nodes"),
+        ("FABRICHECK_RESERVATION", "a b", "is not a name that Slurm takes"),
+        ("FABRICHECK_TIME", "1h", "is not a number of minutes"),
+        ("FABRICHECK_SITE", "$(reboot)", "is not a system or system:partition"),
     ],
 )
 def test_a_value_that_can_not_be_is_a_sentence_before_anything_runs(name, value, sentence):

@@ -163,7 +163,7 @@ def test_claim_figure_and_parser(tree):
         "(1650.2, 1648.9)",
         "two, line 3: the text is cut, this line has no end.",
         "two, line 2: the last line is not 'done'.",
-        "two: 2 devices, and 3 were asked for.",
+        "two: 2 devices, and 3 were requested.",
     ]
 
 

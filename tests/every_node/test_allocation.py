@@ -71,7 +71,7 @@ def test_a_part_of_the_nodes(slurm):
     [
         (None, {}, {}, NotFoundError, "this shell is in none .SLURM_JOB_ID is not set.: start it"),
         ("node[3-9]", INSIDE, {}, UsageError, "The allocation 7 has no node.5-9.: it has node.1-4"),
-        ("node[3-", INSIDE, {}, UsageError, "'node.3-' is no list of nodes"),
+        ("node[3-", INSIDE, {}, UsageError, "'node.3-' is not a list of nodes"),
         ("", INSIDE, {}, UsageError, "'' names no node"),
         (None, INSIDE, {"shared": "OK"}, UsageError, "may share its nodes .OverSubscribe=OK"),
         (None, INSIDE, {"status": 1}, NotFoundError, "allocation 7: Invalid job id. Where this"),

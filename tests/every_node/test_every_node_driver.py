@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.run.every_node import driver, session
 from fabricheck.run.every_node.allocation import Allocation
 
@@ -66,15 +66,15 @@ class Run:
         (self.bin / name).write_text(text)
         (self.bin / name).chmod(0o755)
 
-    def driver(self, does, minutes=1.0, at_once=9, left_s=3600.0, **asked) -> driver.Driver:
+    def driver(self, does, minutes=1.0, at_once=9, left_s=3600.0, **requested) -> driver.Driver:
         nodes = {}
         for name, what in does.items():
             (self.folder / f"{name}.does").write_text(what)
-            nodes[name] = AskedNode(results=name, state="ALLOCATED")
-        nodes |= {name: AskedNode(results=name, said=said) for name, said in asked.items()}
+            nodes[name] = RequestedNode(results=name, state="ALLOCATED")
+        nodes |= {name: RequestedNode(results=name, said=said) for name, said in requested.items()}
         ends = None
         if left_s is not None:
-            ends = nodes_asked.now() + timedelta(seconds=left_s + driver.KEPT_S)
+            ends = requested_nodes.now() + timedelta(seconds=left_s + driver.KEPT_S)
         command = driver.Request(("reframe", "-r"), ("-t", "smoke"), minutes, at_once)
         return driver.Driver(command, Allocation("7", nodes, ends), self.results, self.said.append)
 
@@ -85,8 +85,8 @@ class Run:
         file = self.folder / "cancelled"
         return file.read_text().splitlines() if file.exists() else []
 
-    def file(self, name="7") -> nodes_asked.AskedNodes:
-        return nodes_asked.read(self.results / "every-node" / name / "nodes.json")
+    def file(self, name="7") -> requested_nodes.RequestedNodes:
+        return requested_nodes.read(self.results / "every-node" / name / "nodes.json")
 
 
 @pytest.fixture
@@ -103,9 +103,9 @@ def test_each_node_ends_for_itself_and_is_noted(a_run):
     does = {"node1": GOOD, "node2": fails, "node3": lost, "node4": before}
     run = a_run.driver(does, node5="node5 was DOWN, so nothing was started on it.")
     # All names are there before anything is started.
-    asked = a_run.file()
-    assert list(asked.nodes) == ["node1", "node2", "node3", "node4", "node5"]
-    assert (asked.job, asked.chosen) == ("7", ("-t", "smoke"))
+    requested = a_run.file()
+    assert list(requested.nodes) == ["node1", "node2", "node3", "node4", "node5"]
+    assert (requested.job, requested.chosen) == ("7", ("-t", "smoke"))
     assert run.run() is None
     nodes = a_run.file().nodes
     assert [(one.status, one.said) for one in nodes.values()] == [
@@ -224,10 +224,10 @@ def test_sessions_go_on_when_the_file_of_nodes_can_not_be_written(a_run, monkeyp
     run = a_run.driver({"node1": GOOD, "node2": f"sleep 0.2\n{GOOD}"})
     full = NotFoundError("nodes.json cannot be written (No space left on device).")
 
-    def refuses(path, asked):
+    def refuses(path, requested):
         raise full
 
-    monkeypatch.setattr(nodes_asked, "write", refuses)
+    monkeypatch.setattr(requested_nodes, "write", refuses)
     with pytest.raises(NotFoundError, match="No space left"):
         run.run()
     assert a_run.said.count(str(full)) == 1

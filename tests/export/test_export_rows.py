@@ -8,9 +8,9 @@ from exported import of, rows, run
 import distributed_sessions
 import factories
 import repeated_sessions
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 
 
 def judged(value, reference, result="pass"):
@@ -195,18 +195,18 @@ def test_repetitions_have_one_name_and_a_number(results_folder):
     ]
 
 
-def asked(folder, partition, **nodes):
+def requested(folder, partition, **nodes):
     folder.mkdir(parents=True, exist_ok=True)
-    known = {name: AskedNode(**fields) for name, fields in nodes.items()}
+    known = {name: RequestedNode(**fields) for name, fields in nodes.items()}
     started = "2026-01-02T03:00:00Z"
-    content = AskedNodes(partition=partition, started=started, nodes=known)
-    nodes_asked.write(folder / nodes_asked.NAME, content)
+    content = RequestedNodes(partition=partition, started=started, nodes=known)
+    requested_nodes.write(folder / requested_nodes.NAME, content)
 
 
 def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(results_folder):
     distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0, "node3": None})
     down = {"state": "DOWN", "because": "Not responding"}
-    asked(results_folder / "output", "cluster:queue",
+    requested(results_folder / "output", "cluster:queue",
           node1={}, node2={}, node3={}, node4=down)  # fmt: skip
     found, _ = rows()
     metrics = of("metric", found)
@@ -231,7 +231,7 @@ def test_a_killed_session_of_every_node_has_a_row_for_each(results_folder):
     folder = results_folder / "stage" / name / "cluster" / "queue" / "sim" / "stream_0a1b2c3d"
     factories.write(folder / "result.json")
     (folder / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
-    asked(results_folder / "output" / name, "cluster:queue", node1={}, node2={"state": "DOWN"})
+    requested(results_folder / "output" / name, "cluster:queue", node1={}, node2={"state": "DOWN"})
     found, _ = rows(name, code=4)
     assert {row["node"]: row["result"] for row in of("node", found)} == {
         "node1": "present", "node2": "lost"
@@ -246,7 +246,7 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
         content = factories.document(host=host)
         factories.write(factories.case_folder(job / node, "stream_local") / "result.json", content)
     hung = {"results": "node3", "said": "It did not answer in 600 s"}
-    asked(job, None, node1={"results": "node1"}, node2={"results": "node2"}, node3=hung)
+    requested(job, None, node1={"results": "node1"}, node2={"results": "node2"}, node3=hung)
     found, _ = rows(job)
     assert [row["node"] for row in of("check", found)] == ["node1", "node2"]
     lost = of("node", found)[-1]

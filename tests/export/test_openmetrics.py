@@ -10,8 +10,8 @@ from exported import run
 import distributed_sessions
 import factories
 import repeated_sessions
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -100,11 +100,11 @@ def test_several_values_of_one_metric_are_their_median(results_folder, tmp_path)
 
 def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(results_folder, tmp_path):
     distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0})
-    names = {name: AskedNode() for name in ("node1", "node2", "node3")}
+    names = {name: RequestedNode() for name in ("node1", "node2", "node3")}
     started = "2026-01-02T03:00:00Z"
-    asked = AskedNodes(partition="cluster:queue", started=started, nodes=names)
+    requested = RequestedNodes(partition="cluster:queue", started=started, nodes=names)
     (results_folder / "output").mkdir(exist_ok=True)
-    nodes_asked.write(results_folder / "output" / nodes_asked.NAME, asked)
+    requested_nodes.write(results_folder / "output" / requested_nodes.NAME, requested)
     text = written(tmp_path / "m.txt")
     assert of(text, "fabricheck_metric", "node") == {("node1",): 10.0, ("node2",): 5.0}
     assert of(text, "fabricheck_check_passed", "node") == {("node1",): 1.0, ("node2",): 0.0}

@@ -99,8 +99,12 @@ def test_calibrate_and_compare_read_what_is_in_it(sent, tmp_path):
 @pytest.mark.parametrize(
     ("content", "code", "said"),
     [
-        (b"no archive", INVALID, "is no whole archive of fabricheck (Not a gzipped file (b'no'))"),
-        (b"", INVALID, "is no whole archive of fabricheck (empty file)"),
+        (
+            b"no archive",
+            INVALID,
+            "is not a complete archive of fabricheck (Not a gzipped file (b'no'))",
+        ),
+        (b"", INVALID, "is not a complete archive of fabricheck (empty file)"),
         (None, NOTHING, "There is no archive"),
     ],
 )
@@ -117,7 +121,7 @@ def test_what_is_no_archive(tmp_path, content, code, said):
 def test_a_truncated_archive(sent, part):
     whole = sent.read_bytes()
     sent.write_bytes(whole[: int(len(whole) * part)])
-    assert f"{sent} is no whole archive of fabricheck (" in run("verdict", sent, code=INVALID)
+    assert f"{sent} is not a complete archive of fabricheck (" in run("verdict", sent, code=INVALID)
 
 
 @pytest.mark.parametrize(

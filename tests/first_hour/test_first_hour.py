@@ -295,7 +295,7 @@ def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
     [
         (["nowhere"], 2, "There is no site 'nowhere'"),
         (["local"], 2, "local is several partitions or environments: name one of local:host"),
-        (["local:host", "--output", "x.zip"], 2, "x.zip is no name of an archive"),
+        (["local:host", "--output", "x.zip"], 2, "x.zip is not the name of an archive"),
         (["local:host", "--output", "{there}"], 2, "is there already: name another --output"),
         (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x cannot be made"),
     ],

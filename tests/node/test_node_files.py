@@ -107,7 +107,7 @@ FAULTS = {
         lambda c: c["devices"]["memory_peak_gbs"].update(value=float("inf")),
         "devices.memory_peak_gbs: inf is impossible, it must be positive and finite.",
     ),
-    "peak is no number": (
+    "peak is not a number": (
         lambda c: c["devices"]["memory_peak_gbs"].update(value=float("nan")),
         "devices.memory_peak_gbs: nan is impossible, it must be positive and finite.",
     ),

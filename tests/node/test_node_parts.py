@@ -60,13 +60,13 @@ def test_a_part_of_a_part():
 @pytest.mark.parametrize(
     ("name", "count", "sentence"),
     [
-        ("h200", 9, "h200 has 8 devices, and 9 were asked for."),
-        ("h200", 0, "h200 has 8 devices, and 0 were asked for."),
-        ("mi250x", 9, "mi250x has 8 devices, and 9 were asked for."),
+        ("h200", 9, "h200 has 8 devices, and 9 were requested."),
+        ("h200", 0, "h200 has 8 devices, and 0 were requested."),
+        ("mi250x", 9, "mi250x has 8 devices, and 9 were requested."),
         (
             "mi250x",
             2,
-            "mi250x has 8 devices, and 2 were asked for: mi250x.yaml does not say what a machine "
+            "mi250x has 8 devices, and 2 were requested: mi250x.yaml does not say what a machine "
             "with some of them shows (key parts).",
         ),
     ],

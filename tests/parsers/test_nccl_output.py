@@ -225,7 +225,7 @@ def test_lines_of_the_library_are_passed_over(name):
 def test_a_line_of_the_library_inside_a_row():
     text, *asked = GOOD["all_reduce 2"]
     mixed = text.replace("   14.56", " node1:11:12 [0] NCCL INFO Channel 00\n   14.56")
-    assert str(refusal(mixed, *asked)) == "the file, line 12: 'sum' (time) is no number."
+    assert str(refusal(mixed, *asked)) == "the file, line 12: 'sum' (time) is not a number."
 
 
 def test_the_name_that_some_builds_with_mpi_have():
@@ -249,7 +249,7 @@ def test_what_the_library_says_last_is_no_failure():
         ("Rank  1 Pid", "Rank  2 Pid", "rank 2 stands where rank 1 belongs"),
         ("device  1 [0000:c2:00.0]", "device  0 [0000:c1:00.0]", "ranks 0 and 1 share device 0"),
         ("Rank  1 Pid", "Rank  1 Group  1 Pid", "in groups"),
-        ("nGpus 1", "nGpus 3", "no multiple"),
+        ("nGpus 1", "nGpus 3", "not a multiple"),
         ("busbw #wrong", "busbw  error", "the columns are not"),
         ("float     sum", "float8    sum", "no known data type"),
         ("float     sum", "double    sum", "are not 1048576 B"),
@@ -259,7 +259,7 @@ def test_what_the_library_says_last_is_no_failure():
         ("# Errors", "# Testing 2 cycle.\n# Errors", "stands in the table"),
         ("# Out", "message\n# Out", "row"),
         ("bandwidth    : 47.5262", "bandwidth    : nan", "damaged"),
-        ("step: 2(factor)", "step: 1048576(bytes)", "more sizes|is not the 4194304 B"),
+        ("step: 2(factor)", "step: 1048576(bytes)", "more sizes|is not the requested 4194304 B"),
     ],
 )
 def test_damage_is_named(old, new, says):

@@ -200,7 +200,7 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
     for folder, content in ((installed, text), (committed, json.dumps(lock()))):
         (folder / "lumi").mkdir(parents=True)
         (folder / "lumi" / "spack.lock").write_text(content)
-    with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is no lock of Spack[^\n]*$"):
+    with pytest.raises(InvalidInputError, match=r"^[^\n]*spack\.lock: is not a Spack lock[^\n]*$"):
         listing.version_at_hand(environment, (installed, committed))
 
 

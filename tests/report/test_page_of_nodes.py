@@ -25,22 +25,22 @@ STATES = {"node4": {"state": "DOWN", "because": "no power"}}
 @pytest.fixture
 def session(results_folder, one_figure):
     distributed_sessions.session(results_folder, THREE)
-    asked = {node: STATES.get(node, {}) for node in (*THREE, "node4")}
+    requested = {node: STATES.get(node, {}) for node in (*THREE, "node4")}
     content = {"partition": distributed_sessions.PARTITION, "started": "2026-01-02T03:04:00Z"}
     factories.write(
         results_folder / "output" / "nodes.json",
-        {"form": "fabricheck-nodes-1", "nodes": asked} | content,
+        {"form": "fabricheck-nodes-1", "nodes": requested} | content,
     )
     return results_folder
 
 
-def words(found):
-    return {row.node: row.verdict.word for row in found.nodes.rows}
+def statuses(found):
+    return {row.node: row.verdict.status for row in found.nodes.rows}
 
 
 def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
     found = contents.of(reading.read())
-    assert list(words(found).items()) == [
+    assert list(statuses(found).items()) == [
         ("node2", "PERF-FAIL"),
         ("node3", "INCOMPLETE"),
         ("node4", "INCOMPLETE"),
@@ -49,12 +49,12 @@ def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
     says = {row.node: row.says for row in found.nodes.rows}
     assert "DOWN (no power)" in says["node4"]
     assert says["node1"] == "1 of 1 check passed"
-    assert found.word == "PERF-FAIL"
+    assert found.status == "PERF-FAIL"
 
 
 def test_each_node_has_sections_of_its_own(session):
     found = contents.of(reading.read())
-    assert [(part.name, part.verdict.word) for part in found.parts] == [
+    assert [(part.name, part.verdict.status) for part in found.parts] == [
         ("cluster:queue (node1)", "PASS"),
         ("cluster:queue (node2)", "PERF-FAIL"),
         ("cluster:queue (node3)", "INCOMPLETE"),
@@ -85,7 +85,7 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
             "job 17 over 4 nodes", "17",
         )  # fmt: skip
     found = contents.of(results)
-    assert words(found) == {
+    assert statuses(found) == {
         "node1": "PASS", "node2": "PERF-FAIL", "node3": "PASS", "node4": "INCOMPLETE",
     }  # fmt: skip
     assert [part.name for part in found.parts] == [
@@ -201,7 +201,7 @@ def test_chosen_nodes_have_sections(fifty):
 def test_where_all_passed_the_first_has_sections(results_folder, one_figure):
     distributed_sessions.session(results_folder, {f"node{n}": 10.0 for n in range(1, 7)})
     found = contents.of(reading.read())
-    assert ([part.observed.on for part in found.parts], found.word) == (["node1"], "PASS")
+    assert ([part.observed.on for part in found.parts], found.status) == (["node1"], "PASS")
 
 
 def test_documents_of_many_nodes_outside_of_a_session(tmp_path, one_figure):
@@ -333,4 +333,4 @@ def test_the_figure_draws_every_place_once_and_tells_who_stands_out():
 
 def test_without_a_file_of_nodes_the_cases_tell_them(session):
     (session / "output" / "nodes.json").unlink()
-    assert list(words(contents.of(reading.read()))) == ["node2", "node3", "node1"]
+    assert list(statuses(contents.of(reading.read()))) == ["node2", "node3", "node1"]

@@ -33,7 +33,7 @@ def test_what_passed_is_told_in_numbers(results_folder):
         [factories.case(perfvalues=values), factories.case("other", result="skip")],
         {"stream_local": factories.document(series=[factories.series(), noisy])},
     )
-    assert (found.word, found.failures, found.problems) == ("PASS", (), ())
+    assert (found.status, found.failures, found.problems) == ("PASS", (), ())
     assert found.skipped == ("other",)
     assert found.says == (
         "1 of 2 checks passed, 1 skipped, 2 of 2 metrics with a limit within it, 1 without a "
@@ -61,7 +61,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
         results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
     )
     said = "None of 1 metric has a limit: nothing judges whether it is fast."
-    assert found.word == "PASS" and (said in found.caveats) == (lower is None)
+    assert found.status == "PASS" and (said in found.caveats) == (lower is None)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_passed_without_hardware_or_series_is_told(results_folder, document
 def test_a_check_that_failed_fails_with_its_sentence(results_folder):
     bad = factories.case("bad", result="fail", fail_reason="pair 1-7\nis odd", fail_phase="setup")
     found = of(results_folder, [factories.case(), bad], {"stream_local": factories.document()})
-    assert found.word == "INCOMPLETE"
+    assert found.status == "INCOMPLETE"
     assert found.failures == (verdict.Failure("bad", "INCOMPLETE", ("(setup) pair 1-7 is odd",)),)
     assert "1 of 2 checks passed" in found.says
 
@@ -108,7 +108,7 @@ def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(res
     ):  # fmt: skip
         bad = factories.case("bad", fail_reason=said, **slow)
         found = of(results_folder, [bad], {"bad": factories.document()})
-        assert found.word == "PERF-FAIL"
+        assert found.status == "PERF-FAIL"
         assert found.failures == (verdict.Failure("bad", "PERF-FAIL", sentences),)
 
 
@@ -116,7 +116,7 @@ def test_wrong_data_fails_where_no_check_says_it(results_folder):
     series = factories.series(verification=factories.mismatched())
     bad = factories.document(outcome=WRONG, series=[series])
     found = of(results_folder, [factories.case()], {"stream_local": bad})
-    assert found.word == "DATA-FAIL" and found.failures[0].word == "DATA-FAIL"
+    assert found.status == "DATA-FAIL" and found.failures[0].status == "DATA-FAIL"
     assert "left 1 wrong words, first at offset 4096" in found.failures[0].sentences[0]
     assert "1 with wrong data" in found.says
 
@@ -126,19 +126,19 @@ def test_what_is_missing_or_not_whole_is_no_pass(results_folder, document):
     cases = [factories.case(), factories.case("other")]
     documents = {"stream_local": factories.document()} | ({"other": document} if document else {})
     found = of(results_folder, cases, documents)
-    assert found.word == "INCOMPLETE" and len(found.problems) == 1
+    assert found.status == "INCOMPLETE" and len(found.problems) == 1
     assert "1 document missing or not whole" in found.says
 
 
 def test_skipped_alone_is_no_pass(results_folder):
-    assert of(results_folder, [factories.case(result="skip")], {}).word == "INCOMPLETE"
+    assert of(results_folder, [factories.case(result="skip")], {}).status == "INCOMPLETE"
 
 
 def test_documents_of_no_session_are_no_pass(results_folder):
     write(results_folder, "stream_local", factories.document())
     results = reading.read(["unreported"])
     found = verdict.of(results.observed[0])
-    assert found.word == "INCOMPLETE" and "no session" in results.title
+    assert found.status == "INCOMPLETE" and "no session" in results.title
     assert reading.NO_REPORT in contents.of(results).problems
 
 
@@ -151,11 +151,14 @@ def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
     report = factories.session(results_folder, [factories.case()])
     write(results_folder, "stream_local", factories.document())
     content = json.loads(report.read_text())
-    for command, word in (("reframe -t smoke", "INCOMPLETE"), ("reframe -n stream_local", "PASS")):
+    for command, status in (
+        ("reframe -t smoke", "INCOMPLETE"),
+        ("reframe -n stream_local", "PASS"),
+    ):
         content["session_info"]["cmdline"] = command
         report.write_text(json.dumps(content))
         found = verdict.of(reading.read().observed[0])
-        assert found.word == word and "memcpy_near" in found.absent
+        assert found.status == status and "memcpy_near" in found.absent
         assert [
             one.sentences[0].endswith("affinity, memcpy_near, mpi_data.") for one in found.failures
-        ] == ([True] if word == "INCOMPLETE" else [])
+        ] == ([True] if status == "INCOMPLETE" else [])

@@ -240,7 +240,7 @@ def test_outcomes_without_their_cause(content, said):
             {"engine": "cpu", "block_size": None, "stores": None, "passes": 1},
             "passes: is 1, and the engine is cpu",
         ),
-        ({"batch": 4, "passes": 3}, "passes: is 3, and a batch of 4 is no multiple of it"),
+        ({"batch": 4, "passes": 3}, "passes: is 3, and a batch of 4 is not a multiple of it"),
         (
             {"engine": "cpu", "block_size": None, "stores": "plain"},
             "stores: is plain, and the engine is cpu",

@@ -91,14 +91,14 @@ def test_its_verdict_is_that_of_its_folders(parts, tmp_path):
     def verdicts(*folders, whole=None):
         found = judging.judge(reading.read([str(one) for one in folders]), set_tag=whole)
         return {
-            (one.node, one.simulated): (one.word, one.checks, len(one.reasons), one.set)
+            (one.node, one.simulated): (one.status, one.checks, len(one.reasons), one.set)
             for one in found
         }
 
     apart = verdicts(*parts, early, whole="smoke")
     assert verdicts(tmp_path / "all") == apart
     assert {node for node, _ in apart} > {"(no node)"}
-    assert all(word == "INCOMPLETE" for word, *_ in apart.values())
+    assert all(status == "INCOMPLETE" for status, *_ in apart.values())
 
 
 def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):

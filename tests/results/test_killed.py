@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.killed import UNREPORTED
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 
 FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
 
@@ -67,8 +67,10 @@ def test_a_check_that_had_started_is_told(two_killed):
 
 
 def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_killed):
-    asked = AskedNodes(partition="local:gpu", started=now(), nodes={"node1": AskedNode()})
-    nodes_asked.write(two_killed / "output" / FIRST / nodes_asked.NAME, asked)
+    requested = RequestedNodes(
+        partition="local:gpu", started=now(), nodes={"node1": RequestedNode()}
+    )
+    requested_nodes.write(two_killed / "output" / FIRST / requested_nodes.NAME, requested)
     stage = two_killed / "stage" / FIRST / "local/gpu/sim"
     for check in ("waits_0a1b2c3d", "runs_0a1b2c3e"):
         (stage / check).mkdir(parents=True)
@@ -79,9 +81,9 @@ def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_kil
 
 
 def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
-    both = {"node1": AskedNode(), "node2": AskedNode(state="DOWN")}
-    asked = AskedNodes(partition="local:gpu", started=now(), nodes=both)
-    nodes_asked.write(two_killed / "output" / FIRST / nodes_asked.NAME, asked)
+    both = {"node1": RequestedNode(), "node2": RequestedNode(state="DOWN")}
+    requested = RequestedNodes(partition="local:gpu", started=now(), nodes=both)
+    requested_nodes.write(two_killed / "output" / FIRST / requested_nodes.NAME, requested)
     folder = f"stage/{FIRST}/local/gpu/sim/runs_0a1b2c3e"
     left(two_killed, folder)
     script = "#!/bin/bash\n#SBATCH --nodelist=node1\n"

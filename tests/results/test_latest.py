@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes, write
 from fabricheck.results.reading import read
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, write
 
 START = factories.SESSION_START
 
@@ -26,9 +26,9 @@ def folder(tmp_path):
     job = results / "every-node/42"
     factories.session(job / "node1", [factories.case()], 0, START + 3600)
     factories.write(factories.case_folder(job / "node1", "stream_local") / "result.json")
-    asked = {"node1": AskedNode(results="node1"), "node2": AskedNode()}
+    requested = {"node1": RequestedNode(results="node1"), "node2": RequestedNode()}
     began = datetime.fromtimestamp(START + 3000, UTC)
-    write(job / "nodes.json", AskedNodes(partition=None, started=began, nodes=asked))
+    write(job / "nodes.json", RequestedNodes(partition=None, started=began, nodes=requested))
     return results
 
 

@@ -87,7 +87,7 @@ def test_disjoint_pairs_at_once_load():
     parse(*shares, total)
     assert "bytes_moved: is 1048576, and 2097152" in refused(*shares, total | {"bytes_moved": ONE})
     odd = total | {"ranks": [0, 1, 2]}
-    assert "ranks: are 3, which is no number of pairs" in refused(odd)
+    assert "ranks: are 3, which is not a number of pairs" in refused(odd)
 
 
 def test_messages_of_host_memory_need_no_device():

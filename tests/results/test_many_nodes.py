@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import distributed_sessions
 import factories
 from fabricheck.cli import app
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import observe
 from fabricheck.results.reading import read
@@ -65,7 +65,7 @@ def test_results_of_chosen_nodes(three):
     assert "stream_local @cluster:queue on node2 (fail)" in run("results", "show").stdout
     said = run("results", "show", "--node", "node[1,7-8]", code=3).stderr
     assert "There is no result of node[7-8] in session run-0." in said
-    assert "is no list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
+    assert "is not a list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
 
 
 def test_the_list_names_the_nodes_and_the_jobs(three):
@@ -269,11 +269,13 @@ def test_one_partition_of_one_node_is_compared_with_another(results_folder):
 def test_the_nodes_of_jobs_in_several_results_folders_are_rows(tmp_path):
     for name in ("a", "b"):
         job = tmp_path / name / "every-node" / "17"
-        asked = {f"{name}{index}": nodes_asked.AskedNode() for index in (1, 2)}
+        requested = {f"{name}{index}": requested_nodes.RequestedNode() for index in (1, 2)}
         job.mkdir(parents=True)
-        nodes_asked.write(
+        requested_nodes.write(
             job / "nodes.json",
-            nodes_asked.AskedNodes(partition=None, started=nodes_asked.now(), nodes=asked),
+            requested_nodes.RequestedNodes(
+                partition=None, started=requested_nodes.now(), nodes=requested
+            ),
         )
     found = read([str(tmp_path / "a"), str(tmp_path / "b")], every=True)
     assert [(row.node, row.result) for row in found.nodes] == [

@@ -1,4 +1,4 @@
-"""Faults made on purpose on two H200, as recorded: each document names what is wrong, and where."""
+"""Faults injected on two H200, as recorded: each document names what is wrong, and where."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from reframe.core.exceptions import ConfigError, ReframeError
 
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import distributed
 
 #: Two nodes of three are reached, and one of them is idle.
@@ -52,8 +52,8 @@ def test_nodes_that_the_state_leaves_out_are_requested(session):
     _, find = session("a:x")
     found = distributed.nodes(find, "idle", None)
     assert found == {"a:x": ["n1"]}
-    down = AskedNode(state="DOWN", because="Not responding")
-    assert found.requested == {"a:x": {"n1": AskedNode(state="IDLE"), "n2": down}}
+    down = RequestedNode(state="DOWN", because="Not responding")
+    assert found.requested == {"a:x": {"n1": RequestedNode(state="IDLE"), "n2": down}}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_each_node_has_one_job_at_a_time(session, monkeypatch, tmp_path, said, j
     partition, find = session("a:x")
     distributed.begin(distributed.nodes(find, "all", None), ["-t", "smoke"], "all")
     assert partition._max_jobs == jobs
-    written = nodes_asked.read(tmp_path / "output" / nodes_asked.NAME)
+    written = requested_nodes.read(tmp_path / "output" / requested_nodes.NAME)
     assert (written.partition, written.chosen) == ("a:x", ("-t", "smoke"))
     assert list(written.nodes) == ["n1", "n2"]
 

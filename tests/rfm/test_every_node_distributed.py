@@ -29,7 +29,7 @@ from real_slurm import (
     used,
 )
 
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ class Ended:
     suite: Any
     outcome: Any
     cases: dict[tuple[str, str], dict[str, Any]]
-    asked: nodes_asked.AskedNodes
+    requested: requested_nodes.RequestedNodes
     job_of_node3: str
     competitor: Competitor
 
@@ -153,8 +153,8 @@ def ended(request, slurm, shared_suite):
     assert tell("squeue", "--noheader", "--format=%r", f"--jobs={waiting}").startswith("ReqNode")
     free.touch()
     outcome = suite.ended(run)
-    (file,) = suite.results.glob(f"output/*/{nodes_asked.NAME}")
-    return Ended(suite, outcome, cases_of(suite), nodes_asked.read(file), hanging, competitor)
+    (file,) = suite.results.glob(f"output/*/{requested_nodes.NAME}")
+    return Ended(suite, outcome, cases_of(suite), requested_nodes.read(file), hanging, competitor)
 
 
 def test_the_session_ends_with_every_case_of_every_node(ended):
@@ -194,13 +194,18 @@ def test_reasons_name_the_node_and_what_happened(ended):
 
 
 def test_the_file_names_every_node_with_its_state_at_the_start(ended):
-    asked = ended.asked
-    assert (asked.partition, asked.job) == ("cluster:queue", None)
-    assert asked.chosen[:2] == ("-n", f"^{CHECKS[0]}$")
-    assert tuple(asked.nodes) == NODES
-    assert [asked.nodes[node].state for node in NODES[:4]] == ["IDLE", "ALLOCATED", "IDLE", "IDLE"]
-    assert asked.nodes["node5"].state.startswith("DOWN")
-    assert asked.nodes["node5"].because == "fan 3 is broken"
+    requested = ended.requested
+    assert (requested.partition, requested.job) == ("cluster:queue", None)
+    assert requested.chosen[:2] == ("-n", f"^{CHECKS[0]}$")
+    assert tuple(requested.nodes) == NODES
+    assert [requested.nodes[node].state for node in NODES[:4]] == [
+        "IDLE",
+        "ALLOCATED",
+        "IDLE",
+        "IDLE",
+    ]
+    assert requested.nodes["node5"].state.startswith("DOWN")
+    assert requested.nodes["node5"].because == "fan 3 is broken"
 
 
 def test_a_node_that_hangs_holds_up_no_other(ended):
@@ -231,7 +236,7 @@ def test_the_verdict_on_each_node_is_the_right_one(ended):
     )
     assert told.returncode == 12, told.stderr
     nodes = {one["node"]: one for one in json.loads(told.stdout)["nodes"]}
-    assert {name: one["word"] for name, one in nodes.items()} == {
+    assert {name: one["status"] for name, one in nodes.items()} == {
         "node1": "PASS",
         "node2": "PERF-FAIL",
         "node3": "INCOMPLETE",
@@ -253,7 +258,11 @@ def test_the_verdict_on_each_node_is_the_right_one(ended):
     ("node", "status", "sentence"),
     [
         ("node5", 4, "slurm.sh: the daemon of node5 does not run (log: {slurm}/slurmd.node5.log)"),
-        ("node6", 2, "slurm.sh: 'node6' is no node of the Slurm in {slurm}: those are {nodes}; "),
+        (
+            "node6",
+            2,
+            "slurm.sh: 'node6' is not a node of the Slurm in {slurm}: those are {nodes}; ",
+        ),
     ],
 )
 def test_a_node_that_can_not_be_killed_is_a_sentence(slurm, node, status, sentence):

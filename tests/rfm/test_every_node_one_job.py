@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from real_slurm import SLURM, make_cluster, slow_platform, started, tell, until, used
 
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNodes
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNodes
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ class Ended:
     suite: Any
     text: str
     folder: Path
-    asked: AskedNodes
+    requested: RequestedNodes
     verdicts: dict[str, Any]
 
 
@@ -109,13 +109,13 @@ def ended(slurm, shared_suite):
         suite,
         text,
         folder,
-        nodes_asked.read(folder / nodes_asked.NAME),
+        requested_nodes.read(folder / requested_nodes.NAME),
         {row["node"]: row for row in total["nodes"]},
     )
 
 
 def test_every_node_has_the_right_verdict(ended):
-    assert {node: row["word"] for node, row in ended.verdicts.items()} == {
+    assert {node: row["status"] for node, row in ended.verdicts.items()} == {
         "node1": "PASS",
         "node2": "PERF-FAIL",
         "node3": "INCOMPLETE",
@@ -127,9 +127,9 @@ def test_every_node_has_the_right_verdict(ended):
 
 
 def test_the_file_says_how_each_node_ended(ended):
-    nodes = ended.asked.nodes
+    nodes = ended.requested.nodes
     assert tuple(nodes) == NODES
-    assert ended.asked.job == ended.folder.name
+    assert ended.requested.job == ended.folder.name
     assert {node: (one.status, one.said) for node, one in nodes.items()} == {
         "node1": (0, None),
         "node2": (1, None),

@@ -145,7 +145,7 @@ def test_more_devices_than_the_model_has(h200):
     h200.own_settings("h200.py", '"num_devices": devices', '"num_devices": devices + 1')
     outcome = h200("--system=h200:x8", "--dry-run", "-n", "node_topology")
     assert outcome.status == 1
-    assert "Partition h200:x8: h200 has 8 devices, and 9 were asked for." in outcome
+    assert "Partition h200:x8: h200 has 8 devices, and 9 were requested." in outcome
 
 
 def test_a_simulated_node_is_no_part(suite):

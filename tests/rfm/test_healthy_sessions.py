@@ -13,7 +13,7 @@ import pytest
 import yaml
 from reframe.frontend import executors
 
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 from fabricheck.results.document import load
 from fabricheck.results.reading import read
 
@@ -180,10 +180,10 @@ def test_distribute(suite):
     assert outcome.status == 0
     assert ran(outcome) == CHECKS
     # Of the local scheduler: this machine, of whose state nobody says anything.
-    (file,) = suite.results.glob(f"output/*/{nodes_asked.NAME}")
-    asked = nodes_asked.read(file)
-    assert (asked.partition, asked.chosen) == ("local:host", ("-t", "full"))
-    assert asked.nodes == {socket.gethostname(): nodes_asked.AskedNode()}
+    (file,) = suite.results.glob(f"output/*/{requested_nodes.NAME}")
+    requested = requested_nodes.read(file)
+    assert (requested.partition, requested.chosen) == ("local:host", ("-t", "full"))
+    assert requested.nodes == {socket.gethostname(): requested_nodes.RequestedNode()}
 
 
 def test_a_session_of_every_node_is_of_one_partition(suite):

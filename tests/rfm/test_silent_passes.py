@@ -65,7 +65,7 @@ FAULTS = {
 }
 
 #: What these make of the node; all others prove nothing against it, nor for it.
-WORDS = {"other-arch": "HW-FAIL", "device-missing": "HW-FAIL", "exit-5": "DATA-FAIL"}
+STATUSES = {"other-arch": "HW-FAIL", "device-missing": "HW-FAIL", "exit-5": "DATA-FAIL"}
 
 #: The rule of what is neither of the hardware nor unexplained.
 RULES = {"device-hidden": {"setting"}, "launches-block": {"setting"}}
@@ -81,7 +81,7 @@ def test_a_program_that_does_it_wrong_fails_the_check(suite, fault):
     kept = list((suite.results / "stage").glob("*/local/host/host/stream_local/result.json"))
     assert len(kept) == (fault != "no-document")
     (found,) = judging.judge(reading.read([str(suite.results)]))
-    assert (found.word, found.checks.failed) == (WORDS.get(fault, "INCOMPLETE"), 1)
+    assert (found.status, found.checks.failed) == (STATUSES.get(fault, "INCOMPLETE"), 1)
     said = {reason.rule for reason in found.reasons}
     assert RULES.get(fault, said - {"setting"}) == said
 

@@ -250,6 +250,6 @@ def test_engines_that_the_environment_switches_off_are_a_setting(suite):
     assert outcome.status == 1
     assert "HSA_ENABLE_SDMA is 0 on node mi250x (simulated), which the check does not " in outcome
     (found,) = judging.judge(reading.read([str(suite.results)]))
-    assert found.word == "INCOMPLETE"
+    assert found.status == "INCOMPLETE"
     assert "setting" in {reason.rule for reason in found.reasons}
     assert not drain_lines([whole("a session", [found]).nodes[0]])

@@ -248,5 +248,5 @@ def test_without_a_word_of_the_controller_reframe_judges(controller):
     ],
 )
 def test_the_state_of_a_node(end, state, because):
-    asked = slurm.asked_node(f"NodeName=node2 Arch=x86_64 Gres=gpu:8 {end}")
-    assert (asked.state, asked.because) == (state, because)
+    requested = slurm.parse_node(f"NodeName=node2 Arch=x86_64 Gres=gpu:8 {end}")
+    assert (requested.state, requested.because) == (state, because)

@@ -315,7 +315,7 @@ def test_what_does_not_start_is_named_and_leaves_nothing(tmp_path, monkeypatch):
     ("arguments", "sentence"),
     [
         (("start",), "too few arguments"),
-        (("start", "here"), "'here' is no absolute path"),
+        (("start", "here"), "'here' is not an absolute path"),
         (("begin", "/tmp"), "'begin' is neither start, stop nor kill"),
         (("start", "/tmp", "many"), "CORES, GPUS and NODES are whole numbers above 0"),
         (("start", "/tmp", "64", "8", "0"), "CORES, GPUS and NODES are whole numbers above 0"),

@@ -54,7 +54,7 @@ def test_a_signal_leaves_what_was_recorded_and_no_end(programs, tmp_path, number
     table = CliRunner().invoke(app, ["tools", "table", str(folder)])
     assert table.exit_code == 0, table.output
     end = f"ended by signal {number} in round 1, launch stream-from-host."
-    assert f", 5 rounds asked for, {end}\n" in table.stdout
+    assert f", 5 rounds requested, {end}\n" in table.stdout
     assert "Missing: round 1: stream-from-host, stream-to-host, memcpy, " in table.stdout
 
 

@@ -252,8 +252,8 @@ def test_rounds_that_broke_off_say_what_is_missing(recorded, tmp_path):
         content["launches"] = content["launches"][:-2]
 
     lines = lines_of(changed(recorded, tmp_path / "cut", cut))
-    (head,) = [line for line in lines if "rounds asked for" in line]
-    assert head.endswith(", 4 rounds asked for, broken off in round 2, launch stream-from-host.")
+    (head,) = [line for line in lines if "rounds requested" in line]
+    assert head.endswith(", 4 rounds requested, broken off in round 2, launch stream-from-host.")
     assert "Missing: round 2: stream-from-host, stream; round 3: all; round 4: all." in lines
 
 
@@ -269,7 +269,7 @@ def test_rounds_that_an_earlier_version_called_finished_are_not(recorded, tmp_pa
     one = table.read(folder)
     assert one.manifest.finished is not None and not one.manifest.complete
     lines = lines_of(folder)
-    end_said = "2 rounds asked for, ended by signal 15 in round 2, launch stream."
+    end_said = "2 rounds requested, ended by signal 15 in round 2, launch stream."
     assert any(line.endswith(f", {end_said}") for line in lines)
     assert "Missing: round 2: stream." in lines
 

@@ -56,11 +56,11 @@ def killed() -> None:
 
 def distributed() -> None:
     """A session over nodes: node2 is slow, node3 was lost, node4 is down."""
-    asked = {f"node{number}": {} for number in (1, 2, 3)}
-    asked["node4"] = {"state": "DOWN", "because": "no power"}
+    requested = {f"node{number}": {} for number in (1, 2, 3)}
+    requested["node4"] = {"state": "DOWN", "because": "no power"}
     distributed_sessions.session(RESULTS, {"node1": 10.0, "node2": 7.0, "node3": None})
     content = {"partition": distributed_sessions.PARTITION, "started": "2026-01-02T03:04:00Z"}
-    content |= {"form": "fabricheck-nodes-1", "nodes": asked}
+    content |= {"form": "fabricheck-nodes-1", "nodes": requested}
     factories.write(RESULTS / "output" / "nodes.json", content)
 
 

@@ -26,11 +26,11 @@ def test_every_format_gives_the_same_concrete_specs(number):
 
 
 REFUSED = {
-    locks.text()[:200]: "x.lock: is no lock of Spack: the file: it is no valid JSON (",
-    "[]": "x.lock: is no lock of Spack: the file: ",
+    locks.text()[:200]: "x.lock: is not a Spack lock: the file: it is no valid JSON (",
+    "[]": "x.lock: is not a Spack lock: the file: ",
     locks.text(8): "x.lock: has the lock format 8, and known are 5, 6, 7.",
     locks.text(4): "x.lock: has the lock format 4, and known are 5, 6, 7.",
-    locks.text(5, roots=[]): "x.lock: is no lock of Spack: roots: ",
+    locks.text(5, roots=[]): "x.lock: is not a Spack lock: roots: ",
     locks.text(5, concrete_specs={}): "x.lock: has no concrete spec of its root fabricheck+rocm.",
     locks.text(5, concrete_specs={locks.OURS: {"name": "x"}}): "concrete_specs.abcdefgh",
     locks.text(5, _meta={"file-type": "spec", "lockfile-version": 5}): "_meta.file-type: ",

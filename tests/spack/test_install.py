@@ -230,7 +230,7 @@ def test_a_broken_lock_is_named(install, checkout, text, reason):
     lock.write_text(text)
     ended = install("site", version=None)
     assert (ended.returncode, len(ended.stderr.splitlines())) == (3, 1)
-    assert f"{lock} is no lock of Spack, or a broken one: " in ended.stderr
+    assert f"{lock} is not a Spack lock, or a broken one: " in ended.stderr
     assert reason in ended.stderr
 
 

@@ -197,7 +197,7 @@ def test_other_devices_and_wrong_data_of_nccl(tmp_path):
     assert code == 5
     assert "5" in message
     assert nccl(tmp_path, launch={"batch": 20})[1] == (
-        f"{ALL_REDUCE}50 operations are in a mean, and 20 were asked for."
+        f"{ALL_REDUCE}50 operations are in a mean, and 20 were requested."
     )
     assert nccl(tmp_path, launch={"devices": [0, 5]})[1] == (
         f"{ALL_REDUCE.replace('1)', '5)')}device 5 is none of the node's."
@@ -302,7 +302,7 @@ def test_other_iterations_than_asked_for(tmp_path):
     launches[0]["batch"] = 50
     assert failure(*launches, tmp_path=tmp_path)[1] == (
         "Node node1: osu_reduce.out (osu_reduce of 2 ranks): 100 iterations of 1024 B, and 50 "
-        "asked for."
+        "requested."
     )
 
 
@@ -310,7 +310,7 @@ def test_a_device_build_where_host_memory_was_asked_for(tmp_path):
     launches = [one | {"command": one["command"] + " | sed 's/OSU MPI /OSU MPI-CUDA /'"}
                 for one in bandwidth()]  # fmt: skip
     message = failure(*launches, tmp_path=tmp_path)[1]
-    assert message.startswith(f"{BW}the banner names cuda, which was not asked for.")
+    assert message.startswith(f"{BW}the banner names cuda, which was not requested.")
 
 
 def test_two_versions_of_osu(tmp_path):

@@ -81,7 +81,7 @@ def test_record_by_the_command(tmp_path, machine):
     run("topology", "record", *asked)
     assert document.load(output)["options"]["devices"] == 2
     asked[2] = "9"
-    assert "h200 has 8 devices, and 9 were asked for." in run("topology", "record", *asked, code=2)
+    assert "h200 has 8 devices, and 9 were requested." in run("topology", "record", *asked, code=2)
     assert document.load(output)["outcome"]["status"] == "usage"
 
 
@@ -95,7 +95,7 @@ def test_best_gpus():
     ("arguments", "sentence"),
     [
         (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not say what"),
-        (["topology", "show", "h200", "--devices", "9"], "h200 has 8 devices, and 9 were asked"),
+        (["topology", "show", "h200", "--devices", "9"], "8 devices, and 9 were requested"),
         (["best-gpus", "-k", "1", "--devices", "2"], "--devices is of a node model, and none is"),
         (
             ["topology", "record", "mi250x", "--simulated", "x", "--devices", "8", "--output", "y"],

@@ -89,7 +89,7 @@ def judged(folder: Path, found, changes: dict | None = None, where: str = made.W
 def incomplete_by_setting(folder: Path, found, *words: str, **more) -> None:
     """Assert what has to be made of a run that a setting prevents."""
     verdict, told = judged(folder, found, **more)
-    assert (verdict.word, made.rules(verdict)) == ("INCOMPLETE", {"setting"})
+    assert (verdict.status, made.rules(verdict)) == ("INCOMPLETE", {"setting"})
     for word in words:
         assert word in verdict.reasons[0].sentence
     assert "scontrol" not in told and "INCOMPLETE" in told
@@ -146,7 +146,7 @@ def test_numa_balancing_is_told_beside_a_pass(tmp_path):
         found = factories.document()
         found["host"] |= {"numa_balancing": value}
         verdict = made.only(tmp_path / str(value), made.good(), found)
-        assert verdict.word == "PASS"
+        assert verdict.status == "PASS"
         told = [one for one in verdict.caveats if one.startswith("Node node1 has NUMA balanc")]
         assert len(told) == said
     simulated = factories.simulated_document()
@@ -226,12 +226,12 @@ def test_devices_that_a_variable_hides(tmp_path, simulated):
 
 def test_fewer_devices_are_hardware_unless_a_setting_hides_them(tmp_path):
     hidden = [{"name": "ROCR_VISIBLE_DEVICES", "value": "0", "concerns": "devices"}]
-    for told, rule, word in ((hidden, "setting", "INCOMPLETE"), ([], "devices", "HW-FAIL")):
+    for told, rule, status in ((hidden, "setting", "INCOMPLETE"), ([], "devices", "HW-FAIL")):
         one = made.ended("unsupported", 3, "no device 1", devices=[factories.device(0)], series=[])
         folder = tmp_path / rule
         verdict, lines = judged(folder, one | {"settings": told}, where="h200:x2")
-        assert (verdict.word, made.rules(verdict)) == (word, {rule})
-        assert ("scontrol" in lines) == (word == "HW-FAIL")
+        assert (verdict.status, made.rules(verdict)) == (status, {rule})
+        assert ("scontrol" in lines) == (status == "HW-FAIL")
     assert "ROCR_VISIBLE_DEVICES is 0 on node node1: let every process see all devices" in (
         settings.hiding_devices(factories.document() | {"settings": hidden}) or ""
     )

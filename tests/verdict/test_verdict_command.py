@@ -40,7 +40,7 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
     at = f"{datetime.fromtimestamp(factories.SESSION_START):%Y-%m-%d %H:%M:%S}"
     assert said.splitlines()[1] == f"Began {at}"
     rows = [line.split()[:6] for line in said.splitlines()[2:6]]
-    assert rows[0] == ["Node", "Word", "Of", "Set", "Checks", "Time"]
+    assert rows[0] == ["Node", "Status", "Of", "Set", "Checks", "Time"]
     assert rows[1] == ["node12", "PERF-FAIL", "measured", "smoke", "0/1", "10"]
     assert "\nPASS (10): node[1-10]\n" in said and "\nPERF-FAIL (1): node12\n" in said
     assert "stream_local: Metric copy_worst" in " ".join(said.split())
@@ -64,7 +64,7 @@ def test_json_is_the_document_of_all(results, tmp_path):
     made.write(results, [case("node1")])
     said = run("run-0", "--json", "--output", tmp_path / "there").stdout
     assert json.loads(said) == json.loads((tmp_path / "there" / "verdict.json").read_text())
-    assert json.loads(said)["nodes"][0]["word"] == "PASS"
+    assert json.loads(said)["nodes"][0]["status"] == "PASS"
 
 
 def test_a_simulated_node_says_so_and_is_not_drained(results):
@@ -92,7 +92,7 @@ def test_what_is_asked_for_wrongly_is_one_sentence(results, tmp_path):
     made.write(results, [case("node1")])
     for arguments, code, words in (
         (["run-7"], NOTHING, "There is no session 'run-7'"),
-        (["--nodes", "node[1-"], USAGE, "is no list of nodes"),
+        (["--nodes", "node[1-"], USAGE, "is not a list of nodes"),
         (["--set", "larger"], USAGE, "There is no set 'larger'"),
     ):
         (line,) = run(*arguments, code=code).stderr.splitlines()

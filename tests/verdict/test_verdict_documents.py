@@ -30,14 +30,14 @@ def test_documents_are_read_as_they_were_written(tmp_path):
     assert total.exit_code == 12 and total.counts["PERF-FAIL"] == total.counts["PASS"] == 1
     for row in total.nodes:
         own = documents.read(path.with_name(row.file))
-        assert own in verdicts and (own.node, own.word) == (row.node, row.word)
+        assert own in verdicts and (own.node, own.status) == (row.node, row.status)
         validate(json.loads(path.with_name(row.file).read_text()))
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"word": "FINE"}, "word: "),
+        ({"status": "FINE"}, "status: "),
         ({"duration_s": -1.0}, "duration_s: "),
         ({"more": 1}, "more: "),
         ({"node": 3}, "node: "),

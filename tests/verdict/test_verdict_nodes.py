@@ -12,7 +12,7 @@ import factories
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict import documents, judging
 from fabricheck.results import reading
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 SIM = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
@@ -27,7 +27,7 @@ def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
         (slow, factories.simulated_document()),
     ]
     found = made.judge(made.write(tmp_path, cases, command=NAMED))
-    assert {name: one.word for name, one in found.items()} == {
+    assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node1*": "PERF-FAIL",
     }
@@ -46,7 +46,10 @@ def test_a_simulated_clock_is_no_result_of_a_machine(tmp_path):
     cases = [(case, factories.simulated_document())]
     other = made.good("other", node=None, **HOST)
     found = made.judge(made.write(tmp_path, [*cases, (other, factories.document())], command=NAMED))
-    assert (found["node1"].word, found["node1"].checks.missing) == ("INCOMPLETE", ["stream_local"])
+    assert (found["node1"].status, found["node1"].checks.missing) == (
+        "INCOMPLETE",
+        ["stream_local"],
+    )
     assert made.rules(found["node1*"]) == {"not-believed", "missing"}
 
 
@@ -56,7 +59,7 @@ def test_a_check_that_left_nothing_is_of_the_simulated_node_where_its_partition_
     found = made.judge(
         made.write(tmp_path, [(lost, None), (here, factories.document())], command=NAMED)
     )
-    assert {name: one.word for name, one in found.items()} == {
+    assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node1*": "INCOMPLETE",
     }
@@ -70,7 +73,7 @@ def test_a_check_that_left_nothing_is_of_the_node_of_its_partition(tmp_path):
         (made.good("c", node=None, **SIM) | made.failed("setup", "no program"), None),
     ]
     found = made.judge(made.write(tmp_path, cases, command=NAMED))
-    assert {name: (one.word, one.checks.failed) for name, one in found.items()} == {
+    assert {name: (one.status, one.checks.failed) for name, one in found.items()} == {
         "node1": ("PASS", 0),
         "mi250x (simulated)*": ("INCOMPLETE", 1),
     }
@@ -83,7 +86,7 @@ def test_folders_are_taken_together_by_node(tmp_path):
             command=f"reframe -r -n /{number}",
         )  # fmt: skip
     found = made.judge(*sorted(tmp_path.iterdir()))
-    assert {name: one.word for name, one in found.items()} == {
+    assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node2": "INCOMPLETE",
     }
@@ -102,7 +105,7 @@ def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
     found = made.judge(there, early, cut)
     assert set(found) == {"node1", "(no node)"}
     lost = found["(no node)"]
-    assert (lost.word, lost.kind, lost.scheduled) == ("INCOMPLETE", "nothing", False)
+    assert (lost.status, lost.kind, lost.scheduled) == ("INCOMPLETE", "nothing", False)
     assert {one.rule for one in lost.reasons} == {"report"}
     assert all(any(str(path) in one.sentence for one in lost.reasons) for path in (early, cut))
     with pytest.raises(NotFoundError, match="early"):
@@ -113,14 +116,14 @@ def test_one_node_of_a_job_alone_is_not_told_of_the_others(tmp_path, monkeypatch
     distributed_sessions.job(tmp_path, {"node1": 10.0, "node2": 10.0, "node3": None})
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
     (found,) = judging.judge(reading.read(["17@node2"]))
-    assert (found.node, found.word) == ("node2", "PASS")
+    assert (found.node, found.status) == ("node2", "PASS")
 
 
 def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
     first = distributed_sessions.job(tmp_path / "a", {"node1": 10.0, "node2": 10.0})
     second = distributed_sessions.job(tmp_path / "b", {"node1": 10.0, "node2": None})
     found = made.judge(first, second)
-    assert {name: one.word for name, one in found.items()} == {
+    assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node2": "INCOMPLETE",
     }
@@ -131,7 +134,7 @@ def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
 def test_a_folder_that_is_named_twice_counts_once(tmp_path):
     job = distributed_sessions.job(tmp_path, {"node1": 10.0})
     (found,) = made.judge(job, job).values()
-    assert (found.word, found.checks.passed, len(found.sessions)) == ("PASS", 1, 1)
+    assert (found.status, found.checks.passed, len(found.sessions)) == ("PASS", 1, 1)
 
 
 def test_the_last_by_its_start_counts(tmp_path):
@@ -147,32 +150,33 @@ def test_the_last_by_its_start_counts(tmp_path):
 def test_nodes_that_must_be_there(tmp_path):
     results = made.write(tmp_path, [(made.good(), factories.document())])
     found = made.judge(results, nodes=("node1", "node2"))
-    assert (found["node1"].word, found["node2"].word) == ("PASS", "INCOMPLETE")
+    assert (found["node1"].status, found["node2"].status) == ("PASS", "INCOMPLETE")
     assert found["node2"].kind == "nothing" and made.rules(found["node2"]) == {"silent"}
 
 
 def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
     results = made.write(tmp_path, [(made.good(), factories.document())])
-    asked = {"node1": AskedNode(), "node2": AskedNode(state="IDLE")}
+    requested = {"node1": RequestedNode(), "node2": RequestedNode(state="IDLE")}
     (results / "output").mkdir(exist_ok=True)
     write(
         results / "output" / "nodes.json",
-        AskedNodes(partition=made.WHERE, started=now(), nodes=asked),
+        RequestedNodes(partition=made.WHERE, started=now(), nodes=requested),
     )
     found = made.judge(results)
     assert (
-        found["node2"].word == "INCOMPLETE" and "called IDLE" in found["node2"].reasons[0].sentence
+        found["node2"].status == "INCOMPLETE"
+        and "called IDLE" in found["node2"].reasons[0].sentence
     )
 
 
 def asked_of(results, **node1):
     """Let a session have been asked for two nodes."""
-    asked = {"node1": AskedNode(**node1), "node2": AskedNode()}
+    requested = {"node1": RequestedNode(**node1), "node2": RequestedNode()}
     chosen = ("-t", "smoke")
     (results / "output").mkdir(exist_ok=True)
     write(
         results / "output" / "nodes.json",
-        AskedNodes(partition="h200:x2", chosen=chosen, started=now(), nodes=asked),
+        RequestedNodes(partition="h200:x2", chosen=chosen, started=now(), nodes=requested),
     )
     return results
 
@@ -185,7 +189,7 @@ def test_a_session_that_failed_without_a_check_that_did_is_no_pass(tmp_path):
         results = made.write(tmp_path / str(number), [(case, factories.document())])
         found = made.judge(asked_of(results, status=status))["node1"]
         assert made.rules(found) == rules
-    slow = AskedNode(said="node1 did not end within 9 minutes, and was stopped.")
+    slow = RequestedNode(said="node1 did not end within 9 minutes, and was stopped.")
     found = made.judge(asked_of(results, said=slow.said))["node1"]
     assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.said]
 
@@ -216,24 +220,24 @@ def test_a_node_that_one_of_several_has_no_result_of_did_not_pass(tmp_path):
     before = made.write(tmp_path / "before", [passed, other])
     later = asked_of(made.write(tmp_path / "later", [other]))
     found = made.judge(before, later)
-    assert (found["node1"].word, found["node2"].word) == ("INCOMPLETE", "PASS")
+    assert (found["node1"].status, found["node2"].status) == ("INCOMPLETE", "PASS")
     (reason,) = found["node1"].reasons
     assert reason.rule == "silent" and f"no result of node node1 in {later}." in reason.sentence
-    assert made.judge(before)["node1"].word == "PASS"
+    assert made.judge(before)["node1"].status == "PASS"
 
 
 def test_a_node_that_one_of_several_simulated_is_not_silent_in_it(tmp_path):
     before = made.write(tmp_path / "before", [(made.good(), factories.document())])
     simulated = made.good(**SIM), factories.simulated_document()
     later = asked_of(made.write(tmp_path / "later", [simulated]))
-    assert made.judge(before, later)["node1"].word == "PASS"
+    assert made.judge(before, later)["node1"].status == "PASS"
 
 
 def test_a_job_that_was_never_placed_is_not_lost(tmp_path):
     lost = made.good("b", None, scheduler="squeue", job_nodelist=[]) | made.failed("run", "refused")
     cases = [(made.good("a", node), factories.document()) for node in ("node1", "node2")]
     found = made.judge(made.write(tmp_path, [*cases, (lost, None)]))
-    assert found["(no node)"].word == "INCOMPLETE" and not found["(no node)"].scheduled
+    assert found["(no node)"].status == "INCOMPLETE" and not found["(no node)"].scheduled
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": "fabricheck-result"}', "\0"])
@@ -247,15 +251,17 @@ def test_a_damaged_document_is_incomplete_and_named(tmp_path, text):
 
 def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypatch):
     results = made.write(tmp_path, [(made.good(), factories.document())])
-    asked = AskedNodes(partition=made.WHERE, started=now(), nodes={"node1": AskedNode()})
+    requested = RequestedNodes(
+        partition=made.WHERE, started=now(), nodes={"node1": RequestedNode()}
+    )
     folder = results / "output" / "20260301T000000-7"
     folder.mkdir(parents=True)
-    write(folder / "nodes.json", asked)
+    write(folder / "nodes.json", requested)
     found = reading.read([str(results)])
-    assert found.name == folder.name and list(found.asked) == ["node1"]
+    assert found.name == folder.name and list(found.requested) == ["node1"]
     job = results / "every-node" / "18"
     job.mkdir(parents=True)
-    write(job / "nodes.json", asked)
+    write(job / "nodes.json", requested)
     assert documents.folder(reading.read([str(results)])) == job / "verdicts"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
     assert reading.read(["18"]).name == "18" and reading.read(["run-0"]).name == "run-0"
@@ -273,7 +279,7 @@ def test_the_recorded_session_has_its_node_devices_and_versions(tmp_path):
     (found,) = judging.judge(reading.read([str(results)]))
     assert (found.node, found.set, found.kind, found.scheduled) == ("vm", "full", "measured", False)
     # The site has had more checks since.
-    assert found.word == "INCOMPLETE" and "p2p_scan" in found.checks.missing
+    assert found.status == "INCOMPLETE" and "p2p_scan" in found.checks.missing
     assert (found.checks.passed, found.checks.failed, len(found.checks.skipped)) == (21, 0, 6)
     assert all("report does not say" not in one.why for one in found.checks.skipped)
     assert [one.pci_address for one in found.devices] == ["0000:00:06.0", "0000:00:07.0"]
@@ -288,7 +294,7 @@ def test_the_recorded_miss_is_told_by_pair_and_address(tmp_path):
     shutil.copy(H200 / "reports-x2" / "tightened.json", reports / "run-0.json")
     (found,) = judging.judge(reading.read([str(tmp_path)]))
     slow = [one for one in found.reasons if one.rule == "reference"]
-    assert (found.word, found.kind) == ("PERF-FAIL", "measured")
+    assert (found.status, found.kind) == ("PERF-FAIL", "measured")
     assert [one.metric for one in slow] == [
         "write_switch18_worst",
         "write_switch18_median",
@@ -303,7 +309,7 @@ def test_a_recorded_fault_is_wrong_data_and_named_as_faults_injected(tmp_path, n
     target.mkdir(parents=True)
     shutil.copy(H200 / "faults-x2" / f"{name}.json", target / "result.json")
     (found,) = judging.judge(reading.read([str(tmp_path)]))
-    assert found.word == "DATA-FAIL" and found.faults_injected
+    assert found.status == "DATA-FAIL" and found.faults_injected
     assert found.reasons[0].rule == "wrong-data" and "(0000:" in found.reasons[0].sentence
 
 

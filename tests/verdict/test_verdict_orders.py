@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import factories
 from fabricheck.judge.verdict.attempts import Attempt, together
-from fabricheck.judge.verdict.rules import RULES, WORDS, worst
+from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
@@ -50,17 +50,17 @@ def attempts(kinds):
     return made
 
 
-def word(checks):
-    """Return the word of a node with some checks, each a list of kinds of attempts."""
+def status(checks):
+    """Return the status of a node with some checks, each a list of kinds of attempts."""
     return worst(
-        found.word for one in checks if one for found in together("check", attempts(one)).reasons
+        found.status for one in checks if one for found in together("check", attempts(one)).reasons
     )
 
 
 @pytest.mark.parametrize("kind", FAILING)
 def test_each_kind_is_what_it_says(kind):
     ((found, _),) = [(one.rule.name, one) for one in attempts([kind])[0].findings]
-    assert found == kind and word([[kind]]) == RULES[kind].word
+    assert found == kind and status([[kind]]) == RULES[kind].status
 
 
 @given(
@@ -69,17 +69,17 @@ def test_each_kind_is_what_it_says(kind):
     st.data(),
 )
 def test_a_failure_more_never_makes_a_word_better(checks, failing, data):
-    before = word(checks)
+    before = status(checks)
     changed = [*checks, []]
     chosen = data.draw(st.integers(0, len(checks)))
     at = data.draw(st.integers(0, len(changed[chosen])))
     changed[chosen] = [*changed[chosen][:at], failing, *changed[chosen][at:]]
-    assert WORDS.index(word(changed)) <= WORDS.index(before)
+    assert STATUSES.index(status(changed)) <= STATUSES.index(before)
 
 
 @given(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
 def test_wrong_data_is_never_excused_and_a_pass_is_one(kinds):
-    found = word([kinds])
+    found = status([kinds])
     assert (found == "DATA-FAIL") == ("wrong-data" in kinds)
     if "pass" in kinds:
         assert found not in ("HW-FAIL", "PERF-FAIL")

@@ -1,4 +1,4 @@
-"""Each row of the table of rules is reached by a session, and leads to its word."""
+"""Each row of the table of rules is reached by a session, and leads to its status."""
 
 import pytest
 import verdict_sessions as made
@@ -7,7 +7,7 @@ import factories
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes, now, write
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.rfm import exceptions
 from fabricheck.site import partitions
 
@@ -102,7 +102,7 @@ def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
     check = "node_topology" if rule == "topology" else "stream_local"
     found = made.only(tmp_path, made.good(check) | changes, document)
     assert made.rules(found) == {rule}
-    assert found.word == RULES[rule].word
+    assert found.status == RULES[rule].status
     assert words in found.reasons[0].sentence and found.reasons[0].check == check
     assert found.checks.failed == 1 and found.checks.passed == 0
 
@@ -113,9 +113,9 @@ def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
     first = made.write(tmp_path / "a", [(made.good() | changes, document)])
     again = made.write(tmp_path / "b", [(made.good(), GOOD)], start=factories.SESSION_START + 3)
     found = made.judge(again, first)["node1"]
-    assert found.word == (RULES[rule].beside_a_pass or "PASS")
+    assert found.status == (RULES[rule].beside_a_pass or "PASS")
     assert bool(found.caveats) or RULES[rule].beside_a_pass
-    if found.word == "UNSTABLE":
+    if found.status == "UNSTABLE":
         assert made.rules(found) == {"varies"}
         assert "stream_local: passed 1 of 2 times; at time 1: " in found.reasons[0].sentence
 
@@ -125,7 +125,7 @@ def test_what_was_not_tried_again_is_incomplete(tmp_path):
     first = made.write(tmp_path / "a", [(made.good(), GOOD)])
     later = made.good() | changes
     again = made.write(tmp_path / "b", [(later, document)], start=factories.SESSION_START + 3)
-    assert made.judge(first, again)["node1"].word == "INCOMPLETE"
+    assert made.judge(first, again)["node1"].status == "INCOMPLETE"
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_an_exit_code_speaks_where_there_is_no_document(tmp_path, code, rule):
 
 
 def test_a_retry_that_passed_is_unstable_and_wrong_data_stays(tmp_path):
-    for name, change, word in (
+    for name, change, status in (
         ("slow", made.missed(), "UNSTABLE"),
         ("wrong", made.failed("sanity", job_exitcode=5), "DATA-FAIL"),
     ):
         case = made.good()
         found = made.only(tmp_path / name, case, GOOD, earlier=[case | change])
-        assert found.word == word
+        assert found.status == status
 
 
 def test_repetitions_are_attempts_of_one_check(tmp_path):
@@ -153,9 +153,9 @@ def test_repetitions_are_attempts_of_one_check(tmp_path):
         for number, change in enumerate([{}, made.missed()])
     ]  # fmt: skip
     found = made.judge(made.write(tmp_path, cases))["node1"]
-    assert (found.word, found.checks.failed) == ("UNSTABLE", 1)
+    assert (found.status, found.checks.failed) == ("UNSTABLE", 1)
     all_slow = [(case | made.missed(), GOOD) for case, _ in cases]
-    assert made.judge(made.write(tmp_path / "b", all_slow))["node1"].word == "PERF-FAIL"
+    assert made.judge(made.write(tmp_path / "b", all_slow))["node1"].status == "PERF-FAIL"
 
 
 def test_no_devices_where_the_site_states_some_is_hardware(tmp_path):
@@ -183,7 +183,7 @@ def test_a_check_that_the_site_expects_is_missing_or_skipped(tmp_path):
         (made.good("p2p_kernel", None, **here, result="skip"), None),
     ]
     found = made.judge(made.write(tmp_path, cases))["node1"]
-    assert made.rules(found) == {"missing", "skipped"} and found.word == "INCOMPLETE"
+    assert made.rules(found) == {"missing", "skipped"} and found.status == "INCOMPLETE"
     assert "p2p_engine" in found.checks.missing and "stream_scan" not in found.checks.missing
     assert [one.check for one in found.checks.skipped] == ["p2p_kernel"]
     assert found.set == "smoke"
@@ -201,7 +201,7 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     checks._why_no_site.cache_clear()
     (said,) = [one for one in found.caveats if "Nothing says" in one]
     why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
-    assert found.word == "PASS"
+    assert found.status == "PASS"
     assert said == f"Nothing says which checks and devices h200:x2 should have. {why}"
 
 
@@ -227,17 +227,17 @@ def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
     here = {"system": "h200", "partition": "x2", "perfvalues": {}}
     case = made.good("stream_local", None, **here)
     found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
-    assert (found.word, found.set) == ("PASS", "-n stream_local")
+    assert (found.status, found.set) == ("PASS", "-n stream_local")
     assert any("nothing says what is missing" in one for one in found.caveats)
-    assert made.judge(tmp_path, set_tag="smoke")["node1"].word == "INCOMPLETE"
+    assert made.judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
 
 
 def test_what_another_node_ran_is_missing(tmp_path):
     cases = [(made.good(name, node), factories.document())
              for name, node in (("a", "node1"), ("b", "node1"), ("a", "node2"))]  # fmt: skip
     found = made.judge(made.write(tmp_path, cases))
-    assert found["node1"].word == "PASS"
-    assert (found["node2"].word, found["node2"].checks.missing) == ("INCOMPLETE", ["b"])
+    assert found["node1"].status == "PASS"
+    assert (found["node2"].status, found["node2"].checks.missing) == ("INCOMPLETE", ["b"])
     assert found["node2"].reasons[0].rule == "missing"
 
 
@@ -248,17 +248,17 @@ def test_nothing_passed(tmp_path):
 
 def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     job = tmp_path / "every-node" / "17"
-    asked = {
-        "node1": AskedNode(results="node1"),
-        "node2": AskedNode(results="node2", said="The session was stopped after 600 s."),
-        "node3": AskedNode(state="DOWN", because="no power"),
-        "node4": AskedNode(results="node4"),
+    requested = {
+        "node1": RequestedNode(results="node1"),
+        "node2": RequestedNode(results="node2", said="The session was stopped after 600 s."),
+        "node3": RequestedNode(state="DOWN", because="no power"),
+        "node4": RequestedNode(results="node4"),
     }
     elsewhere = factories.document(host=factories.document()["host"] | {"scheduler_node": "node9"})
     for node, document in (("node1", elsewhere), ("node2", GOOD)):
         made.write(job / node, [(made.good(node=None), document)])
     factories.write(job / "node4" / "reports" / "run-0.json", {})
-    write(job / "nodes.json", AskedNodes(partition=None, started=now(), nodes=asked))
+    write(job / "nodes.json", RequestedNodes(partition=None, started=now(), nodes=requested))
     found = made.judge(job)
     assert {name: made.rules(one) for name, one in found.items()} == {
         "node1": {"no-document"},
@@ -276,7 +276,7 @@ def test_a_killed_session_is_judged_by_nobody(tmp_path):
     factories.write(stage / "stream_local" / "result.json")
     (stage / "p2p_kernel").mkdir()
     found = made.judge(tmp_path)["node1"]
-    assert made.rules(found) == {"session", "not-judged"} and found.word == "INCOMPLETE"
+    assert made.rules(found) == {"session", "not-judged"} and found.status == "INCOMPLETE"
     assert found.sessions[0].uuid is None
 
 

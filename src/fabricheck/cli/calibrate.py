@@ -126,7 +126,7 @@ def _nodes(names: str) -> frozenset[str]:
     try:
         return frozenset(NodeSet(names))
     except NodeSetException as error:
-        raise UsageError(f"--without {names} is no list of nodes ({error}).") from None
+        raise UsageError(f"--without {names} is not a list of nodes ({error}).") from None
 
 
 def _refuse(command: str, given: Mapping[str, object]) -> None:

@@ -60,7 +60,7 @@ def first_hour(
         _require_node()
     target = (output or Path(_name())).absolute()
     if not archive.is_archive(target):
-        raise UsageError(f"{target} is no name of an archive: it ends with .tar.gz.")
+        raise UsageError(f"{target} is not the name of an archive: it ends with .tar.gz.")
     folder = target.with_name(archive.stem(target))
     for path in (target, folder):
         if path.exists():

@@ -79,8 +79,8 @@ def list_sessions(
     if not as_json:
         for job in found[:limit]:
             output.console().print(
-                f"Job {job.name} of {job.asked.started.astimezone():%Y-%m-%d %H:%M:%S}, each node "
-                f"a session: {folded(job.asked.nodes)}; fabricheck results show {job.name}"
+                f"Job {job.name} of {job.requested.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
+                f"node a session: {folded(job.requested.nodes)}; fabricheck results show {job.name}"
             )
     _warn_about(folder, left)
     for _, problem in unreadable:

@@ -16,7 +16,7 @@ from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.judge.verdict import documents, facts, judging, scheduler
 from fabricheck.judge.verdict.model import Reason, Row, Verdict
-from fabricheck.judge.verdict.rules import WORDS
+from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.results import reading
 from fabricheck.site import sets
 
@@ -94,17 +94,17 @@ def verdict(
 
 
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
-    told = [f"{number} {word}" for word, number in total.counts.items() if number]
+    told = [f"{number} {status}" for status, number in total.counts.items() if number]
     _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
     # Of what began last: where a session could not even begin, that is an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
     if times:
         _say(f"Began {' to '.join(times)}")
-    passed = [row for row in total.nodes if row.word == "PASS"]
+    passed = [row for row in total.nodes if row.status == "PASS"]
     folded = passed if len(passed) > MOST_ROWS else []
     rows = [_cells(row) for row in total.nodes if row not in folded]
     if rows:
-        columns = ("Node", "Word", "Of", "Set", "Checks", "Time", "First reason")
+        columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
         output.print_table(columns, rows, ("Checks", "Time"))
     _show_reasons(total.nodes)
     _show_caveats(passed)
@@ -121,7 +121,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     checks = f"{row.passed}/{row.passed + row.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = _short(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
-    return row.node, row.word, row.kind, row.set or "-", checks, time, first
+    return row.node, row.status, row.kind, row.set or "-", checks, time, first
 
 
 def _fits(sentence: str) -> bool:
@@ -140,9 +140,9 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             alike.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in alike.items():
         by = f", simulated by {simulated}" if simulated else ""
-        _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].word}")
+        _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].status}")
         for reason in reasons[:MOST_REASONS]:
-            _say(f"  {reason.word} ({reason.rule}): {_short(reason.sentence, LONGEST_REASON)}")
+            _say(f"  {reason.status} ({reason.rule}): {_short(reason.sentence, LONGEST_REASON)}")
         if len(reasons) > MOST_REASONS:
             _say(f"  and {len(reasons) - MOST_REASONS} more in {own[0].file}")
 
@@ -158,13 +158,15 @@ def _show_caveats(passed: Sequence[Row]) -> None:
 
 
 def _show_lists(rows: Sequence[Row]) -> None:
-    for word in WORDS:
+    for status in STATUSES:
         for simulated in (False, True):
             own = [
-                r.node for r in rows if r.word == word and (r.simulated is not None) == simulated
+                r.node
+                for r in rows
+                if r.status == status and (r.simulated is not None) == simulated
             ]
             if own:
-                label = f"{word}, simulated" if simulated else word
+                label = f"{status}, simulated" if simulated else status
                 _say(f"{label} ({len(own)}): {nodelists.folded(own)}")
     again = scheduler.to_run_again(rows)
     if again:

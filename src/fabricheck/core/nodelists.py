@@ -21,7 +21,7 @@ def unfolded(text: str) -> list[str]:
     try:
         found = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
-        raise UsageError(f"{text!r} is no list of nodes: {error}.") from None
+        raise UsageError(f"{text!r} is not a list of nodes: {error}.") from None
     if not found:
         raise UsageError(f"{text!r} names no node.")
     return found

@@ -28,10 +28,10 @@ def part(node: NodeModel, count: int) -> NodeModel:
     if count == whole:
         return node
     if not 1 <= count < whole:
-        raise UsageError(f"{node.name} has {whole} devices, and {count} were asked for.")
+        raise UsageError(f"{node.name} has {whole} devices, and {count} were requested.")
     if KEY not in node.facts:
         raise UsageError(
-            f"{node.name} has {whole} devices, and {count} were asked for: {node.file} does not "
+            f"{node.name} has {whole} devices, and {count} were requested: {node.file} does not "
             f"say what a machine with some of them shows (key {KEY})."
         )
     devices = node.devices[:count]

@@ -71,7 +71,7 @@ class References:
                 continue
             content = yaml_files.read(path)
             if not isinstance(content, dict):
-                raise InvalidInputError(f"{path}: is no map of checks.")
+                raise InvalidInputError(f"{path}: is not a map of checks.")
             self.files[path.name] = content
             checks = [name for name, one in content.items() if _is_check(one)]
             if not checks:
@@ -225,9 +225,9 @@ def _is_check(content: Any) -> bool:
 
 
 def _refuse_no_map(path: Path, key: str, content: Any) -> None:
-    """Refuse what is no map: a check, what is said of origins and bounds, and their parts."""
+    """Refuse what is not a map: a check, what is said of origins and bounds, and their parts."""
     if content is not None and not isinstance(content, dict):
-        raise InvalidInputError(f"{path}: {key} is no map.")
+        raise InvalidInputError(f"{path}: {key} is not a map.")
     for name, part in (content or {}).items():
         if name == "$index" and part != INDEX:
             raise InvalidInputError(
@@ -236,7 +236,7 @@ def _refuse_no_map(path: Path, key: str, content: Any) -> None:
             )
         plain = name == "$index" or key == BOUNDS or part is None
         if not plain and not isinstance(part, dict):
-            raise InvalidInputError(f"{path}: {name} of {key} is no map.")
+            raise InvalidInputError(f"{path}: {name} of {key} is not a map.")
 
 
 def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:

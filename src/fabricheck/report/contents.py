@@ -13,7 +13,7 @@ from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
-from fabricheck.judge.verdict.rules import Word
+from fabricheck.judge.verdict.rules import NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
     document_figures,
@@ -141,11 +141,11 @@ class Contents:
         return [entry for part in self.parts for entry in part.observed.entries]
 
     @property
-    def word(self) -> Word:
+    def status(self) -> NodeStatus:
         """The verdict on all partitions together."""
         if self.nodes is not None:
-            return self.nodes.word
-        return worst_of(part.verdict.word for part in self.parts) if self.parts else "INCOMPLETE"
+            return self.nodes.status
+        return worst_of(part.verdict.status for part in self.parts) if self.parts else "INCOMPLETE"
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequen
     if len({one.on for one in every}) <= MOST_IN_FULL:
         return every
     rows = found.rows if found is not None else ()
-    worst_first = dict.fromkeys(row.verdict.node for row in rows if row.verdict.word != "PASS")
+    worst_first = dict.fromkeys(row.verdict.node for row in rows if row.verdict.status != "PASS")
     chosen = [one for node in worst_first for one in every if one.on == node]
     return chosen[:MOST_IN_FULL] or every[:1]
 

@@ -40,11 +40,11 @@ class Fact:
 def of_sessions(results: Results) -> list[Fact]:
     """Return what ReFrame's report tells of the session, or what is known of a job over nodes."""
     session = results.session
-    if session is None and results.asked:
+    if session is None and results.requested:
         ran = [f"{one.id} in {one.report.parent.parent}" for one in results.sessions]
         return [
             *(Fact("start", _time(one.started.timestamp())) for one in results.lists),
-            Fact("nodes", folded(results.asked)),
+            Fact("nodes", folded(results.requested)),
             Fact("folder", str(results.home)),
             Fact("sessions", ", ".join(ran[:MOST_SESSIONS]) or "none"),
         ]

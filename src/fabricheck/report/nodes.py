@@ -1,4 +1,4 @@
-"""Many nodes at one glance: the word of each, and how each metric is spread over them."""
+"""Many nodes at one glance: the status of each, and how each metric is spread over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fabricheck.core.nodelists import folded, natural
 from fabricheck.core.text import count
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict
-from fabricheck.judge.verdict.rules import WORDS, Word, worst
+from fabricheck.judge.verdict.rules import STATUSES, NodeStatus, worst
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
@@ -25,10 +25,10 @@ from fabricheck.results.reading import Results
 class Row:
     """One node.
 
-    says: the first reason for its word, or what its checks came to. nearest: the metric that is
+    says: the first reason for its status, or what its checks came to. nearest: the metric that is
     farthest beyond its limit, or has the least margin. behind: the metric that is farthest behind
     the median of all nodes, and how far, where it stands out. All of it is of what the verdict is
-    on: nothing simulated stands beside the word of a machine.
+    on: nothing simulated stands beside the status of a machine.
     """
 
     verdict: NodeVerdict
@@ -45,14 +45,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Total:
-    """All machines, or all that is simulated on them: how many, and how many have each word.
+    """All machines, or all that is simulated on them: how many, and how many have each status.
 
-    counts: a word, how many have it, and the names of their nodes; those of PASS are not named.
+    counts: a status, how many have it, and the names of their nodes; those of PASS are not named.
     """
 
     simulated: bool
     rows: int
-    counts: tuple[tuple[Word, int, str], ...]
+    counts: tuple[tuple[NodeStatus, int, str], ...]
 
     @property
     def what(self) -> str:
@@ -69,9 +69,9 @@ class Nodes:
     figures: tuple[Figure, ...]
 
     @property
-    def word(self) -> Word:
-        """The worst word."""
-        return worst(row.verdict.word for row in self.rows)
+    def status(self) -> NodeStatus:
+        """The worst status."""
+        return worst(row.verdict.status for row in self.rows)
 
     @property
     def totals(self) -> Iterator[Total]:
@@ -97,11 +97,11 @@ class Nodes:
         return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
 
 
-def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[Word, int, str]]:
-    for word in WORDS:
-        here = [row.node for row in rows if row.word == word]
+def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[NodeStatus, int, str]]:
+    for status in STATUSES:
+        here = [row.node for row in rows if row.status == status]
         if here:
-            yield word, len(here), "" if word == "PASS" else folded(here)
+            yield status, len(here), "" if status == "PASS" else folded(here)
 
 
 def of(results: Results) -> Nodes | None:
@@ -112,8 +112,8 @@ def of(results: Results) -> Nodes | None:
     if not any(one.session or one.killed for one in results.sources) and results.job is None:
         return None
     there = {one.on for one in results.observed if one.on is not None}
-    asked = set(results.asked)
-    if len(there | asked) < 2 and not asked - there:
+    requested = set(results.requested)
+    if len(there | requested) < 2 and not requested - there:
         return None
     spreads = spread.of(results.observed)
     parts: defaultdict[str, list[Observed]] = defaultdict(list)
@@ -129,14 +129,14 @@ def of(results: Results) -> Nodes | None:
 
 
 def _place(row: Row) -> tuple[int, bool, float, list[tuple[int, int, str]]]:
-    """Return where a node stands: by its word; of those that are no PASS machines first, and then
+    """Return where a node stands: by its status; of those that are no PASS machines first, and then
     who is farthest off; of the others by name.
     """
-    word = row.verdict.word
-    margin = None if row.nearest is None or word == "PASS" else row.nearest.margin
+    status = row.verdict.status
+    margin = None if row.nearest is None or status == "PASS" else row.nearest.margin
     far = math.inf if margin is None else margin
-    is_simulated = word != "PASS" and row.verdict.simulated is not None
-    return WORDS.index(word), is_simulated, far, natural(row.node)
+    is_simulated = status != "PASS" and row.verdict.simulated is not None
+    return STATUSES.index(status), is_simulated, far, natural(row.node)
 
 
 def _row(

@@ -1,4 +1,4 @@
-"""Whether a partition passed, in a word and in numbers, by the rules of `judge.verdict`."""
+"""Whether a partition passed, in a status and in numbers, by the rules of `judge.verdict`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.text import count
 from fabricheck.judge.verdict import caveats, checks, grouping
-from fabricheck.judge.verdict.rules import Finding, Word, in_order, worst
+from fabricheck.judge.verdict.rules import Finding, NodeStatus, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
@@ -20,10 +20,10 @@ _TOLD_AS_MISSING = frozenset({"no-document", "not-judged"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check, or the partition, did not pass: the worst word of it, and each sentence."""
+    """Why a check, or the partition, did not pass: the worst status of it, and each sentence."""
 
     check: str
-    word: Word
+    status: NodeStatus
     sentences: tuple[str, ...]
 
 
@@ -31,13 +31,13 @@ class Failure:
 class Verdict:
     """What a partition's results amount to.
 
-    word: as a node with these results has it. says: why, in numbers. failures: why it is no PASS,
+    status: as a node with these results has it. says: why, in numbers. failures: why it is no PASS,
     the worst first. problems: what is missing or not whole. skipped: checks that did not run.
     absent: checks that the site expects there and the session has not, chosen or not.
-    caveats: what the word does not rest on, each in one sentence.
+    caveats: what the status does not rest on, each in one sentence.
     """
 
-    word: Word
+    status: NodeStatus
     says: str
     failures: tuple[Failure, ...]
     problems: tuple[str, ...]
@@ -76,7 +76,7 @@ def of(observed: Observed) -> Verdict:
     missing = tuple(one for entry in observed.entries for one in problems(entry))
     limits = caveats.limits(observed.cases)
     return Verdict(
-        worst(one.word for one in reasons),
+        worst(one.status for one in reasons),
         _says(observed, missing, limits),
         tuple(_failures(reasons)),
         missing,
@@ -102,7 +102,7 @@ def _failures(reasons: list[Finding]) -> list[Failure]:
         if found.rule.name not in _TOLD_AS_MISSING:
             by_check.setdefault(found.check or "all", []).append(found)
     return [
-        Failure(check, own[0].word, tuple(one.sentence for one in own))
+        Failure(check, own[0].status, tuple(one.sentence for one in own))
         for check, own in by_check.items()
     ]
 

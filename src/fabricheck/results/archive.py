@@ -89,7 +89,8 @@ def unpacked(path: Path) -> Path:
             stream.read(_LONGEST_END)
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InvalidInputError(f"{path} is no whole archive of fabricheck ({why}).") from None
+        sentence = f"{path} is not a complete archive of fabricheck ({why})."
+        raise InvalidInputError(sentence) from None
     for found in (root / RESULTS, *sorted(root.glob(f"*/{RESULTS}"))):
         if found.is_dir():
             return found.parent

@@ -172,7 +172,7 @@ def _of_the_units(series: Series) -> Findings:
     if passes is not None and series["engine"] != "kernel":
         yield "passes", f"is {passes}, and the engine is {series['engine']}"
     if passes is not None and series["batch"] % passes:
-        yield "passes", f"is {passes}, and a batch of {series['batch']} is no multiple of it"
+        yield "passes", f"is {passes}, and a batch of {series['batch']} is not a multiple of it"
     once = unit == "GB/s" and series["bytes_counted"] == "once"
     of_ranks = series.get("ranks") is not None
     counted = launches.messages(series) * series["bytes"] if of_ranks else series["bytes"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.vocabulary import ENV_RESULTS
-from fabricheck.results import killed, nodes_asked
+from fabricheck.results import killed, requested_nodes
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.killed import Killed
@@ -206,7 +206,7 @@ class ResultsFolder:
 
         Those of jobs over many nodes have reports of their own.
         """
-        jobs = f"{self.path / nodes_asked.FOLDER}/"
+        jobs = f"{self.path / requested_nodes.FOLDER}/"
         found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
         # By name nearly all are known; the others may be reached by another name.
         by_name = self._owners(str)
@@ -240,11 +240,11 @@ class ResultsFolder:
 
 def _node_of(path: Path) -> str | None:
     """Return the node that a results folder is of, as the file beside it says."""
-    beside = path.resolve().parent / nodes_asked.NAME
+    beside = path.resolve().parent / requested_nodes.NAME
     if not beside.is_file():
         return None
-    for node, asked in nodes_asked.read(beside).nodes.items():
-        if asked.results is not None and Path(asked.results) == Path(path.resolve().name):
+    for node, requested in requested_nodes.read(beside).nodes.items():
+        if requested.results is not None and Path(requested.results) == Path(path.resolve().name):
             return node
     return None
 

@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.killed import UNREPORTED, Killed
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Session
 
 
@@ -26,7 +26,7 @@ class Share:
     """
 
     node: str
-    asked: AskedNode
+    requested: RequestedNode
     folder: ResultsFolder | None = None
     session: Session | None = None
     killed: Killed | None = None
@@ -43,7 +43,7 @@ class Job:
     """One job. path: its folder, named by the scheduler's number of the job."""
 
     path: Path
-    asked: AskedNodes
+    requested: RequestedNodes
 
     @property
     def name(self) -> str:
@@ -53,17 +53,19 @@ class Job:
     @property
     def start(self) -> float:
         """When it began, in s since 1970."""
-        return self.asked.started.timestamp()
+        return self.requested.started.timestamp()
 
     @cached_property
     def shares(self) -> tuple[Share, ...]:
-        """The nodes in the order in which they were asked, those without any result too."""
-        return tuple(_share(self.path, node, asked) for node, asked in self.asked.nodes.items())
+        """The nodes in the order in which they were requested, those without any result too."""
+        return tuple(
+            _share(self.path, node, requested) for node, requested in self.requested.nodes.items()
+        )
 
 
 def is_job(path: Path) -> bool:
     """Whether a folder is that of a job over many nodes."""
-    return (path / nodes_asked.NAME).is_file() and not (path / "reports").is_dir()
+    return (path / requested_nodes.NAME).is_file() and not (path / "reports").is_dir()
 
 
 def read(path: Path) -> Job:
@@ -71,12 +73,12 @@ def read(path: Path) -> Job:
 
     :raises FabricheckError: when its ``nodes.json`` cannot be read.
     """
-    return Job(path, nodes_asked.read(path / nodes_asked.NAME))
+    return Job(path, requested_nodes.read(path / requested_nodes.NAME))
 
 
 def under(results: Path) -> Iterator[Path]:
     """Yield the folders of the jobs in a results folder, by name."""
-    yield from sorted(filter(is_job, results.glob(f"{nodes_asked.FOLDER}/*")))
+    yield from sorted(filter(is_job, results.glob(f"{requested_nodes.FOLDER}/*")))
 
 
 def all_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputError]]]:
@@ -89,25 +91,27 @@ def all_of(results: Path) -> tuple[list[Job], list[tuple[float, InvalidInputErro
         try:
             found.append(read(path))
         except InvalidInputError as problem:
-            problems.append(((path / nodes_asked.NAME).lstat().st_mtime, problem))
+            problems.append(((path / requested_nodes.NAME).lstat().st_mtime, problem))
     return sorted(found, key=lambda job: job.start, reverse=True), problems
 
 
 def named(results: Path, name: str) -> Job | None:
     """Return the job of a name (``17``, ``every-node/17``) in a results folder, if there is one."""
-    path = results / nodes_asked.FOLDER / name.removeprefix(f"{nodes_asked.FOLDER}/")
-    return read(path) if name and path.parent.name == nodes_asked.FOLDER and is_job(path) else None
+    path = results / requested_nodes.FOLDER / name.removeprefix(f"{requested_nodes.FOLDER}/")
+    return (
+        read(path) if name and path.parent.name == requested_nodes.FOLDER and is_job(path) else None
+    )
 
 
-def _share(path: Path, node: str, asked: AskedNode) -> Share:
-    if asked.results is None or not (path / asked.results).is_dir():
-        return Share(node, asked)
-    folder = ResultsFolder(path / asked.results, node)
+def _share(path: Path, node: str, requested: RequestedNode) -> Share:
+    if requested.results is None or not (path / requested.results).is_dir():
+        return Share(node, requested)
+    folder = ResultsFolder(path / requested.results, node)
     left = [one for one in folder.killed() if one.name != UNREPORTED]
     killed = left[0] if left else None
     try:
-        return Share(node, asked, folder, folder.latest(), killed)
+        return Share(node, requested, folder, folder.latest(), killed)
     except NotFoundError:
-        return Share(node, asked, folder, None, killed)
+        return Share(node, requested, folder, None, killed)
     except FabricheckError as problem:
-        return Share(node, asked, folder, None, killed, problem)
+        return Share(node, requested, folder, None, killed, problem)

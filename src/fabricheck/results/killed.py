@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
-from fabricheck.results import nodes_asked
+from fabricheck.results import requested_nodes
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.session import Case
 
@@ -69,9 +69,9 @@ class Killed:
             return
         known = {path.parent for path in self.paths}
         stage = self.results / "stage" / self.name
-        distributed = (self.outputs[0] / nodes_asked.NAME).is_file()
+        distributed = (self.outputs[0] / requested_nodes.NAME).is_file()
         for folder in sorted(stage.glob("/".join("*" * len(_OF_A_CASE)))):
-            submitted = not distributed or _node_asked_for(folder) is not None
+            submitted = not distributed or _requested_node(folder) is not None
             if folder.is_dir() and folder not in known and submitted:
                 case = _case(folder, self.node)
                 problem = NotFoundError(
@@ -108,7 +108,7 @@ def _session_folder(path: Path, results: Path) -> str | None:
 
 def _case(folder: Path, of: str | None = None) -> Case:
     system, partition, environ, check = map(printable, folder.parts[-len(_OF_A_CASE) :])
-    node = _node_asked_for(folder)
+    node = _requested_node(folder)
     # Two checks of one name on two nodes are told apart by the node.
     return Case(
         name=_DIGEST.sub("", check) if node else check,
@@ -123,7 +123,7 @@ def _case(folder: Path, of: str | None = None) -> Case:
     )
 
 
-def _node_asked_for(folder: Path) -> str | None:
+def _requested_node(folder: Path) -> str | None:
     try:
         found = _ON_ONE_NODE.search((folder / _SCRIPT).read_text(errors="replace"))
     except OSError:

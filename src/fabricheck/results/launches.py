@@ -164,7 +164,7 @@ def _of_messages(series: Series, members: list[int], ranks: list[Rank]) -> Findi
     if not collective and series["role"] != "sum" and len(members) != 2:
         yield "ranks", f"are {len(members)}, and {operation} is of two"
     if series["role"] == "sum" and len(members) % 2:
-        yield "ranks", f"are {len(members)}, which is no number of pairs"
+        yield "ranks", f"are {len(members)}, which is not a number of pairs"
     own = _devices(members, ranks)
     active = series["device_set"]
     if series["role"] == "share":

@@ -16,14 +16,14 @@ from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded
-from fabricheck.results import archive, jobs, nodes_asked
+from fabricheck.results import archive, jobs, requested_nodes
 from fabricheck.results.document import check_elsewhere
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
 from fabricheck.results.killed import UNREPORTED, Killed
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
 from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, together
 from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
 from fabricheck.site import sets
@@ -38,7 +38,7 @@ NO_REPORT = (
 )
 
 #: Folders of which a results folder has one at least.
-_OF_RESULTS = ("reports", nodes_asked.FOLDER, "output", "stage")
+_OF_RESULTS = ("reports", requested_nodes.FOLDER, "output", "stage")
 
 #: Files that hold a document, or what a killed run left of it.
 _DOCUMENTS = (".json", ".partial")
@@ -62,7 +62,7 @@ class Source:
     """One session, what a killed one left, or documents outside of any; documents are read late.
 
     results: the results folder, or the folder of the documents. name: the session's id, or the
-    folder of a killed one; empty for other documents. asked: the nodes that the session was to
+    folder of a killed one; empty for other documents. requested: the nodes that the session was to
     measure, where its folder says it; of_job: those of the job over many nodes that it is of.
     where, on: the partition and the nodes of which alone anything is taken; all of them otherwise.
     """
@@ -73,8 +73,8 @@ class Source:
     folder: ResultsFolder | None = None
     killed: Killed | None = None
     paths: tuple[Path, ...] = ()
-    asked: AskedNodes | None = None
-    of_job: AskedNodes | None = None
+    requested: RequestedNodes | None = None
+    of_job: RequestedNodes | None = None
     where: str | None = None
     on: frozenset[str] = frozenset()
 
@@ -158,18 +158,18 @@ class Source:
     @property
     def nodes(self) -> Iterator[Node]:
         """The rows of the nodes that the session was to measure."""
-        if self.asked is not None:
-            yield from nodes(self.asked, (row.node for row in self.checks), self.session)
+        if self.requested is not None:
+            yield from nodes(self.requested, (row.node for row in self.checks), self.session)
 
     @property
     def choice(self) -> sets.Choice:
         """What chose the checks, and the set that they are."""
         if self.session is not None:
             return self.session.choice
-        asked = self.of_job or self.asked
-        if asked is None:
+        requested = self.of_job or self.requested
+        if requested is None:
             return sets.Choice((), None)
-        return sets.chosen(shlex.join(("reframe", *asked.chosen)))
+        return sets.chosen(shlex.join(("reframe", *requested.chosen)))
 
     @property
     def start(self) -> float:
@@ -260,7 +260,7 @@ class Results:
             yield from source.nodes
         present = {row.node for row in self.checks}
         for job in self.jobs:
-            yield from nodes(job.asked, present)
+            yield from nodes(job.requested, present)
 
     @property
     def entries(self) -> Iterator[Entry]:
@@ -277,7 +277,7 @@ class Results:
         )
 
     @cached_property
-    def asked(self) -> Mapping[str, AskedNode]:
+    def requested(self) -> Mapping[str, RequestedNode]:
         """The nodes that were to be measured, by the scheduler's name."""
         return {name: node for one in self.lists for name, node in one.nodes.items()}
 
@@ -290,10 +290,10 @@ class Results:
             yield from part.jobs
 
     @property
-    def lists(self) -> Iterator[AskedNodes]:
+    def lists(self) -> Iterator[RequestedNodes]:
         """The lists of nodes that were to be measured: of jobs, and of sessions on many nodes."""
-        yield from (job.asked for job in self.jobs)
-        yield from (one.asked for one in self.sources if one.asked is not None)
+        yield from (job.requested for job in self.jobs)
+        yield from (one.requested for one in self.sources if one.requested is not None)
 
     @property
     def silent(self) -> tuple[str, ...]:
@@ -302,7 +302,7 @@ class Results:
             return ()
         there = {case.node for source in self.sources for case in source.cases}
         there |= {entry.node for entry in self.entries}
-        return tuple(name for name in self.asked if name not in there)
+        return tuple(name for name in self.requested if name not in there)
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -342,7 +342,7 @@ class Results:
                 one,
                 where=where or one.where,
                 on=frozenset(on) or one.on,
-                asked=_those(one.asked, on),
+                requested=_those(one.requested, on),
             )
             for one in self.sources
         ]
@@ -398,17 +398,17 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
     )
 
 
-def _those(asked: AskedNodes | None, on: Sequence[str]) -> AskedNodes | None:
-    if asked is None or not on:
-        return asked
-    return asked.model_copy(
-        update={"nodes": {name: one for name, one in asked.nodes.items() if name in on}}
+def _those(requested: RequestedNodes | None, on: Sequence[str]) -> RequestedNodes | None:
+    if requested is None or not on:
+        return requested
+    return requested.model_copy(
+        update={"nodes": {name: one for name, one in requested.nodes.items() if name in on}}
     )
 
 
 def _job_on(job: Job | None, on: Sequence[str]) -> Job | None:
-    asked = _those(job.asked, on) if job is not None else None
-    return replace(job, asked=asked) if job is not None and asked is not None else None
+    requested = _those(job.requested, on) if job is not None else None
+    return replace(job, requested=requested) if job is not None and requested is not None else None
 
 
 def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
@@ -604,8 +604,8 @@ def without_report(folder: ResultsFolder) -> list[Killed]:
     """Return the sessions that left documents, or the names of their nodes, and no report."""
     found = {one.name: one for one in folder.killed() if one.name != UNREPORTED}
     reported = {path.name for session in folder.sessions for path in session.outputs}
-    for asked in folder.path.glob(f"output/*/{nodes_asked.NAME}"):
-        name = asked.parent.name
+    for requested in folder.path.glob(f"output/*/{requested_nodes.NAME}"):
+        name = requested.parent.name
         if name not in reported:
             found.setdefault(name, Killed(name, folder.path, (), folder.node))
     return sorted(found.values(), key=lambda one: one.name, reverse=True)
@@ -621,19 +621,25 @@ def named_start(name: str) -> float:
 
 def of_session(folder: ResultsFolder, session: Session) -> Results:
     """Return one session, with the nodes that it was to measure."""
-    asked = next((one for path in session.outputs if (one := _asked(path)) is not None), None)
-    source = Source(folder.path, session.id, session, folder, asked=asked)
+    requested = next(
+        (one for path in session.outputs if (one := _requested(path)) is not None), None
+    )
+    source = Source(folder.path, session.id, session, folder, requested=requested)
     problems = tuple(Problem(sentence) for sentence in session.lacking)
     return Results(session.id, f"session {session.id}", folder.path, (source,), problems)
 
 
-def of_killed(folder: ResultsFolder, one: Killed, of_job: AskedNodes | None = None) -> Results:
+def of_killed(folder: ResultsFolder, one: Killed, of_job: RequestedNodes | None = None) -> Results:
     """Return what a killed session left, and the nodes that it was to measure.
 
     :param of_job: of the job over many nodes that it is of.
     """
-    asked = next((found for path in one.outputs if (found := _asked(path)) is not None), None)
-    source = Source(folder.path, one.name, folder=folder, killed=one, asked=asked, of_job=of_job)
+    requested = next(
+        (found for path in one.outputs if (found := _requested(path)) is not None), None
+    )
+    source = Source(
+        folder.path, one.name, folder=folder, killed=one, requested=requested, of_job=of_job
+    )
     notes = tuple(map(str, folder.problems))
     return Results(one.name, f"session {one.name}", folder.path, (source,), notes=notes)
 
@@ -652,8 +658,8 @@ def of_job(job: Job, every: bool = False) -> Results:
         sessions = share.folder.sessions[::-1] if every else [share.session]
         found += [of_session(share.folder, one) for one in sessions if one is not None]
         if share.killed is not None:
-            found.append(of_killed(share.folder, share.killed, job.asked))
-    count = len(job.asked.nodes)
+            found.append(of_killed(share.folder, share.killed, job.requested))
+    count = len(job.requested.nodes)
     return Results(
         name=job.name,
         title=f"job {job.name} over {count} node{'' if count == 1 else 's'}",
@@ -712,9 +718,9 @@ def _of_loose(folder: ResultsFolder, loose: Killed) -> Results:
     return Results(UNREPORTED, title, folder.path, (source,))
 
 
-def _asked(folder: Path) -> AskedNodes | None:
-    path = folder / nodes_asked.NAME
-    return nodes_asked.read(path) if path.is_file() else None
+def _requested(folder: Path) -> RequestedNodes | None:
+    path = folder / requested_nodes.NAME
+    return requested_nodes.read(path) if path.is_file() else None
 
 
 def slug(text: str) -> str:

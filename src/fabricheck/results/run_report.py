@@ -59,13 +59,13 @@ class Recorded:
 def _recorded(value: Any) -> Recorded:
     """Return what ReFrame writes as [value, reference, lower, upper, unit, result, ...]."""
     if not isinstance(value, list) or len(value) < 6:
-        raise ValueError("is no list of six")
+        raise ValueError("is not a list of six")
     numbers, unit, result = value[:4], value[4], value[5]
     for number in numbers:
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, int | float):
-            raise ValueError("is no number")
+            raise ValueError("is not a number")
         if math.isnan(number):
             raise ValueError("is NaN")
     if unit is not None and not isinstance(unit, str):

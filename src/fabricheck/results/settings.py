@@ -18,16 +18,17 @@ _EFFECTS = {
 
 
 def disturbing(
-    document: ResultDocument, own: Mapping[str, str], asked: Sequence[Mapping[str, Any]]
+    document: ResultDocument, own: Mapping[str, str], requested: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield a sentence for each setting of the environment that changed what was measured.
 
     :param own: the variables that the check itself sets: these it means.
-    :param asked: what the check's metrics ask of series, by field; ``source.memory`` is dotted.
+    :param requested: what the check's metrics request of series, by field; ``source.memory`` is
+        dotted.
     """
     for one in document.get("settings") or ():
         meant = own.get(one["name"]) == one["value"]
-        if one["concerns"] in _EFFECTS and not meant and _concerned(document, one, asked):
+        if one["concerns"] in _EFFECTS and not meant and _concerned(document, one, requested):
             yield (
                 f"{_set_on(document, one)}, which the check does not ask for: "
                 f"{_EFFECTS[one['concerns']]}. Unset it."
@@ -64,13 +65,13 @@ def _set_on(document: ResultDocument, setting: Setting) -> str:
 
 
 def _concerned(
-    document: ResultDocument, setting: Setting, asked: Sequence[Mapping[str, Any]]
+    document: ResultDocument, setting: Setting, requested: Sequence[Mapping[str, Any]]
 ) -> bool:
     if setting["concerns"] == "launches":
         return True
     if not any(device["arch"].startswith("gfx") for device in document["devices"]):
         return False
-    return any(_by_engine(one, setting["concerns"]) for one in asked)
+    return any(_by_engine(one, setting["concerns"]) for one in requested)
 
 
 def _by_engine(fields: Mapping[str, Any], concerns: str) -> bool:

@@ -22,7 +22,7 @@ from fabricheck.results import made_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import Device, Place, ResultDocument
 from fabricheck.results.model import Series as Measured
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import REPETITION, Case, Session
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
@@ -459,7 +459,7 @@ def link_class(one: Measured, model: NodeModel | None) -> str | None:
 
 
 def nodes(
-    asked: AskedNodes, present: Iterable[str | None], session: Session | None = None
+    requested: RequestedNodes, present: Iterable[str | None], session: Session | None = None
 ) -> Iterator[Node]:
     """Yield a row for each node that was to be measured.
 
@@ -467,9 +467,9 @@ def nodes(
     :param session: that was to measure them; None for a job over many nodes.
     """
     there = set(present)
-    system, _, partition = (asked.partition or "").partition(":")
-    common = {"session_start": moment(asked.started.timestamp())} | _of_session(session)
-    for name, node in asked.nodes.items():
+    system, _, partition = (requested.partition or "").partition(":")
+    common = {"session_start": moment(requested.started.timestamp())} | _of_session(session)
+    for name, node in requested.nodes.items():
         yield Node(
             **common,
             node=name,
@@ -480,7 +480,7 @@ def nodes(
         )
 
 
-def _state(node: AskedNode) -> str:
+def _state(node: RequestedNode) -> str:
     state = f"{node.state}{f' ({node.because})' if node.because else ''}" if node.state else ""
     return "; ".join(one for one in (state, node.said or "") if one)
 

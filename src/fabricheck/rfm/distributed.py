@@ -17,8 +17,8 @@ from reframe.core.exceptions import ConfigError, ReframeError
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.text import count
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.rfm import seams, slurm
 from fabricheck.rfm.host import whole_number
 
@@ -36,7 +36,7 @@ class NodeMap(dict[str, list[str]]):
     """
 
     def __init__(
-        self, chosen: Mapping[str, list[str]], requested: Mapping[str, dict[str, AskedNode]]
+        self, chosen: Mapping[str, list[str]], requested: Mapping[str, dict[str, RequestedNode]]
     ):
         """Keep both."""
         super().__init__(chosen)
@@ -67,10 +67,10 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
         )
     ((name, names),) = reached.items()
     partition = partitions[name]
-    requested = {one: AskedNode() for one in sorted(names)}
+    requested = {one: RequestedNode() for one in sorted(names)}
     if slurm.submits(partition):
         requested = {
-            one: slurm.asked_node(description)
+            one: slurm.parse_node(description)
             for one, description in sorted(seams.nodes_of(partition).items())
             if one in requested
         }
@@ -91,20 +91,20 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
     """Write which nodes are requested, and let each have one job at a time.
 
     :raises ReframeError: when the file cannot be written.
-    :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is no number.
+    :raises ConfigError: when ``FABRICHECK_MAX_JOBS`` is not a number.
     """
     ((name, requested),) = node_map.requested.items()
     try:
         limit = whole_number(LIMIT, default=MOST_JOBS, least=1)
     except InvalidInputError as error:
         raise ConfigError(str(error)) from None
-    path = Path(runtime.runtime().output_prefix) / nodes_asked.NAME
+    path = Path(runtime.runtime().output_prefix) / requested_nodes.NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        nodes_asked.write(
+        requested_nodes.write(
             path,
-            AskedNodes(
-                partition=name, chosen=tuple(chosen), started=nodes_asked.now(), nodes=requested
+            RequestedNodes(
+                partition=name, chosen=tuple(chosen), started=requested_nodes.now(), nodes=requested
             ),
         )
     except (FabricheckError, OSError) as error:
@@ -131,7 +131,7 @@ def waits_for_its_node(check: Any, running: Iterable[Any]) -> bool:
     return node is not None and any(seams.node_of(one) == node for one in running)
 
 
-def _described(requested: Mapping[str, AskedNode]) -> str:
+def _described(requested: Mapping[str, RequestedNode]) -> str:
     """Return nodes with their state and reason: those of one in one place."""
     alike: dict[str, list[str]] = {}
     for name, node in requested.items():

@@ -137,7 +137,7 @@ def _guard_check_file(original: Any, self: Any, filename: str, *args: Any, **kwa
         return original(self, filename, *args, **kwargs)
     except SyntaxError as error:
         raise ReframeError(
-            # Of what it imports where that is no Python.
+            # Of what it imports where that is not Python.
             f"Check file {error.filename or filename} is not Python: line {error.lineno}: "
             f"{error.msg}."
         ) from None

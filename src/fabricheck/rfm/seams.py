@@ -163,7 +163,7 @@ def around_junit(around: Callable[..., Any]) -> None:
 def around_check_file(around: Callable[..., Any]) -> None:
     """Call ``around(load, loader, file)`` for each check file; ReFrame has a traceback for some."""
     names = "RegressionCheckLoader.load_from_file"
-    _wrap("reframe.frontend.loader", names, "name a check file that is no Python", around)
+    _wrap("reframe.frontend.loader", names, "name a check file that is not Python", around)
 
 
 def around_nodes(around: Callable[..., Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
-from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import seams
 
 #: What the launcher of a partition is called whose ranks are steps of the allocation around it.
@@ -76,10 +76,10 @@ def cancel_if_blocked(
     """
     asking = [one for one in jobs if one.pin_nodes and seams.is_pending(one)]
     names = sorted({name for one in asking for name in one.pin_nodes})
-    found: dict[str, AskedNode] = {}
+    found: dict[str, RequestedNode] = {}
     if names:
         with contextlib.suppress(LookupError):
-            found = asked_nodes(",".join(names))
+            found = query_nodes(",".join(names))
     lost = {one: [name for name in one.pin_nodes if _is_lost(found, name, one)] for one in asking}
     cancel(scheduler, [one for one in jobs if lost.get(one, True)], reasons)
     for one, nodes in lost.items():
@@ -93,7 +93,7 @@ def cancel_if_blocked(
             seams.set_failed(one, JobBlockedError(said, one.jobid))
 
 
-def _is_lost(found: Mapping[str, AskedNode], name: str, job: Any) -> bool:
+def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
     """Return whether a job waits for a node in vain; of an unknown one ReFrame's word holds."""
     if name not in found:
         return True
@@ -103,25 +103,25 @@ def _is_lost(found: Mapping[str, AskedNode], name: str, job: Any) -> bool:
     return bool(states & _LOST) or (bool(states & _RESERVED) and not reserved)
 
 
-def asked_node(description: str) -> AskedNode:
+def parse_node(description: str) -> RequestedNode:
     """Return a node with its state and the reason that is given for it.
 
     :param description: one line of ``scontrol show nodes --oneliner``.
     """
     reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]| \w+=|$)", description)
-    return AskedNode(
+    return RequestedNode(
         state=_words(description).get("State"), because=reason[1].strip() if reason else None
     )
 
 
-def asked_nodes(names: str) -> dict[str, AskedNode]:
+def query_nodes(names: str) -> dict[str, RequestedNode]:
     """Return nodes by name, each with its state and the reason that is given for it.
 
     :param names: a list of hosts, as ``node[1-4]``.
     :raises LookupError: as `record`.
     """
     lines = [line for line in _shown("nodes", names).splitlines() if line.strip()]
-    return {_words(line)["NodeName"]: asked_node(line) for line in lines}
+    return {_words(line)["NodeName"]: parse_node(line) for line in lines}
 
 
 def _shown(what: str, name: str) -> str:

@@ -105,10 +105,10 @@ def with_all_installed(environment: Mapping[str, Any]) -> dict[str, Any]:
     return {**environment, "features": [*environment.get("features", []), *absent]}
 
 
-def fits(asked: Sequence[str] | None, names: set[str], has: Mapping[str, Any]) -> bool:
+def fits(requested: Sequence[str] | None, names: set[str], has: Mapping[str, Any]) -> bool:
     """Whether one of the alternatives fits: ``*``, a name, or features with + or -."""
     features = set(has.get("features", []))
-    for words in asked or ():
+    for words in requested or ():
         if words == "*" or words in names:
             return True
         parts = words.split()

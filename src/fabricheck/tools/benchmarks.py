@@ -223,7 +223,7 @@ def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> F
     if plan.accelerator is not None:
         osu.require_device_support(result, plan.accelerator)
     elif result.accelerator is not None:
-        reason = f"the banner names {result.accelerator}, which was not asked for"
+        reason = f"the banner names {result.accelerator}, which was not requested"
         raise OtherRunError(origin, None, reason)
     versions = {plan.tool: result.version}
     if launch.verifies:
@@ -232,7 +232,7 @@ def _read_osu(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> F
     rows = []
     for row in result.rows:
         if row.iterations is not None and row.iterations != launch.batch:
-            reason = f"{row.iterations} iterations of {row.size} B, and {launch.batch} asked for"
+            reason = f"{row.iterations} iterations of {row.size} B, and {launch.batch} requested"
             raise OtherRunError(origin, None, reason)
         fields = fields_of(plan, launch, facts, row.size) | {"datatype": datatype}
         rows.append(series_of(fields, row.value, result.unit))
@@ -290,7 +290,7 @@ def _of_another_run(
         if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
             yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
     if result.batch != launch.batch:
-        yield f"{result.batch} operations are in a mean, and {launch.batch} were asked for"
+        yield f"{result.batch} operations are in a mean, and {launch.batch} were requested"
 
 
 def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from fabricheck.judge.calibration.runs import (
 from fabricheck.judge.calibration.values import Value, middle, value_of
 from fabricheck.results import archive, split_checks, table
 from fabricheck.results.entry import Entry
-from fabricheck.results.nodes_asked import AskedNodes
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source, holds_sessions, read
+from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.results.session import Case
 from fabricheck.site import partitions
 
@@ -113,14 +113,16 @@ def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
     """
     known = {run.node for run in runs}
     ran = {run.session.uuid for run in runs}
-    lists: dict[Path | None, AskedNodes] = {}
+    lists: dict[Path | None, RequestedNodes] = {}
     for found in _named(paths):
         own = tuple(one for one in found.sources if one.session and one.session.uuid in ran)
         lists |= {one.path: one for one in replace(found, sources=own).lists}
     for file, one in lists.items():
-        for name, asked in one.nodes.items():
+        for name, requested in one.nodes.items():
             if name not in known:
-                state = ", ".join(word for word in (asked.state, asked.because, asked.said) if word)
+                state = ", ".join(
+                    word for word in (requested.state, requested.because, requested.said) if word
+                )
                 yield f"{name} is in {file}, and no session has it{f' ({state})' if state else ''}."
 
 

@@ -260,7 +260,7 @@ CLAIMS = (
         document="epicure",
         where="Bandwidth and message size",
         rule="there and back, 64 KiB has less than half of the largest size, of at least 128 MiB, "
-        'beyond the intervals: published is a quarter, "much worse" is no number',
+        'beyond the intervals: published is a quarter, "much worse" is not a number',
         requires=needs.devices,
         judge=_small_far_below,
         experiments=("E2",),

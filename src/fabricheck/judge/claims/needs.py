@@ -129,12 +129,12 @@ def architecture(wanted: str, device: str) -> Callable[[Observed], NodeModel]:
     :param device: how a sentence names such a device.
     """
 
-    def asked(observed: Observed) -> NodeModel:
+    def requested(observed: Observed) -> NodeModel:
         model = node(observed)
         kind = f"{device}, and {model.name} has {model.device_model}"
         return _only(model, model.architecture == wanted, kind)
 
-    return asked
+    return requested
 
 
 def fabric_to_host(observed: Observed) -> NodeModel:

@@ -281,5 +281,5 @@ def together(check: str, attempts: Sequence[Attempt]) -> Tried:
                 said = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
                 reasons.append(finding("varies", said, check, found.metric))
             else:
-                reasons.append(replace(found, word=beside or found.word))
+                reasons.append(replace(found, status=beside or found.status))
     return Tried(check, tuple(attempts), tuple(dict.fromkeys(reasons)), tuple(notes))

@@ -18,10 +18,10 @@ from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
-from fabricheck.judge.verdict.rules import FAILED, WORDS
+from fabricheck.judge.verdict.rules import FAILED, STATUSES
 from fabricheck.results import archive
-from fabricheck.results.nodes_asked import now
 from fabricheck.results.reading import Results
+from fabricheck.results.requested_nodes import now
 
 #: The folder of verdicts in a results folder, or in that of a job over many nodes.
 VERDICTS = "verdicts"
@@ -44,16 +44,16 @@ def schema() -> dict[str, Any]:
 
 def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -> Verdict:
     """Return the verdict on all nodes, the worst first."""
-    ordered = sorted(verdicts, key=lambda one: (WORDS.index(one.word), natural(one.node)))
-    words = {one.word for one in ordered}
-    good: bool = words <= {"PASS"}
+    ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
+    statuses = {one.status for one in ordered}
+    good: bool = statuses <= {"PASS"}
     files = file_names(ordered)
     return Verdict(
         of=of,
         made=now(),
         by=fabricheck.__version__,
-        exit_code=EXIT_NODE_FAILED if words & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,
-        counts={word: sum(one.word == word for one in ordered) for word in WORDS},
+        exit_code=EXIT_NODE_FAILED if statuses & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,
+        counts={status: sum(one.status == status for one in ordered) for status in STATUSES},
         nodes=[
             Row(
                 node=one.node,
@@ -61,7 +61,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -
                 kind=one.kind,
                 simulated=one.simulated,
                 faults_injected=one.faults_injected,
-                word=one.word,
+                status=one.status,
                 file=file,
                 set=one.set,
                 duration_s=one.duration_s,

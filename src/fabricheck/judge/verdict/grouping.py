@@ -145,8 +145,8 @@ def _add_silent(
         # Where anything was measured, the node itself is what is missed.
         kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
     for subject, own in found.items():
-        own.scheduled |= subject.node in results.asked
-    for name in (*results.asked, *expected_nodes):
+        own.scheduled |= subject.node in results.requested
+    for name in (*results.requested, *expected_nodes):
         if name not in there:
             there.add(name)
             found[Subject(name, kind)] = NodeResults(scheduled=True)

@@ -11,8 +11,8 @@ from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import UNPLACED, NodeResults, Subject, group
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.results.killed import UNREPORTED
-from fabricheck.results.nodes_asked import AskedNode
 from fabricheck.results.reading import Results
+from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 
@@ -71,14 +71,14 @@ class _Node:
         """Judge it."""
         missing = list(self._missing())
         of_checks = self.checks.reasons() if self.tried else ()
-        # Of one word what ended all of it comes before each check that it ended.
+        # Of one status what ended all of it comes before each check that it ended.
         reasons = in_order([*self._of_node(missing), *of_checks])
         start, duration = facts.times(self.results)
         skipped = self.checks.skipped
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled,
-            word=worst(one.word for one in reasons),
+            status=worst(one.status for one in reasons),
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
@@ -86,8 +86,8 @@ class _Node:
             start=start,
             duration_s=duration,
             reasons=[
-                model.Reason(word=one.word, rule=one.rule.name, sentence=one.told, check=one.check,
-                             metric=one.metric)
+                model.Reason(status=one.status, rule=one.rule.name, sentence=one.told,
+                             check=one.check, metric=one.metric)
                 for one in reasons
             ],
             caveats=list(self._caveats(len(skipped), missing)),
@@ -140,21 +140,21 @@ class _Node:
         told = [one for one in self.of.problems if (one.node or UNPLACED) == node]
         for problem in told:
             yield finding("report", problem.sentence)
-        asked = self.of.asked.get(node)
+        requested = self.of.requested.get(node)
         if not self.results.attempts and not (told and node == UNPLACED):
-            yield finding("silent", f"There is no result of node {node}{_as_asked(asked)}.")
-        elif asked is not None and asked.said is not None:
-            said = asked.said if node in asked.said else f"Node {node}: {asked.said}"
+            yield finding("silent", f"There is no result of node {node}{_as_requested(requested)}.")
+        elif requested is not None and requested.said is not None:
+            said = requested.said if node in requested.said else f"Node {node}: {requested.said}"
             yield finding("session", said)
-        elif asked is not None and asked.status and not self._failed_anywhere():
+        elif requested is not None and requested.status and not self._failed_anywhere():
             yield finding(
                 "session",
-                f"The session on node {node} ended with exit status {asked.status}, and no check "
-                "of it failed: its own words tell why.",
+                f"The session on node {node} ended with exit status {requested.status}, and no "
+                "check of it failed: its own words tell why.",
             )
         for part in self.silent_in if self.results.attempts else ():
             lacking = f"There is no result of node {node} in {part.archive or part.home}"
-            yield finding("silent", f"{lacking}{_as_asked(part.asked[node])}.")
+            yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
         for source in self.results.sources:
             if source.killed is not None and source.name != UNREPORTED:
                 yield finding(
@@ -200,13 +200,13 @@ def _label(choice: Choice) -> str:
     return choice.set or " ".join(choice.words) or "unknown"
 
 
-def _as_asked(asked: AskedNode | None) -> str:
+def _as_requested(requested: RequestedNode | None) -> str:
     """Return what is known of a node that gave no result, as the rest of a sentence."""
-    if asked is None:
+    if requested is None:
         return ""
-    if asked.said:
-        return f": {asked.said.rstrip('.')}"
-    if asked.state:
-        because = f" ({asked.because})" if asked.because else ""
-        return f", which the scheduler called {asked.state}{because} when the session began"
+    if requested.said:
+        return f": {requested.said.rstrip('.')}"
+    if requested.state:
+        because = f" ({requested.because})" if requested.because else ""
+        return f", which the scheduler called {requested.state}{because} when the session began"
     return ""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from fabricheck.judge.verdict.rules import Word
+from fabricheck.judge.verdict.rules import NodeStatus
 
 Kind = Literal["measured", "simulated", "nothing"]
 
@@ -23,7 +23,7 @@ class _Strict(BaseModel):
 class Reason(_Strict):
     """Why a node's verdict is no PASS."""
 
-    word: Word
+    status: NodeStatus
     """What this alone would make of the node."""
     rule: str
     """The rule, by its name in docs/verdict.md."""
@@ -97,7 +97,7 @@ class NodeVerdict(_Strict):
     """As the scheduler names it; the machine's own name where there is no scheduler."""
     scheduled: bool
     """Whether a scheduler knows the node by that name."""
-    word: Word
+    status: NodeStatus
     kind: Kind
     """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
     simulated: str | None
@@ -112,7 +112,7 @@ class NodeVerdict(_Strict):
     reasons: list[Reason]
     """The worst first; empty for PASS."""
     caveats: list[str]
-    """What the word does not rest on."""
+    """What the status does not rest on."""
     checks: Checks
     devices: list[Device]
     versions: Versions
@@ -129,7 +129,7 @@ class Row(_Strict):
     kind: Kind
     simulated: str | None
     faults_injected: list[str]
-    word: Word
+    status: NodeStatus
     file: str
     """The file of the node's own document, beside this one."""
     set: str
@@ -152,8 +152,8 @@ class Verdict(_Strict):
     by: str
     """The version of fabricheck that made the verdict."""
     exit_code: Literal[0, 12, 13]
-    counts: dict[Word, int]
-    """By word how many nodes have it."""
+    counts: dict[NodeStatus, int]
+    """By status how many nodes have it."""
     nodes: list[Row]
     """The worst first."""
     notes: list[str]

@@ -1,4 +1,4 @@
-"""What leads to which word: the one table of rules, which docs/verdict.md shows.
+"""What leads to which status: the one table of rules, which docs/verdict.md shows.
 
 A rule speaks of one attempt of a check, or of the node. What a check's attempts amount to together
 is in `attempts`, what all of them make of a node in `judging`.
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Word = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
+NodeStatus = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
 
-#: All words, the worst first: a node is the worst that is proven of it.
-WORDS: tuple[Word, ...] = (
+#: All statuses, the worst first: a node is the worst that is proven of it.
+STATUSES: tuple[NodeStatus, ...] = (
     "DATA-FAIL",
     "HW-FAIL",
     "PERF-FAIL",
@@ -22,28 +22,28 @@ WORDS: tuple[Word, ...] = (
     "PASS",
 )
 
-#: The words of a node that failed: something is proven against it.
-FAILED: frozenset[Word] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
+#: The statuses of a node that failed: something is proven against it.
+FAILED: frozenset[NodeStatus] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
 
 
-def worst(words: Iterable[Word]) -> Word:
-    """Return the worst of some words; PASS of none."""
-    return min(words, key=WORDS.index, default="PASS")
+def worst(statuses: Iterable[NodeStatus]) -> NodeStatus:
+    """Return the worst of some statuses; PASS of none."""
+    return min(statuses, key=STATUSES.index, default="PASS")
 
 
 @dataclass(frozen=True)
 class Rule:
     """One row of the table.
 
-    when: what is found, for the docs. word: what it leads to. beside_a_pass: what it leads to where
-    another attempt of the same check on the same node passed; None where nothing remains of it
-    if that pass came later: the node was not even tried.
+    when: what is found, for the docs. status: what it leads to. beside_a_pass: what it leads to
+    where another attempt of the same check on the same node passed; None where nothing remains of
+    it if that pass came later: the node was not even tried.
     """
 
     name: str
-    word: Word
+    status: NodeStatus
     when: str
-    beside_a_pass: Word | None = "UNSTABLE"
+    beside_a_pass: NodeStatus | None = "UNSTABLE"
 
 
 _OF_A_CHECK = (
@@ -94,8 +94,8 @@ _OF_A_CHECK = (
     Rule(
         "ended",
         "INCOMPLETE",
-        "A run ended from outside or without a word: its job reached a limit of the scheduler, its "
-        "node failed (`NODE_FAIL`), a signal ended it.",
+        "A run ended from outside or without an explanation: its job reached a limit of the "
+        "scheduler, its node failed (`NODE_FAIL`), a signal ended it.",
     ),
     Rule(
         "cancelled",
@@ -112,7 +112,7 @@ _OF_A_CHECK = (
     Rule(
         "usage",
         "INCOMPLETE",
-        "A program refused its command line (`usage`), or cannot do here what it was asked for "
+        "A program refused its command line (`usage`), or cannot do here what was requested "
         "(`unsupported`) although the devices are there.",
     ),
     Rule(
@@ -134,7 +134,7 @@ _OF_A_CHECK = (
         "not-believed",
         "INCOMPLETE",
         "A result was not believed: a value above physics, another runtime, clock, command line or "
-        "node than was asked for, too little verified. It proves nothing against the node, nor for "
+        "node than was requested, too little verified. It proves nothing against the node, nor for "
         "it.",
     ),
     Rule(
@@ -191,10 +191,10 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE
 def table() -> list[str]:
     """Return the rules as the lines of a table in Markdown, for docs/verdict.md."""
     rows = [
-        f"| `{rule.name}` | {rule.word} | {_beside(rule)} | {rule.when} |"
+        f"| `{rule.name}` | {rule.status} | {_beside(rule)} | {rule.when} |"
         for rule in RULES.values()
     ]
-    return ["| rule | word | beside a pass | when |", "|---|---|---|---|", *rows]
+    return ["| rule | status | beside a pass | when |", "|---|---|---|---|", *rows]
 
 
 def _beside(rule: Rule) -> str:
@@ -206,14 +206,14 @@ class Finding:
     """Why something did not pass, by one rule, as a sentence that names metric, pair and devices.
 
     check: its name without the node; None of the node as a whole. metric: the one that failed.
-    word: what it leads to; that of its rule, but beside a pass.
+    status: what it leads to; that of its rule, but beside a pass.
     """
 
     rule: Rule
     sentence: str
     check: str | None
     metric: str | None
-    word: Word
+    status: NodeStatus
 
     @property
     def told(self) -> str:
@@ -225,9 +225,9 @@ def finding(
     rule: str, sentence: str, check: str | None = None, metric: str | None = None
 ) -> Finding:
     """Return a finding by the name of its rule; its sentence without line breaks."""
-    return Finding(RULES[rule], " ".join(sentence.split()), check, metric, RULES[rule].word)
+    return Finding(RULES[rule], " ".join(sentence.split()), check, metric, RULES[rule].status)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings once each, the worst first."""
-    return sorted(dict.fromkeys(findings), key=lambda one: WORDS.index(one.word))
+    return sorted(dict.fromkeys(findings), key=lambda one: STATUSES.index(one.status))

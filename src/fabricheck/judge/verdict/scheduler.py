@@ -23,12 +23,14 @@ def drain_lines(rows: Iterable[Row]) -> list[str]:
     """
     lines = []
     for row in rows:
-        if row.word not in FAILED:
+        if row.status not in FAILED:
             continue
         if not SLURM_NAME.fullmatch(row.node):
             lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
             continue
-        said = plain(f"fabricheck {row.word}: {row.reasons[0].sentence}")[:LONGEST_REASON].rstrip()
+        said = plain(f"fabricheck {row.status}: {row.reasons[0].sentence}")[
+            :LONGEST_REASON
+        ].rstrip()
         line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{said}"'
         doubts = [
             *(["simulated"] if row.kind == "simulated" else []),
@@ -42,7 +44,7 @@ def drain_lines(rows: Iterable[Row]) -> list[str]:
 
 def to_run_again(rows: Iterable[Row]) -> str:
     """Return the nodes of which nothing is proven, as a host list; those of a scheduler alone."""
-    open_ones = [row.node for row in rows if row.word in ("UNSTABLE", "INCOMPLETE")]
+    open_ones = [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
     return folded(one for one in open_ones if SLURM_NAME.fullmatch(one))
 
 

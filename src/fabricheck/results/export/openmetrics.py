@@ -37,7 +37,7 @@ _FAMILIES: dict[str, tuple[tuple[str, ...], str, Callable[[Sequence[float]], flo
     ),
     _PRESENT: (
         ("system", "partition"),
-        "1 where a node that was asked for has results, 0 where it has none.",
+        "1 where a requested node has results, 0 where it has none.",
         min,
     ),
 }

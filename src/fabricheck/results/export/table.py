@@ -48,7 +48,7 @@ class Told:
             )
         counts = self.counts
         samples = f", {counts['sample']} samples" if counts["sample"] else ""
-        nodes = f", {counts['node']} nodes asked for" if counts["node"] else ""
+        nodes = f", {counts['node']} requested nodes" if counts["node"] else ""
         yield (
             f"{self.sessions} session(s), {counts['check']} checks: {counts['metric']} metrics, "
             f"{counts['series']} series{samples}{nodes}."
@@ -74,7 +74,7 @@ def stream(found: Results, told: Told, samples: bool = False) -> Iterator[Cells]
                 present.add(cells["node"])
             yield cells
     for job in found.jobs:
-        for row in table.nodes(job.asked, present):
+        for row in table.nodes(job.requested, present):
             told.counts["node"] += 1
             yield of_row(row)
     if not told.counts:

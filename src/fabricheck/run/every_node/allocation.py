@@ -9,7 +9,7 @@ from datetime import datetime
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.results.nodes_asked import AskedNode
+from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import slurm
 
 #: The word of a node's state with which Slurm starts nothing on it.
@@ -25,7 +25,7 @@ class Allocation:
     """
 
     job: str
-    nodes: Mapping[str, AskedNode]
+    nodes: Mapping[str, RequestedNode]
     ends: datetime | None
 
 
@@ -62,7 +62,7 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
         known = slurm.record(job)
         # Slurm takes a node that failed out of the job, and leaves the variable as it was.
         left = nodelists.unfolded(known["NodeList"])
-        states = slurm.asked_nodes(nodelists.folded(wanted))
+        states = slurm.query_nodes(nodelists.folded(wanted))
     except LookupError as error:
         raise NotFoundError(
             f"Slurm does not know the allocation {job}: {error}. Where this shell is in none, "
@@ -76,12 +76,15 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
         )
     return Allocation(
         job=job,
-        nodes={name: _asked(name, states.get(name, AskedNode()), name in left) for name in wanted},
+        nodes={
+            name: _requested(name, states.get(name, RequestedNode()), name in left)
+            for name in wanted
+        },
         ends=_time(known.get("EndTime", "")),
     )
 
 
-def _asked(name: str, node: AskedNode, in_job: bool) -> AskedNode:
+def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
     # DOWN, DOWN*, DOWN+DRAIN.
     down = (node.state or "").replace("*", "").split("+")[0] == DOWN
     said = None

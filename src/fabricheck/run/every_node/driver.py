@@ -13,8 +13,8 @@ from types import FrameType
 
 from fabricheck.core import ending_signals
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNodes
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.run.every_node import session
 from fabricheck.run.every_node.allocation import Allocation
 from fabricheck.run.every_node.session import NodeSession
@@ -72,15 +72,15 @@ class Driver:
                 f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {KEPT_S} s of "
                 "its time are kept for the verdict: nothing would be measured."
             )
-        self.folder = _new_folder(results / nodes_asked.FOLDER, allocation.job)
-        self.nodes = AskedNodes(
+        self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
+        self.nodes = RequestedNodes(
             partition=None,
             chosen=tuple(request.chosen),
-            started=nodes_asked.now(),
+            started=requested_nodes.now(),
             job=allocation.job,
             nodes=dict(allocation.nodes),
         )
-        nodes_asked.write(self._file, self.nodes)
+        requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
         self._waiting = deque(name for name, one in self.nodes.nodes.items() if one.said is None)
         self._running: dict[str, NodeSession] = {}
@@ -91,7 +91,7 @@ class Driver:
 
     @property
     def _file(self) -> Path:
-        return self.folder / nodes_asked.NAME
+        return self.folder / requested_nodes.NAME
 
     def run(self) -> int | None:
         """Run all sessions; return the number of the signal that ended the run, if one did.
@@ -185,7 +185,7 @@ class Driver:
     ) -> None:
         nodes = dict(self.nodes.nodes)
         for node, sentence in said.items():
-            ended = nodes_asked.now() if (self.folder / node).exists() else None
+            ended = requested_nodes.now() if (self.folder / node).exists() else None
             change = {"ended": ended, "status": status, "said": sentence}
             nodes[node] = nodes[node].model_copy(update=change)
             self._ended += 1
@@ -197,7 +197,7 @@ class Driver:
 
     def _write(self) -> None:
         try:
-            nodes_asked.write(self._file, self.nodes)
+            requested_nodes.write(self._file, self.nodes)
             self._unwritten = None
         except NotFoundError as error:
             # What runs goes on: its results may lie on another file system, or there is room later.
@@ -254,7 +254,7 @@ def _new_folder(parent: Path, job: str) -> Path:
 def _monotonic(ends: datetime | None) -> float | None:
     if ends is None:
         return None
-    left = ends.astimezone() - nodes_asked.now() - timedelta(seconds=KEPT_S)
+    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=KEPT_S)
     return time.monotonic() + left.total_seconds()
 
 

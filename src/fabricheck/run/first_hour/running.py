@@ -207,9 +207,9 @@ def _line(ran: Ran) -> str:
 def _answer(folder: Path) -> str:
     """Return what a command found: the values of its document, else what it wrote last."""
     log = folder / "runtime-log.txt"
-    asked = _POLICY.search(text_of(log))
-    if asked is not None:
-        return printable(asked[0])
+    requested = _POLICY.search(text_of(log))
+    if requested is not None:
+        return printable(requested[0])
     path = folder / "result.json"
     if not path.exists():
         return _last_line(folder / "output.txt", folder / "errors.txt")

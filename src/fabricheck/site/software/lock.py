@@ -135,7 +135,7 @@ def parse(text: str, origin: Path | str) -> Lock:
     except ValidationError as error:
         place, reason = first_fault(error)
         raise InvalidInputError(
-            f"{origin}: is no lock of Spack: {place or 'the file'}: {reason}."
+            f"{origin}: is not a Spack lock: {place or 'the file'}: {reason}."
         ) from None
     if lock.meta.version not in FORMATS:
         raise InvalidInputError(

@@ -76,8 +76,8 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
     :param text: its standard output.
     :param origin: the file, for errors.
     :param collective: which one, a key of :data:`~fabricheck.tools.outputs.nccl_rows.COLLECTIVES`.
-    :param ranks: how many ranks were asked for.
-    :param sizes: the sizes that were asked for, in bytes and in order; a row's own may be smaller,
+    :param ranks: how many ranks were requested.
+    :param sizes: the sizes that were requested, in bytes and in order; a row's own may be smaller,
         for a collective whose size is a multiple of the ranks.
     :raises GarbledOutput: when the text is cut or damaged, or its numbers contradict each other.
     :raises OtherRunError: when it is of another run: another collective, ranks, sizes, or without
@@ -86,8 +86,8 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
     :raises UsageError: when the collective is not known here, or nothing was asked for.
     """
     if collective not in COLLECTIVES or ranks < 1 or not sizes:
-        asked = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
-        raise UsageError(f"There is no reader of {asked}.")
+        requested = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
+        raise UsageError(f"There is no reader of {requested}.")
     reader = _Reader(collective, ranks, sizes)
     for line in ended_lines_of(text, origin):
         reader.take(line)
@@ -169,14 +169,14 @@ class _Reader:
         self.devices_of_process = int(match["threads"]) * int(match["devices"])
         size, largest, step = int(match["smallest"]), int(match["largest"]), int(match["step"])
         last = -1
-        for position, asked in enumerate(self.sizes):
-            if size != asked or size > largest:
+        for position, requested in enumerate(self.sizes):
+            if size != requested or size > largest:
                 raise self.last.other_run(
-                    f"size {position} of this run is not the {asked} B asked for"
+                    f"size {position} of this run is not the requested {requested} B"
                 )
             last, size = size, size * step if match["growth"] == "factor" else size + step
         if last < size <= largest:
-            raise self.last.other_run("this run has more sizes than were asked for")
+            raise self.last.other_run("this run has more sizes than were requested")
 
     def _rank(self, match: re.Match[str]) -> None:
         device = NcclDevice(int(match[1]), match[3], int(match[4]), match[5].lower())
@@ -201,10 +201,10 @@ class _Reader:
             raise self.last.garbled("the line '# nThread ...' with the parameters is missing above")
         if len(self.devices) != self.ranks:
             raise self.last.other_run(
-                f"{len(self.devices)} ranks are listed, not the {self.ranks} asked for"
+                f"{len(self.devices)} ranks are listed, not the {self.ranks} requested"
             )
         if self.ranks % (self.devices_of_process or 1):
-            raise self.last.garbled("the number of ranks is no multiple of nThread and nGpus")
+            raise self.last.garbled("the number of ranks is not a multiple of nThread and nGpus")
 
     def _table(self, line: Line) -> None:
         assert self.columns is not None
@@ -216,8 +216,8 @@ class _Reader:
         elif len(self.rows) == len(self.sizes):
             raise self.last.garbled("a row follows that of the last size")
         else:
-            asked = self.sizes[len(self.rows)]
-            row, kind = row_of(line, self.collective, self.ranks, self.columns, asked)
+            requested = self.sizes[len(self.rows)]
+            row, kind = row_of(line, self.collective, self.ranks, self.columns, requested)
             if kind != (self.kind or kind):
                 raise self.last.other_run("the rows are of several data types, reductions or roots")
             self.kind = kind

@@ -91,14 +91,14 @@ def columns_of(line: Line) -> tuple[str, ...]:
 
 
 def row_of(
-    line: Line, collective: str, ranks: int, columns: tuple[str, ...], asked: int
+    line: Line, collective: str, ranks: int, columns: tuple[str, ...], requested: int
 ) -> tuple[NcclRow, tuple[str, ...]]:
     """Read one row, from the right: redop and root may be empty.
 
     :returns: it, and what all rows of a scan have in common: data type, reduction and root.
 
     :param columns: as :func:`columns_of` returned them.
-    :param asked: the size that was asked for, in bytes.
+    :param requested: the size that was requested, in bytes.
     :raises GarbledOutput: when it is damaged, contradicts itself, or is of another size.
     :raises OtherRunError: when its data type is not known here, or its data were not verified.
     :raises WrongDataError: when values were wrong.
@@ -109,7 +109,7 @@ def row_of(
         raise line.garbled(f"'{line.text.strip()}' is no row of the table")
     size, count, datatype = int(left[0]), int(left[1]), left[2]
     _redop_and_root(left[3:], collective, ranks, line)
-    _right_size(size, count, datatype, collective, ranks, asked, line)
+    _right_size(size, count, datatype, collective, ranks, requested, line)
     timings = [
         _timing(right[i : i + len(_GROUP)], size, collective, ranks, line)
         for i in range(0, len(right), len(_GROUP))
@@ -132,7 +132,7 @@ def _redop_and_root(words: list[str], collective: str, ranks: int, line: Line) -
 
 
 def _right_size(
-    size: int, count: int, datatype: str, collective: str, ranks: int, asked: int, line: Line
+    size: int, count: int, datatype: str, collective: str, ranks: int, requested: int, line: Line
 ) -> None:
     """Check size and count against each other and against what was asked for."""
     if datatype not in ELEMENT_BYTES:
@@ -144,8 +144,8 @@ def _right_size(
     # Where ranks share a size, it is rounded down so that each rank's part is aligned: to 16 bytes
     # in new versions, to 4 elements in old ones.
     rounding = ranks * max(16, 4 * element) if divided else element
-    if not asked - rounding < size <= asked:
-        raise line.garbled(f"the row of {size} B stands where that of {asked} B belongs")
+    if not requested - rounding < size <= requested:
+        raise line.garbled(f"the row of {size} B stands where that of {requested} B belongs")
 
 
 def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line) -> Timing:
@@ -177,5 +177,5 @@ def _timing(words: list[str], size: int, collective: str, ranks: int, line: Line
 def _number(text: str, column: str, line: Line) -> Printed:
     number = printed(text)
     if number is None:
-        raise line.garbled(f"'{text}' ({column}) is no number")
+        raise line.garbled(f"'{text}' ({column}) is not a number")
     return number

@@ -36,7 +36,7 @@ def parse(text: str, origin: str, testcases: Sequence[str]) -> PlacedValues:
     such as one between devices on one device, is waived and has no values.
 
     :param origin: the file, for errors.
-    :param testcases: those that were asked for, by name.
+    :param testcases: those that were requested, by name.
     :raises GarbledOutput: when it is cut or damaged, or when the tool or a testcase of it failed.
     :raises OtherRunError: when it ran other testcases than those asked for.
     :raises WrongDataError: when it found wrong data.

@@ -1,7 +1,7 @@
 """Reading what OSU Micro-Benchmarks 7.x print: one row for each message size.
 
 A whole output cannot be told from a cut one by itself, for nothing follows the last row. So the
-reader says which sizes were asked for, and gets exactly these.
+reader says which sizes were requested, and gets exactly these.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def parse(
     :param text: its standard output.
     :param origin: the file, for errors.
     :param program: which one, a key of :data:`TITLES`.
-    :param sizes: the message sizes that were asked for, in bytes and in order.
+    :param sizes: the message sizes that were requested, in bytes and in order.
     :param verified: whether the data were to be verified (``-c``).
     :raises GarbledOutput: when the text is cut or damaged.
     :raises OtherRunError: when it is of another program, or of a run without verification.
@@ -222,7 +222,7 @@ def _row(line: Line, columns: Sequence[str]) -> OsuRow:
 
 def _whole(text: str, column: str, line: Line) -> int:
     if not _SIZE.fullmatch(text):
-        raise line.garbled(f"'{text}' ({column}) is no whole number")
+        raise line.garbled(f"'{text}' ({column}) is not an integer")
     return int(text)
 
 
@@ -230,7 +230,7 @@ def _positive(text: str, column: str, line: Line) -> Printed:
     number = printed(text) if _VALUE.fullmatch(text) else None
     if number is None or number.value <= 0:
         raise line.garbled(
-            f"'{text}' ({column}) is no number above zero with two digits after the point"
+            f"'{text}' ({column}) is not a number above zero with two digits after the point"
         )
     return number
 
@@ -247,4 +247,4 @@ def _complete(
         raise last.garbled(f"the text ends here, the row of {sizes[len(table)]} B is missing")
     if len(table) > len(sizes):
         extra = rows[len(sizes)]
-        raise extra.garbled(f"a row of {table[len(sizes)].size} B follows the last size asked for")
+        raise extra.garbled(f"a row of {table[len(sizes)].size} B follows the last requested size")

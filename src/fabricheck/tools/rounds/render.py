@@ -70,13 +70,13 @@ def _campaign(one: Campaign) -> Iterator[str]:
 
 
 def _rounds(manifest: Manifest) -> str:
-    asked = f"{manifest.rounds} round{'s' * (manifest.rounds > 1)}"
+    rounds = f"{manifest.rounds} round{'s' * (manifest.rounds > 1)}"
     if manifest.complete:
-        return asked
+        return rounds
     how = "broken off" if manifest.signal is None else f"ended by signal {manifest.signal}"
     for number, names in manifest.missing().items():
-        return f"{asked} asked for, {how} in round {number}, launch {names[0]}"
-    return f"{asked} asked for, {how} after the last launch that is known"
+        return f"{rounds} requested, {how} in round {number}, launch {names[0]}"
+    return f"{rounds} requested, {how} after the last launch that is known"
 
 
 def _failures(one: Campaign) -> Iterator[str]:

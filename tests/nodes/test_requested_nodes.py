@@ -3,20 +3,20 @@
 import pytest
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.results import nodes_asked
-from fabricheck.results.nodes_asked import AskedNode, AskedNodes
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 
 
 def test_what_was_written_is_read(tmp_path):
-    asked = AskedNodes(
+    requested = RequestedNodes(
         partition="lumi:gpu",
         chosen=("-t", "smoke"),
-        started=nodes_asked.now(),
-        nodes={"node1": AskedNode(results="node1"), "node2": AskedNode(state="DOWN")},
+        started=requested_nodes.now(),
+        nodes={"node1": RequestedNode(results="node1"), "node2": RequestedNode(state="DOWN")},
     )
-    file = tmp_path / nodes_asked.NAME
-    nodes_asked.write(file, asked)
-    assert nodes_asked.read(file) == asked.model_copy(update={"path": file})
+    file = tmp_path / requested_nodes.NAME
+    requested_nodes.write(file, requested)
+    assert requested_nodes.read(file) == requested.model_copy(update={"path": file})
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def test_what_was_written_is_read(tmp_path):
     ],
 )
 def test_a_cut_or_other_file_is_a_sentence(tmp_path, text, sentence):
-    file = tmp_path / nodes_asked.NAME
+    file = tmp_path / requested_nodes.NAME
     file.write_text(text)
     with pytest.raises(InvalidInputError) as error:
-        nodes_asked.read(file)
+        requested_nodes.read(file)
     assert str(error.value).startswith(f"{file}: {sentence}")
 
 
 def test_no_file_is_a_sentence(tmp_path):
     with pytest.raises(NotFoundError):
-        nodes_asked.read(tmp_path / nodes_asked.NAME)
+        requested_nodes.read(tmp_path / requested_nodes.NAME)

@@ -22,7 +22,7 @@ NAME = "nodes.json"
 FOLDER = "every-node"
 
 
-class AskedNode(BaseModel):
+class RequestedNode(BaseModel):
     """One node.
 
     results: its own results folder beside the file; None where all nodes share the session's.
@@ -43,7 +43,7 @@ class AskedNode(BaseModel):
     said: str | None = None
 
 
-class AskedNodes(BaseModel):
+class RequestedNodes(BaseModel):
     """All nodes of a session, by the scheduler's name.
 
     partition: ``system:partition``; None where the session chooses it on each node.
@@ -59,7 +59,7 @@ class AskedNodes(BaseModel):
     chosen: tuple[str, ...] = ()
     started: AwareDatetime
     job: str | None = None
-    nodes: dict[str, AskedNode] = Field(min_length=1)
+    nodes: dict[str, RequestedNode] = Field(min_length=1)
     path: Path | None = Field(default=None, exclude=True)
 
 
@@ -68,18 +68,18 @@ def now() -> datetime:
     return datetime.now().astimezone()
 
 
-def write(path: Path, asked: AskedNodes) -> None:
+def write(path: Path, requested: RequestedNodes) -> None:
     """Write the file, whole or not at all.
 
     :raises NotFoundError: when it cannot be written.
     """
-    write_whole(path, asked.model_dump_json(indent=1) + "\n")
+    write_whole(path, requested.model_dump_json(indent=1) + "\n")
 
 
-def read(path: Path) -> AskedNodes:
+def read(path: Path) -> RequestedNodes:
     """Read the file.
 
     :raises NotFoundError: when it is not there.
     :raises InvalidInputError: when it cannot be read or has another form.
     """
-    return read_model(path, AskedNodes).model_copy(update={"path": path})
+    return read_model(path, RequestedNodes).model_copy(update={"path": path})
