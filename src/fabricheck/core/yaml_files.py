@@ -25,6 +25,8 @@ class _Loader(SAFE):  # type: ignore[misc]
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue  # a list or a mapping is no key: the safe loader refuses it
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key.value}' is there twice", key.start_mark
