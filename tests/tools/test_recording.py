@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.core.errors import FabricheckError, UsageError
+from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
 from fabricheck.results.other_tools import of_another_tool
 from fabricheck.tools.benchmarks import BENCHMARKS, NCCL_TESTS, Plan, read_plan
 from fabricheck.tools.benchmarks import OSU as OSU_TESTS
 from fabricheck.tools.recording import mpi_version, record
+from full_disk import files_of_at_most
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 OSU = OUTPUTS / "osu-7.4-host"
@@ -106,6 +107,19 @@ def test_a_good_run_of_osu(tmp_path):
     ran = document["options"]["launches"]
     assert [one["name"] for one in ran] == ["osu_bw", "osu_bw-c", "osu_reduce", "osu_reduce-c"]
     assert all(one["exit_code"] == 0 for one in ran)
+
+
+def test_a_full_disk_is_one_sentence_and_keeps_the_launches_before(tmp_path):
+    recorded(*bandwidth(), tmp_path=tmp_path)
+    size = (tmp_path / "result.json").stat().st_size
+    (tmp_path / "result.json").unlink()
+    with files_of_at_most(size), pytest.raises(NotFoundError) as raised:
+        recorded(*bandwidth(), *reduction(), tmp_path=tmp_path)
+    partial = tmp_path / "result.json.partial"
+    assert str(raised.value) == f"{partial} cannot be written (File too large)."
+    kept = load(partial)
+    assert {one["name"] for one in kept["options"]["launches"]} == {"osu_bw", "osu_bw-c"}
+    assert not (tmp_path / "result.json").exists()
 
 
 @pytest.mark.parametrize("program", NCCL_TESTS.operations)

@@ -19,6 +19,7 @@ from fabricheck.core.errors import (
 )
 from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
+from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.tools import benchmarks
@@ -61,7 +62,8 @@ def record(
     """Run what a plan says in the folder of the output, and write the document, also of a failure.
 
     The launches go on after one that failed, so that a document says all that is wrong with a node.
-    While they run the document has the name ``OUTPUT.partial``.
+    While they run the document has the name ``OUTPUT.partial``; where the disk is full, that of
+    the launches before stays.
 
     :param limit_s: for all of it, in s.
     :param say: is told of each launch.
@@ -182,7 +184,7 @@ class _Recording:
         content = self._content()
         content |= {"complete": False, "finished": None}
         content["outcome"] = {"exit_code": None, "status": "running", "message": None}
-        self._path().write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_whole(self._path(), json.dumps(content, indent=1) + "\n")
 
     def _path(self) -> Path:
         return self.output.with_name(f"{self.output.name}.partial")
@@ -194,9 +196,9 @@ class _Recording:
         content["complete"] = outcome["status"] in ("good", "wrong-data")
         text = json.dumps(content, indent=1) + "\n"
         checked = document.parse(text, self.output)
-        partial = self._path()
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(self.output)
+        # On a full disk what the last launch left stays.
+        write_whole(self._path(), text)
+        self._path().replace(self.output)
         return checked
 
     def _content(self) -> dict[str, Any]:
