@@ -1,5 +1,7 @@
 """Which results are whose: nodes, simulated nodes, folders taken together, recorded sessions."""
 
+import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -328,3 +330,73 @@ def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
         1,
     )
     assert len(list((tmp_path / "verdicts").iterdir())) == 502
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A job of ten nodes: one left nothing, one a broken document, one ran a check more."""
+    values = {f"node{n}": 10.0 for n in range(9)} | {"node9": None}
+    job = distributed_sessions.job(tmp_path, values, simulated=values)
+    (path,) = (job / "node7").glob("output/**/stream_local/result.json")
+    content = json.loads(path.read_text())
+    content["series"][0]["median"] += 1
+    path.write_text(json.dumps(content))
+    report = job / "node8/reports/run-0.json"
+    content = json.loads(report.read_text())
+    cases = content["runs"][0]["testcases"]
+    cases.append(cases[0] | {"display_name": "other", "unique_name": "other", "tags": []})
+    report.write_text(json.dumps(content))
+    return job
+
+
+def on_cores(monkeypatch, cores, job):
+    """Return the verdicts by as many processes, and whether a document was read in this one."""
+    monkeypatch.setattr(judging, "_FEWEST", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    results = reading.read([str(job)])
+    found = judging.judge(results, ["node10"])
+    return found, any("entries" in vars(source) for source in results.sources)
+
+
+def test_processes_that_share_the_nodes_of_a_job_give_the_verdicts_of_one(job, monkeypatch):
+    alone, read_here = on_cores(monkeypatch, 1, job)
+    assert read_here
+    found = {f"{one.node}{'*' if one.simulated else ''}": one for one in alone}
+    assert made.rules(found["node7"]) == {"no-document", "missing"}
+    assert all(made.rules(found[f"node{n}"]) == {"missing"} for n in range(7))
+    assert {name for name, one in found.items() if one.status == "PASS"} == {
+        "node8",
+        *(f"node{n}*" for n in range(9)),
+    }
+    assert made.rules(found["node9"]) == made.rules(found["node10"]) == {"silent"}
+    for cores in (2, 3, 64):
+        assert on_cores(monkeypatch, cores, job) == (alone, False)
+
+
+@pytest.mark.parametrize("step", ["by", "simulated"])
+def test_what_a_killed_process_was_to_judge_is_judged_here(job, monkeypatch, step):
+    alone, _ = on_cores(monkeypatch, 1, job)
+    own = os.getpid()
+
+    def killed(*told):
+        if os.getpid() != own:
+            os._exit(9)
+        return kept(*told)
+
+    kept = getattr(judging.Told, step)
+    if step == "simulated":
+        kept = kept.func
+        killed = property(killed)
+    monkeypatch.setattr(judging.Told, step, killed)
+    assert on_cores(monkeypatch, 2, job) == (alone, True)
+
+
+def test_a_node_that_two_folders_of_a_job_have_results_of_is_judged_once(job, monkeypatch):
+    report = job / "node0/reports/run-0.json"
+    content = json.loads(report.read_text())
+    for one in content["runs"][0]["testcases"]:
+        one |= {"scheduler": "slurm", "job_nodelist": ["node6"]}
+    report.write_text(json.dumps(content))
+    alone, _ = on_cores(monkeypatch, 1, job)
+    assert sum(one.node == "node6" for one in alone) == 2  # it, and what it simulates
+    assert on_cores(monkeypatch, 4, job) == (alone, True)

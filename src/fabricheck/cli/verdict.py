@@ -78,9 +78,9 @@ def verdict(
     gc.disable()
     try:
         results = reading.read(what or ())
-        results.check_ahead()
         verdicts = judging.judge(results, expected, set_tag)
     finally:
+        gc.freeze()
         gc.enable()
     total = documents.whole(results.name, verdicts)
     written = documents.write(folder or documents.folder(results), verdicts, total)
@@ -101,8 +101,8 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     if times:
         _say(f"Began {' to '.join(times)}")
     passed = [row for row in total.nodes if row.status == "PASS"]
-    folded = passed if len(passed) > MOST_ROWS else []
-    rows = [_cells(row) for row in total.nodes if row not in folded]
+    folded = len(passed) > MOST_ROWS
+    rows = [_cells(row) for row in total.nodes if not (folded and row.status == "PASS")]
     if rows:
         columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
         output.print_table(columns, rows, ("Checks", "Time"))

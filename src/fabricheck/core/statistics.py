@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import statistics
 from collections.abc import Sequence
 
 #: The fewest samples whose order statistics bound the median with 95 % confidence.
@@ -17,13 +16,14 @@ FEWEST_FOR_INTERVAL = 6
 
 def median(samples: Sequence[float]) -> float:
     """Return the median in the samples' unit; the mean of the middle two for an even number."""
-    return statistics.median(samples)
+    ordered, half = sorted(samples), len(samples) // 2
+    return ordered[half] if len(samples) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def mad(samples: Sequence[float]) -> float:
     """Return the median absolute deviation from the median, in the samples' unit, not scaled."""
-    middle = statistics.median(samples)
-    return statistics.median(abs(sample - middle) for sample in samples)
+    middle = median(samples)
+    return median([abs(sample - middle) for sample in samples])
 
 
 @functools.cache

@@ -57,7 +57,7 @@ def read_text(path: Path) -> str:
     :raises InvalidDocument: when it is no regular file, cannot be read, or is not UTF-8.
     """
     try:
-        if path.exists() and not path.is_file():
+        if not path.is_file() and path.exists():
             raise InvalidDocument(path, "cannot be read (it is no regular file)")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

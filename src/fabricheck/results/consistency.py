@@ -124,10 +124,10 @@ def _time(text: str) -> datetime | None:
 
 def _of_the_statistics(series: Series) -> Findings:
     samples = series["samples"]
-    for index, sample in enumerate(samples):
-        if sample <= 0:
-            yield f"samples[{index}]", f"{sample:g} {series['unit']} is not above zero"
-            return
+    if min(samples) <= 0:
+        index, sample = next(each for each in enumerate(samples) if each[1] <= 0)
+        yield f"samples[{index}]", f"{sample:g} {series['unit']} is not above zero"
+        return
     # All of these sort them, which takes no time of what is sorted.
     samples = sorted(samples)
     middle = statistics.median(samples)

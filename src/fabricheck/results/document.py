@@ -5,11 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import math
-import multiprocessing
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -35,65 +32,22 @@ _MANY_DIGITS = 150
 #: Longest excerpt of a document's value in a sentence, in characters.
 _LONGEST_EXCERPT = 160
 
-#: Other processes check documents from so many on: to start them takes as long as some fifty.
-_FEWEST_SHARED = 200
 
-#: Documents that a process is given at once, and the most processes.
-_SHARE = 50
-_MOST_PROCESSES = 8
-
-#: By the number of processes the part that this one checks itself. It also reads what the others
-#: checked, a third of the work, so of more it has enough with that.
-_OWN_PART = {2: 0.4, 3: 0.2}
-
-
-def load(path: Path | str, checked: bool = False) -> ResultDocument:
+def load(path: Path) -> ResultDocument:
     """Read one result document and check all that can be checked without the machine.
 
     A document of a run that failed, or that was interrupted, is a valid document: look at
     ``complete`` and ``outcome``.
 
-    :param checked: whether another process has just found it valid (`check_elsewhere`).
     :raises NotFoundError: when there is no such file.
     :raises InvalidDocument: when the file cannot be read, is not JSON, has another version, breaks
         the schema, or contradicts itself.
     """
-    path = Path(path)
     try:
         text = read_text(path)
     except NotFoundError:
         raise NotFoundError(f"There is no result document {path}.") from None
-    return cast(ResultDocument, from_json(text)) if checked else parse(text, path)
-
-
-def check_elsewhere(paths: Sequence[Path]) -> Mapping[Path, Future[frozenset[str]]]:
-    """Let other processes check documents, each core some of them, while this one reads on.
-
-    :returns: by document which ones of its share are valid; not of some at the beginning, which
-        are for this process, and nothing where the documents are few or there is one core.
-    """
-    cores = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
-    if cores < 2 or len(paths) < _FEWEST_SHARED:
-        return {}
-    pool = ProcessPoolExecutor(cores - 1, multiprocessing.get_context("fork"))
-    shared = paths[round(len(paths) * _OWN_PART.get(cores, 0)) :]
-    found: dict[Path, Future[frozenset[str]]] = {}
-    for first in range(0, len(shared), _SHARE):
-        share = shared[first : first + _SHARE]
-        found |= dict.fromkeys(share, pool.submit(_valid, [str(path) for path in share]))
-    pool.shutdown(wait=False)
-    return found
-
-
-def _valid(paths: Sequence[str]) -> frozenset[str]:
-    found = set()
-    for path in paths:
-        try:
-            load(path)
-        except FabricheckError:
-            continue  # why, the process says that reads it
-        found.add(path)
-    return frozenset(found)
+    return parse(text, path)
 
 
 class _Host(BaseModel):

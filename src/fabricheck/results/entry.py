@@ -56,15 +56,13 @@ class Entry:
         return None if self.document is None else self.document["host"].get("scheduler_node")
 
 
-def read_entry(path: Path, case: Case | None = None, checked: bool = False) -> Entry:
+def read_entry(path: Path, case: Case | None = None) -> Entry:
     """Load one document; what is wrong with it becomes the entry's problem.
 
     That may be that it was measured on another node than its case is of.
-
-    :param checked: as of `load`.
     """
     try:
-        document = load(path, checked)
+        document = load(path)
     except FabricheckError as problem:
         return Entry(case, path, None, problem)
     node = document["host"].get("scheduler_node")

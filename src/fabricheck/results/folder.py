@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, Future
+from collections.abc import Callable, Hashable, Iterator
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -46,8 +45,6 @@ class ResultsFolder:
                 f"in {ENV_RESULTS}."
             )
         self.path = path
-        #: By document the process that checks it, where one does (`document.check_elsewhere`).
-        self.checked_by: Mapping[Path, Future[frozenset[str]]] = {}
         self.node = node or _node_of(path)
         self.sessions: list[Session] = []
         self.problems: list[InvalidInputError] = []
@@ -145,7 +142,7 @@ class ResultsFolder:
                 )
                 yield Entry(case, path, None, problem)
                 continue
-            entry = read_entry(path, case, self._checked(path))
+            entry = read_entry(path, case)
             if entry.document is not None:
                 started, hostname = entry.document["started"], entry.document["host"]["hostname"]
                 if not _within(session, started, hostname):
@@ -155,13 +152,6 @@ class ResultsFolder:
                     )
                     entry = Entry(case, path, None, problem)
             yield entry
-
-    def _checked(self, path: Path) -> bool:
-        """Return whether another process has found a document valid."""
-        try:
-            return path in self.checked_by and str(path) in self.checked_by[path].result()
-        except BrokenExecutor:
-            return False
 
     def clocks(self, session: Session) -> list[str]:
         """Return ``measured`` or ``simulated`` for each document of a session.

@@ -118,7 +118,7 @@ def _case(folder: Path, of: str | None = None) -> Case:
         result=RESULT,
         reason=None,
         tags=frozenset(),
-        folders=(folder,),
+        folders=(str(folder),),
         node=node or of,
     )
 

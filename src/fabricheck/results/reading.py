@@ -17,7 +17,6 @@ from pathlib import Path
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import folded
 from fabricheck.results import archive, jobs, requested_nodes
-from fabricheck.results.document import check_elsewhere
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.jobs import Job
@@ -211,14 +210,6 @@ class Results:
     job: Job | None = None
     archive: Path | None = None
     parts: tuple[Results, ...] = ()
-
-    def check_ahead(self) -> None:
-        """Have the documents of its sessions checked by all cores; they are read later."""
-        own = [(one.folder, one.session) for one in self.sources if one.session and one.folder]
-        paths = [case.document_path for _, session in own for case in session.cases]
-        checked_by = check_elsewhere([path for path in paths if path is not None])
-        for folder, _ in own:
-            folder.checked_by = checked_by
 
     @property
     def sessions(self) -> tuple[Session, ...]:

@@ -64,7 +64,7 @@ def _recorded(value: Any) -> Recorded:
     for number in numbers:
         if number is None:
             continue
-        if isinstance(number, bool) or not isinstance(number, int | float):
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise ValueError("is not a number")
         if math.isnan(number):
             raise ValueError("is NaN")

@@ -5,6 +5,7 @@ What is read of a report, and in which form, is in `run_report`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,7 +61,7 @@ class Case:
     result: str
     reason: str | None
     tags: frozenset[str]
-    folders: tuple[Path, ...]
+    folders: tuple[str, ...]
     earlier: tuple[Case, ...] = ()
     phase: str | None = None
     values: Mapping[str, tuple[float, str]] = field(default_factory=dict, hash=False)
@@ -113,8 +114,9 @@ class Case:
         """The document of the run, else what a killed run left of it, else None."""
         for name in (DOCUMENT_NAME, PARTIAL_NAME):
             for folder in self.folders:
-                if (folder / name).is_file():
-                    return folder / name
+                path = f"{folder}/{name}"
+                if os.path.isfile(path):  # noqa: PTH113 - a Path for each takes longer
+                    return Path(path)
         return None
 
 
@@ -211,7 +213,9 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         end=info.time_end_unix,
         cases=tuple(_cases(report, results, node)),
         data_version=info.data_version,
-        outputs=tuple(_places(info.prefix_output, info.prefix_output, results / "output")),
+        outputs=tuple(
+            map(Path, _places(info.prefix_output, info.prefix_output, results, "output"))
+        ),
         reframe=printable(info.version),
         command=printable(info.cmdline),
         whole=info.joined.set if info.joined else None,
@@ -294,15 +298,15 @@ def _node(entry: TestCase, name: str) -> str | None:
     return printable(nodes[0]) if len(nodes) == 1 else None
 
 
-def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[Path]:
+def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]:
     # A check that passed has its kept files in the output folder, one that failed in the stage.
-    output = (entry.outputdir, info.prefix_output, results / "output")
-    stage = (entry.stagedir, info.prefix_stage, results / "stage")
+    output = (entry.outputdir, info.prefix_output, results, "output")
+    stage = (entry.stagedir, info.prefix_stage, results, "stage")
     for places in (output, stage) if entry.result in PASSED else (stage, output):
         yield from _places(*places)
 
 
-def _places(recorded: str | None, base: str, folder: Path) -> Iterator[Path]:
+def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterator[str]:
     """Return where a recorded folder may be: where the results lie now, then where they lay.
 
     The present place comes first: a copy of results is not read from what it was copied from.
@@ -310,15 +314,16 @@ def _places(recorded: str | None, base: str, folder: Path) -> Iterator[Path]:
     :param recorded: the folder, as the report names it.
     :param base: ReFrame's prefix of it, whose last part is the session's own folder, or ``output``
         or ``stage`` where sessions have none.
-    :param folder: the present ``output`` or ``stage``.
+    :param kind: the name of the present one in the results folder, ``output`` or ``stage``.
     """
     if not recorded:
         return
     if base and f"{recorded}/".startswith(f"{base}/"):
         own = base.rstrip("/").rpartition("/")[2]
         within = recorded[len(base) :].strip("/")
-        present = f"{folder}/{within}" if own == folder.name else f"{folder}/{own}/{within}"
-        yield Path(present)
+        folder = f"{results}/{kind}" if own == kind else f"{results}/{kind}/{own}"
+        present = f"{folder}/{within}"
+        yield present
         if present == recorded:
             return
-    yield Path(recorded)
+    yield recorded

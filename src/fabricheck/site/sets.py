@@ -80,6 +80,7 @@ def modes() -> list[dict[str, Any]]:
     return [{"name": name, "options": [f"--tag=^{name}$"]} for name in known()]
 
 
+@functools.cache
 def chosen(command: str) -> Choice:
     """Return what chose the checks of a session.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.checks import Key, key
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import Results, Source
 from fabricheck.results.session import REPETITION, Case
@@ -58,14 +59,56 @@ class NodeResults:
         return list(dict.fromkeys(one.case.where for one in self.attempts if one.case is not None))
 
 
-def group(results: Results, expected_nodes: Iterable[str] = ()) -> dict[Subject, NodeResults]:
-    """Return the results of each node, those that have none too.
+@dataclass
+class Told:
+    """What some sources tell that decides about the nodes of others, too.
 
-    :param expected_nodes: nodes that have to be there besides those that the session names.
+    clocks: by partition the clocks of its documents. ran: by partition the checks that ran there.
     """
-    simulated = _simulated_partitions(results)
+
+    clocks: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    ran: dict[str, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def by(cls, sources: Iterable[Source]) -> Told:
+        """Return what sources tell; their documents are read."""
+        told = cls()
+        for source in sources:
+            for row in source.checks:
+                if row.case is None:
+                    continue
+                clocks = told.clocks[row.case.where]
+                if row.clock is not None:
+                    clocks.add(row.clock)
+                told.ran[row.case.where] |= {
+                    key(one): None for one in attempts(row.case, row.entry, 0) if not one.skipped
+                }
+        return told
+
+    @classmethod
+    def together(cls, several: Iterable[Told]) -> Told:
+        """Return what all of some tell."""
+        told = cls()
+        for one in several:
+            for where, clocks in one.clocks.items():
+                told.clocks[where] |= clocks
+            for where, ran in one.ran.items():
+                told.ran[where] |= ran
+        return told
+
+    @cached_property
+    def simulated(self) -> frozenset[str]:
+        """The partitions that simulate: the site says so, else all their documents do."""
+        return frozenset(where for where, own in self.clocks.items() if _simulates(where, own))
+
+
+def group(sources: Iterable[Source], simulated: frozenset[str]) -> dict[Subject, NodeResults]:
+    """Return what sources have of each node.
+
+    :param simulated: the partitions that simulate.
+    """
     found: dict[Subject, NodeResults] = defaultdict(NodeResults)
-    for source in results.sources:
+    for source in sources:
         start = source.start
         here: dict[Subject, list[Attempt]] = defaultdict(list)
         for row in source.checks:
@@ -74,7 +117,6 @@ def group(results: Results, expected_nodes: Iterable[str] = ()) -> dict[Subject,
         for subject, own in here.items():
             found[subject].by_source.append((source, own))
             found[subject].scheduled |= subject.node in source.named
-    _add_silent(found, results, expected_nodes, simulated)
     return dict(found)
 
 
@@ -101,17 +143,6 @@ def _machine(source: Source) -> str:
     return source.session.hostname
 
 
-def _simulated_partitions(results: Results) -> frozenset[str]:
-    """Return the partitions that simulate: the site says so, else all their documents do."""
-    clocks: dict[str, set[str]] = defaultdict(set)
-    for row in results.checks:
-        if row.case is not None:
-            own = clocks[row.case.where]
-            if row.clock is not None:
-                own.add(row.clock)
-    return frozenset(where for where, own in clocks.items() if _simulates(where, own))
-
-
 def _simulates(where: str, clocks: set[str]) -> bool:
     known = partitions.known(where)
     if known:
@@ -130,25 +161,27 @@ def _simulation(row: Check, simulated: frozenset[str]) -> str | None:
     return where if where in simulated else None
 
 
-def _add_silent(
-    found: dict[Subject, NodeResults],
+def silent(
+    there: Iterable[Subject],
     results: Results,
     expected_nodes: Iterable[str],
     simulated: frozenset[str],
-) -> None:
-    there = {subject.node for subject in found}
-    kinds = {subject.simulated for subject in found} or {None}
+) -> list[Subject]:
+    """Return the nodes of which there is no result.
+
+    :param there: those of which there is one.
+    :param expected_nodes: nodes that have to be there besides those that were requested.
+    :param simulated: the partitions that simulate.
+    """
+    names = {subject.node for subject in there}
+    kinds = {subject.simulated for subject in there} or {None}
     partition = next((one.partition for one in results.lists if one.partition is not None), None)
     if partition is not None:
         kind = partition if partition in simulated or _simulates(partition, set()) else None
     else:
         # Where anything was measured, the node itself is what is missed.
         kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
-    for subject, own in found.items():
-        own.scheduled |= subject.node in results.requested
-    for name in (*results.requested, *expected_nodes):
-        if name not in there:
-            there.add(name)
-            found[Subject(name, kind)] = NodeResults(scheduled=True)
-    if UNPLACED not in there and any(one.node is None for one in results.problems):
-        found[Subject(UNPLACED, kind)] = NodeResults()
+    missed = dict.fromkeys((*results.requested, *expected_nodes))
+    if any(one.node is None for one in results.problems):
+        missed[UNPLACED] = None
+    return [Subject(name, kind) for name in missed if name not in names]

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 
+from fabricheck.core.processes import share_out
 from fabricheck.judge import set_times
 from fabricheck.judge.verdict import caveats, checks, facts, model
 from fabricheck.judge.verdict.checks import Checks, Key
-from fabricheck.judge.verdict.grouping import UNPLACED, NodeResults, Subject, group
+from fabricheck.judge.verdict.grouping import (
+    UNPLACED,
+    NodeResults,
+    Subject,
+    Told,
+    group,
+    silent,
+)
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.results.killed import UNREPORTED
-from fabricheck.results.reading import Results
+from fabricheck.results.reading import Results, Source
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
+
+_Judged = tuple[Subject, model.NodeVerdict]
+
+#: A process of its own judges so many nodes at least: to start one takes as long as some four.
+_FEWEST = 8
+_MOST_PROCESSES = 8
 
 
 def judge(
@@ -25,26 +41,47 @@ def judge(
     :param expected_nodes: nodes that have to be there besides those that the session names.
     :param set_tag: the set that all of it was to be; as the sessions say it where it is None.
     """
-    found = group(results, expected_nodes)
-    elsewhere = _ran_somewhere(found)
+
     silent_in: dict[str, list[Results]] = defaultdict(list)
     for part in results.parts:
         for node in part.silent:
             silent_in[node].append(part)
+
+    def verdict(subject: Subject, own: NodeResults, told: Told) -> model.NodeVerdict:
+        return _Node(subject, own, results, told.ran, silent_in[subject.node], set_tag).verdict()
+
+    def of_sources(sources: Sequence[Source]) -> Generator[Told, Told, list[_Judged]]:
+        told = yield Told.by(sources)
+        found = group(sources, told.simulated)
+        return [(subject, verdict(subject, own, told)) for subject, own in found.items()]
+
+    partitions.known_sites()  # read before the processes begin, so that each has them
+    told, made = share_out(_shares(results), of_sources, Told.together)
+    if len({subject for judged in made for subject, _ in judged}) < sum(map(len, made)):
+        # A folder has something of the node of another one: they are taken together.
+        told, made = share_out([results.sources], of_sources, Told.together)
+    found = [one for judged in made for one in judged]
+    absent = silent((subject for subject, _ in found), results, expected_nodes, told.simulated)
     return [
-        _Node(subject, own, results, elsewhere, silent_in[subject.node], set_tag).verdict()
-        for subject, own in found.items()
+        *(one for _, one in found),
+        *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), told) for one in absent),
     ]
 
 
-def _ran_somewhere(found: dict[Subject, NodeResults]) -> dict[str, dict[Key, None]]:
-    """Return by partition what any node of the session ran there."""
-    ran: dict[str, dict[Key, None]] = defaultdict(dict)
-    for results in found.values():
-        for one in results.attempts:
-            if one.case is not None and not one.skipped:
-                ran[one.case.where][checks.key(one)] = None
-    return ran
+def _shares(results: Results) -> list[tuple[Source, ...]]:
+    """Return the sources of a job over many nodes in as many shares as there are cores.
+
+    The folder of a node is in one share. All else is one.
+    """
+    by_folder = [tuple(own) for _, own in groupby(results.sources, lambda one: one.results)]
+    shares = min(len(os.sched_getaffinity(0)), _MOST_PROCESSES, len(by_folder) // _FEWEST)
+    if results.job is None or shares < 2:
+        return [results.sources]
+    return [
+        tuple(chain.from_iterable(by_folder[len(by_folder) * number // shares :
+                                            len(by_folder) * (number + 1) // shares]))
+        for number in range(shares)
+    ]  # fmt: skip
 
 
 class _Node:
@@ -55,7 +92,7 @@ class _Node:
         subject: Subject,
         results: NodeResults,
         of: Results,
-        elsewhere: dict[str, dict[Key, None]],
+        elsewhere: Mapping[str, Mapping[Key, None]],
         silent_in: Sequence[Results],
         set_tag: str | None,
     ) -> None:
@@ -77,7 +114,7 @@ class _Node:
         skipped = self.checks.skipped
         return model.NodeVerdict(
             node=self.subject.node,
-            scheduled=self.results.scheduled,
+            scheduled=self.results.scheduled or self.subject.node in self.of.requested,
             status=worst(one.status for one in reasons),
             kind=self._kind(),
             simulated=self._simulated(),
