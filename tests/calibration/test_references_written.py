@@ -254,10 +254,10 @@ def test_a_check_without_a_reference_file(folder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# $index\nstream_local: [", "line 3: it is no valid YAML"),
+        ("# $index\nstream_local: [", "line 3: it is not valid YAML"),
         (
             "one: {$index: [$partition]}\none: {$index: [$partition]}\n",
-            r"line 2: it is no valid YAML \(the key 'one' is there twice\)",
+            r"line 2: it is not valid YAML \(the key 'one' is there twice\)",
         ),
         ("- 1 # $index\n", "is not a map of checks"),
         ("", "is not a map of checks"),

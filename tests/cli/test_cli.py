@@ -124,7 +124,7 @@ def test_a_pipe_is_no_document(one_session, tmp_path):
     pipe = tmp_path / "pipe" / "result.json"
     pipe.parent.mkdir()
     os.mkfifo(pipe)
-    said = f"{pipe}: cannot be read (it is no regular file)."
+    said = f"{pipe}: cannot be read (it is not a regular file)."
     assert run("results", "validate", pipe, code=INVALID).stdout == said + "\n"
     for path in (pipe, pipe.parent):
         assert said in run("results", "show", path, code=INVALID).stderr

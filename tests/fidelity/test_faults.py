@@ -314,7 +314,7 @@ def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("records: [", "it is no valid YAML"),
+        ("records: [", "it is not valid YAML"),
         ("records: 3", "is no data set of records"),
         ("[]", "is no data set of records"),
         ("records: [{id: x}]", "is no data set of records"),

@@ -35,7 +35,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
     first.write_text("one")
     (tmp_path / "second.txt").mkdir()
     with pytest.raises(
-        NotFoundError, match=r"second\.txt cannot be written \(it is no regular file\)"
+        NotFoundError, match=r"second\.txt cannot be written \(it is not a regular file\)"
     ):
         write_all({first: "new", tmp_path / "second.txt": ""})
     assert first.read_text() == "one"

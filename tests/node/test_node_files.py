@@ -252,12 +252,12 @@ def test_a_switch_faster_than_the_memory_is_impossible(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("name: [mi250x", "line 2: it is no valid YAML"),
-        ("name: a\nname: b\n", "line 2: it is no valid YAML (the key 'name' is there twice)."),
-        ("? [a, b]\n: 1\n", "line 1: it is no valid YAML (found unhashable key)."),
+        ("name: [mi250x", "line 2: it is not valid YAML"),
+        ("name: a\nname: b\n", "line 2: it is not valid YAML (the key 'name' is there twice)."),
+        ("? [a, b]\n: 1\n", "line 1: it is not valid YAML (found unhashable key)."),
         ("- 1\n", "it holds no mapping of keys to values."),
         ("", "it holds no mapping of keys to values."),
-        ("name: \x00", "it is no valid YAML"),
+        ("name: \x00", "it is not valid YAML"),
         ("{}", "format: this key is missing."),
     ],
 )

@@ -22,7 +22,7 @@ def test_what_was_written_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"form": "fabricheck-no', "it is no valid JSON ("),
+        ('{"form": "fabricheck-no', "it is not valid JSON ("),
         ('{"form": "another", "partition": null}', "form: input should be 'fabricheck-nodes-1'"),
         ('{"partition": null, "started": "2026-11-22T07:00:00+00:00", "nodes": {}}', "nodes: "),
     ],

@@ -147,5 +147,5 @@ def test_one_that_is_cut_is_told(session):
     file = changed(session, {})
     file.write_text(file.read_text()[:-20])
     shown = CliRunner().invoke(app, ["results", "show", str(session)])
-    assert shown.exit_code == 4 and f"{file}: it is no valid JSON (" in shown.stderr
+    assert shown.exit_code == 4 and f"{file}: it is not valid JSON (" in shown.stderr
     assert "stream_local" in shown.stdout

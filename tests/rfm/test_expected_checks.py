@@ -124,7 +124,7 @@ def test_a_list_of_another_node_says_nothing(folder):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [", "line 2: it is no valid YAML (did not find expected node content)"),
+        ("a: [", "line 2: it is not valid YAML (did not find expected node content)"),
         ("one:gpu: []", "input should be a valid list"),
         (
             "- {partition: 'one:gpu', node: h200, checks: {a: {environs: [], tags: []}}}",

@@ -282,5 +282,5 @@ def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite):
     outcome = suite("-r", "-n", "stream_local", "-v")
     assert outcome.status == 0 and ran(outcome) == ["stream_local"]
     assert "stream_local: which series its metrics are made of is lost:" in outcome
-    assert "metrics.json cannot be written (it is no regular file)." in outcome
+    assert "metrics.json cannot be written (it is not a regular file)." in outcome
     assert {row.value is not None for row in read([str(suite.results)]).metrics} == {True}

@@ -56,7 +56,7 @@ def test_a_broken_reference_file_is_named(suite):
     file.write_text("stream_local: [\n")
     outcome = suite("-r")
     assert outcome.status == 1
-    assert f"{file}: line 2: it is no valid YAML (" in outcome
+    assert f"{file}: line 2: it is not valid YAML (" in outcome
 
 
 def test_a_check_without_a_reference_file_is_named(suite):

@@ -26,7 +26,7 @@ def test_every_format_gives_the_same_concrete_specs(number):
 
 
 REFUSED = {
-    locks.text()[:200]: "x.lock: is not a Spack lock: the file: it is no valid JSON (",
+    locks.text()[:200]: "x.lock: is not a Spack lock: the file: it is not valid JSON (",
     "[]": "x.lock: is not a Spack lock: the file: ",
     locks.text(8): "x.lock: has the lock format 8, and known are 5, 6, 7.",
     locks.text(4): "x.lock: has the lock format 4, and known are 5, 6, 7.",

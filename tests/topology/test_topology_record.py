@@ -307,7 +307,7 @@ def test_a_platform_of_an_older_model(tmp_path):
     gone = run("mi250x", *arguments)
     assert (gone.exit_code, gone.stderr) == (3, f"fabricheck: There is no file {path}.\n")
     path.mkdir()
-    assert "cannot be read (it is no regular file)" in run("mi250x", *arguments).stderr
+    assert "cannot be read (it is not a regular file)" in run("mi250x", *arguments).stderr
 
 
 def test_tools_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):

@@ -383,11 +383,11 @@ def test_what_a_killed_process_was_to_judge_is_judged_here(job, monkeypatch, ste
             os._exit(9)
         return kept(*told)
 
-    kept = getattr(judging.Told, step)
+    kept = getattr(judging.Survey, step)
     if step == "simulated":
         kept = kept.func
         killed = property(killed)
-    monkeypatch.setattr(judging.Told, step, killed)
+    monkeypatch.setattr(judging.Survey, step, killed)
     assert on_cores(monkeypatch, 2, job) == (alone, True)
 
 

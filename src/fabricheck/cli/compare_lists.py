@@ -174,7 +174,7 @@ def counts(found: Comparison) -> str:
     unchanged = found.judged("unchanged")
     below = sum(one.decision.in_floor for one in unchanged)
     floor = f" ({below} differ by less than their floor)" if below else ""
-    results = Counter(one.word for one in found.outcomes)
+    results = Counter(one.judgement for one in found.outcomes)
     worse, better = words(found)
     return (
         f"{len(found.judged('worse')) + results['worse']} {worse}, "
@@ -252,7 +252,7 @@ def _outcomes(one: Comparison) -> Iterator[str]:
     for item in one.outcomes:
         reason = _plain(cut(item.reason))
         states = f"{item.before} | {item.after}"
-        yield f"| {item.word} | {_plain(item.check)} | result | {reason} | {states} | |"
+        yield f"| {item.judgement} | {_plain(item.check)} | result | {reason} | {states} | |"
 
 
 def _rows(found: Comparison, judgement: str) -> Iterator[str]:

@@ -106,7 +106,7 @@ def _outcomes(console: Console, one: Comparison, show_all: bool) -> None:
             item.check,
             item.before,
             item.after,
-            item.word,
+            item.judgement,
             item.reason if show_all else cut(item.reason),
         )
         for item in sorted(one.outcomes, key=lambda item: not item.worse)

@@ -54,11 +54,11 @@ def read_text(path: Path) -> str:
     """Return the text of a regular file: a pipe would wait for a writer for ever.
 
     :raises NotFoundError: when there is no such file.
-    :raises InvalidDocument: when it is no regular file, cannot be read, or is not UTF-8.
+    :raises InvalidDocument: when it is not a regular file, cannot be read, or is not UTF-8.
     """
     try:
         if not path.is_file() and path.exists():
-            raise InvalidDocument(path, "cannot be read (it is no regular file)")
+            raise InvalidDocument(path, "cannot be read (it is not a regular file)")
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotFoundError(f"There is no file {path}.") from None
@@ -106,7 +106,7 @@ def reason_of(error: Mapping[str, Any]) -> str:
     if error["type"] == "value_error":
         return message
     if error["type"] == "json_invalid":
-        return f"it is no valid JSON ({message.removeprefix('Invalid JSON: ')})"
+        return f"it is not valid JSON ({message.removeprefix('Invalid JSON: ')})"
     found = repr(error["input"])
     shown = f", not {found}" if len(found) <= _LONGEST else ""
     return f"{message[:1].lower()}{message[1:]}{shown}"

@@ -69,5 +69,5 @@ def _beside(path: Path) -> tuple[Path, Path]:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise OSError(None, "it is no regular file")
+        raise OSError(None, "it is not a regular file")
     return target.with_name(f"{target.name}.partial"), target

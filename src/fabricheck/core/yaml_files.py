@@ -73,9 +73,9 @@ def _parsed(raw: bytes, path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}: " if mark is not None else ""
-        reason = f"{line}it is no valid YAML ({error.problem})"
+        reason = f"{line}it is not valid YAML ({error.problem})"
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = f"it is no valid YAML ({str(error).splitlines()[0]})"
+        reason = f"it is not valid YAML ({str(error).splitlines()[0]})"
     raise InvalidFile(path, None, reason)
 
 

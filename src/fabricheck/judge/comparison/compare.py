@@ -67,7 +67,7 @@ class ChangedResult:
     undetermined: bool = False
 
     @property
-    def word(self) -> str:
+    def judgement(self) -> str:
         """How B stands to A."""
         return "undetermined" if self.undetermined else "worse" if self.worse else "better"
 

@@ -60,7 +60,7 @@ class NodeResults:
 
 
 @dataclass
-class Told:
+class Survey:
     """What some sources tell that decides about the nodes of others, too.
 
     clocks: by partition the clocks of its documents. ran: by partition the checks that ran there.
@@ -70,7 +70,7 @@ class Told:
     ran: dict[str, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
-    def by(cls, sources: Iterable[Source]) -> Told:
+    def by(cls, sources: Iterable[Source]) -> Survey:
         """Return what sources tell; their documents are read."""
         told = cls()
         for source in sources:
@@ -86,7 +86,7 @@ class Told:
         return told
 
     @classmethod
-    def together(cls, several: Iterable[Told]) -> Told:
+    def together(cls, several: Iterable[Survey]) -> Survey:
         """Return what all of some tell."""
         told = cls()
         for one in several:

@@ -15,7 +15,7 @@ from fabricheck.judge.verdict.grouping import (
     UNPLACED,
     NodeResults,
     Subject,
-    Told,
+    Survey,
     group,
     silent,
 )
@@ -47,24 +47,24 @@ def judge(
         for node in part.silent:
             silent_in[node].append(part)
 
-    def verdict(subject: Subject, own: NodeResults, told: Told) -> model.NodeVerdict:
-        return _Node(subject, own, results, told.ran, silent_in[subject.node], set_tag).verdict()
+    def verdict(subject: Subject, own: NodeResults, survey: Survey) -> model.NodeVerdict:
+        return _Node(subject, own, results, survey.ran, silent_in[subject.node], set_tag).verdict()
 
-    def of_sources(sources: Sequence[Source]) -> Generator[Told, Told, list[_Judged]]:
-        told = yield Told.by(sources)
-        found = group(sources, told.simulated)
-        return [(subject, verdict(subject, own, told)) for subject, own in found.items()]
+    def of_sources(sources: Sequence[Source]) -> Generator[Survey, Survey, list[_Judged]]:
+        survey = yield Survey.by(sources)
+        found = group(sources, survey.simulated)
+        return [(subject, verdict(subject, own, survey)) for subject, own in found.items()]
 
     partitions.known_sites()  # read before the processes begin, so that each has them
-    told, made = share_out(_shares(results), of_sources, Told.together)
+    survey, made = share_out(_shares(results), of_sources, Survey.together)
     if len({subject for judged in made for subject, _ in judged}) < sum(map(len, made)):
         # A folder has something of the node of another one: they are taken together.
-        told, made = share_out([results.sources], of_sources, Told.together)
+        survey, made = share_out([results.sources], of_sources, Survey.together)
     found = [one for judged in made for one in judged]
-    absent = silent((subject for subject, _ in found), results, expected_nodes, told.simulated)
+    absent = silent((subject for subject, _ in found), results, expected_nodes, survey.simulated)
     return [
         *(one for _, one in found),
-        *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), told) for one in absent),
+        *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), survey) for one in absent),
     ]
 
 

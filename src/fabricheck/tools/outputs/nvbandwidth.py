@@ -87,7 +87,7 @@ class _Reader:
             raise self.garbled("it is cut, or no JSON of nvbandwidth") from None
         root = value.get("nvbandwidth") if isinstance(value, dict) else None
         if not isinstance(root, dict):
-            raise self.garbled("it is no JSON of nvbandwidth")
+            raise self.garbled("it is not JSON of nvbandwidth")
         if "error" in root:
             raise self.garbled(f"nvbandwidth says: {' '.join(str(root['error']).split())}")
         return root

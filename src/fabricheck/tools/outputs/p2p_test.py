@@ -71,7 +71,7 @@ class _Reader:
 
     def result(self) -> PlacedValues:
         if self.next("the name of the test") != _NAME:
-            raise self.garbled("it is no output of p2pBandwidthLatencyTest")
+            raise self.garbled("it is not an output of p2pBandwidthLatencyTest")
         devices: list[str] = []
         no_access = set()
         while (text := self.next(f"'{CONNECTIVITY}'")) != CONNECTIVITY:
