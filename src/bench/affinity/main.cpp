@@ -11,14 +11,12 @@ namespace {
 using namespace fabricheck;
 using nlohmann::json;
 
-std::string word(const json& value) { return value.is_null() ? "-" : value.dump(); }
-
 void print_map(const json& document, std::FILE* out) {
   if (!document.contains("ranks")) {
     return;
   }
-  std::fprintf(out, "%4s %-20s %-20s %5s %7s %-9s %-7s %s\n", "rank", "host", "cores", "NUMA",
-               "memory", "sees", "device", "PCI address");
+  Table table{{right("rank"), left("host"), left("cores"), right("NUMA"), right("memory"),
+               left("sees"), left("device"), left("PCI address")}};
   for (const auto& rank : document["ranks"]) {
     std::string address = "-";
     for (const auto& device : document["devices"]) {
@@ -26,12 +24,12 @@ void print_map(const json& document, std::FILE* out) {
         address = device["pci_address"].get<std::string>();
       }
     }
-    std::fprintf(out, "%4s %-20s %-20s %5s %7s %-9s %-7s %s\n", word(rank["rank"]).c_str(),
-                 rank["host"].get<std::string>().c_str(), spans_of(rank["cores"]).c_str(),
-                 word(rank["numa_domain"]).c_str(), word(rank["memory_domain"]).c_str(),
-                 spans_of(rank["visible_devices"]).c_str(), word(rank["device"]).c_str(),
-                 address.c_str());
+    table.rows.push_back({number_or_dash(rank["rank"]), rank["host"], spans_of(rank["cores"]),
+                          number_or_dash(rank["numa_domain"]),
+                          number_or_dash(rank["memory_domain"]), spans_of(rank["visible_devices"]),
+                          number_or_dash(rank["device"]), address});
   }
+  print_table(table, out);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ struct Program {
   std::function<void()> resolve{};  ///< what options mean together, once they are parsed
   SamplingRules rules{};            ///< defaults of the common options
   /// Prints a finished document for people.
-  std::function<void(const nlohmann::json&, std::FILE*)> table = print_table;
+  std::function<void(const nlohmann::json&, std::FILE*)> table = print_series;
   /// Of a program of several ranks, all of which run the body: rank 0 alone writes the document and
   /// speaks. Null: one process.
   Launch* launch = nullptr;

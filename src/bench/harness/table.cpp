@@ -1,6 +1,8 @@
 #include "harness/table.hpp"
 
+#include <algorithm>
 #include <array>
+#include <set>
 
 #include "harness/sizes.hpp"
 #include "harness/vocabulary.hpp"
@@ -13,24 +15,21 @@ using nlohmann::json;
 std::string place_text(const json& place) {
   const auto memory = place["memory"].get<std::string>();
   if (place["device"].is_number()) {
-    return memory + " " + std::to_string(place["device"].get<int>());
+    return memory + " " + place["device"].dump();
   }
-  if (place["numa_domain"].is_number()) {
-    return memory + " NUMA " + std::to_string(place["numa_domain"].get<int>());
-  }
-  return memory;
+  const auto& domain = place["numa_domain"];
+  return domain.is_number() ? memory + " NUMA " + domain.dump() : memory;
 }
 
 std::string set_text(const json& series) {
   std::string set;
   for (const auto& device : series["device_set"]) {
-    set += (set.empty() ? "" : ",") + std::to_string(device.get<int>());
+    set += (set.empty() ? "" : ",") + device.dump();
   }
-  const auto role = series["role"].get<std::string>();
-  if (role == role::share) {
-    return std::to_string(series["device"].get<int>()) + " of " + set;
+  if (series["role"] == role::share) {
+    return series["device"].dump() + " of " + set;
   }
-  return role == role::sum ? "sum of " + set : set;
+  return series["role"] == role::sum ? "sum of " + set : set;
 }
 
 void print_head(const json& document, const char* end, std::FILE* out) {
@@ -40,29 +39,44 @@ void print_head(const json& document, const char* end, std::FILE* out) {
                document["clock"].get<std::string>().c_str(), end);
 }
 
-void print_matrix(const Matrix& matrix, std::FILE* out) {
-  std::fprintf(out, "\n%s\n%6s", matrix.title.c_str(), "");
-  for (const int column : matrix.columns) {
-    std::fprintf(out, " %9d", column);
-  }
-  for (const int row : matrix.rows) {
-    std::fprintf(out, "\n%6d", row);
-    for (const int column : matrix.columns) {
-      const auto cell = matrix.cells.find({row, column});
-      std::fprintf(out, " %9s", cell == matrix.cells.end() ? "-" : cell->second.c_str());
-    }
-  }
-  std::fprintf(out, "\n");
-}
-
 }  // namespace
 
-std::string cell_of(const json& series) {
-  std::array<char, 32> text{};
-  const bool wrong = series["verification"]["errors"].get<std::uint64_t>() > 0;
-  std::snprintf(text.data(), text.size(), "%.4g%s%s", series["median"].get<double>(),
-                series["noisy"].get<bool>() ? "~" : "", wrong ? "!" : "");
+void print_table(const Table& table, std::FILE* out) {
+  std::vector<std::string> lines(1 + table.rows.size());
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    std::vector<std::string> texts{table.columns[i].title};
+    std::size_t width = texts.front().size();
+    for (const auto& row : table.rows) {
+      texts.push_back(row[i]);
+      width = std::max(width, row[i].size());
+    }
+    for (std::size_t line = 0; line < lines.size(); ++line) {
+      const std::string space(width - texts[line].size(), ' ');
+      lines[line] += i > 0 ? " " : "";
+      lines[line] += table.columns[i].right ? space + texts[line] : texts[line] + space;
+    }
+  }
+  for (const auto& line : lines) {
+    std::fprintf(out, "%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
+  }
+}
+
+std::string formatted(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
   return text.data();
+}
+
+std::string number_or_dash(const json& value) { return value.is_number() ? value.dump() : "-"; }
+
+std::string data_of(const json& series) {
+  const auto errors = series["verification"]["errors"].get<std::uint64_t>();
+  return errors == 0 ? "verified" : std::to_string(errors) + " WRONG";
+}
+
+std::string cell_of(const json& series) {
+  return formatted("%.4g", series["median"]) + (series["noisy"].get<bool>() ? "~" : "") +
+         (series["verification"]["errors"] > 0 ? "!" : "");
 }
 
 Matrix& matrix_of(std::vector<Matrix>& matrices, const std::string& title) {
@@ -71,7 +85,7 @@ Matrix& matrix_of(std::vector<Matrix>& matrices, const std::string& title) {
       return matrix;
     }
   }
-  return matrices.emplace_back(Matrix{title, {}, {}, {}});
+  return matrices.emplace_back(Matrix{title, {}, {}});
 }
 
 std::string spans_of(const json& numbers) {
@@ -89,6 +103,28 @@ std::string spans_of(const json& numbers) {
   return text.empty() ? "none" : text;
 }
 
+void print_matrix(const Matrix& matrix, std::FILE* out) {
+  std::set<int> columns;
+  for (const auto& [row, cells] : matrix.rows) {
+    for (const auto& [column, cell] : cells) {
+      columns.insert(column);
+    }
+  }
+  Table table{{right("")}};
+  for (const int column : columns) {
+    table.columns.push_back(right(std::to_string(column)));
+  }
+  for (auto [row, cells] : matrix.rows) {
+    auto& texts = table.rows.emplace_back();
+    texts.push_back(matrix.names.empty() ? std::to_string(row) : matrix.names.at(row));
+    for (const int column : columns) {
+      texts.push_back(cells[column].empty() ? "-" : cells[column]);
+    }
+  }
+  std::fprintf(out, "\n%s\n", matrix.title.c_str());
+  print_table(table, out);
+}
+
 void print_matrices(const json& document, const std::vector<Matrix>& matrices, std::FILE* out) {
   if (matrices.empty()) {
     return;
@@ -99,37 +135,28 @@ void print_matrices(const json& document, const std::vector<Matrix>& matrices, s
   }
 }
 
-void print_table(const json& document, std::FILE* out) {
+void print_series(const json& document, std::FILE* out) {
   if (document["series"].empty()) {
     return;
   }
   print_head(document, "", out);
-  std::fprintf(out, "%-3s %-12s %-12s %-36s %9s %5s %10s %23s %4s %-10s %s\n", "exp", "what",
-               "device", "source -> destination", "bytes", "block", "median", "95 % interval", "n",
-               "counted", "data");
+  Table table{{left("exp"), left("what"), left("device"), left("source -> destination"),
+               right("bytes"), right("block"), right("median"), left(""), right("95 % interval"),
+               right("n"), left("counted"), left("data")}};
   for (const auto& series : document["series"]) {
-    const auto unit = series["unit"].get<std::string>();
     std::string interval = "-";
-    if (series["ci95"].is_array()) {
-      char text[64];
-      std::snprintf(text, sizeof text, "%.4g to %.4g%s", series["ci95"][0].get<double>(),
-                    series["ci95"][1].get<double>(), series["noisy"].get<bool>() ? " noisy" : "");
-      interval = text;
+    if (const auto& ends = series["ci95"]; ends.is_array()) {
+      interval = formatted("%.4g to ", ends[0]) + formatted("%.4g", ends[1]) +
+                 (series["noisy"].get<bool>() ? " noisy" : "");
     }
-    const auto block = series["block_size"].is_number()
-                           ? std::to_string(series["block_size"].get<int>())
-                           : std::string("-");
-    const auto errors = series["verification"]["errors"].get<std::uint64_t>();
-    std::fprintf(
-        out, "%-3s %-12s %-12s %-36s %9s %5s %5.5g %-4s %23s %4zu %-10s %s\n",
-        series["experiment"].get<std::string>().c_str(),
-        series["operation"].get<std::string>().c_str(), set_text(series).c_str(),
-        (place_text(series["source"]) + " -> " + place_text(series["destination"])).c_str(),
-        format_size(series["bytes"].get<std::uint64_t>()).c_str(), block.c_str(),
-        series["median"].get<double>(), unit.c_str(), interval.c_str(), series["samples"].size(),
-        series["bytes_counted"].get<std::string>().c_str(),
-        errors == 0 ? "verified" : (std::to_string(errors) + " WRONG").c_str());
+    table.rows.push_back({series["experiment"], series["operation"], set_text(series),
+                          place_text(series["source"]) + " -> " + place_text(series["destination"]),
+                          format_size(series["bytes"]), number_or_dash(series["block_size"]),
+                          formatted("%.5g", series["median"]), series["unit"], interval,
+                          std::to_string(series["samples"].size()), series["bytes_counted"],
+                          data_of(series)});
   }
+  print_table(table, out);
 }
 
 }  // namespace fabricheck

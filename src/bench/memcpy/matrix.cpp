@@ -30,15 +30,12 @@ void print_domains(const json& document, std::FILE* out) {
         series["operation"].get<std::string>() + ", " + host["memory"].get<std::string>() + ", " +
         format_size(series["bytes"].get<std::uint64_t>()) + ", GB/s, bytes counted once" +
         (sum ? ", sum of both directions" : "") + " (row: NUMA domain, column: device)";
-    auto& matrix = matrix_of(matrices, title);
     const int domain = host["numa_domain"].get<int>();
     const int device = series["device_set"][0].get<int>();
-    matrix.rows.insert(domain);
-    matrix.columns.insert(device);
-    matrix.cells[{domain, device}] = cell_of(series);
+    matrix_of(matrices, title).rows[domain][device] = cell_of(series);
   }
   print_matrices(document, matrices, out);
-  print_table(rest, out);
+  print_series(rest, out);
 }
 
 }  // namespace fabricheck::copies

@@ -1,7 +1,6 @@
 #include "p2p/matrix.hpp"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/sizes.hpp"
@@ -38,7 +37,6 @@ void print_pairs(const json& document, std::FILE* out) {
   rest["series"] = json::array();
   for (const auto& series : document["series"]) {
     const auto devices = series["device_set"].get<std::vector<int>>();
-    const bool sum = series["role"] == role::sum;
     if (devices.size() > 2) {
       rest["series"].push_back(series);
       continue;
@@ -46,17 +44,17 @@ void print_pairs(const json& document, std::FILE* out) {
     if (series["role"] == role::share) {
       continue;  // of a pair: its sum is in the matrix, both shares in the document
     }
-    auto& matrix = matrix_of(matrices, title_of(series));
-    matrix.rows.insert(devices.begin(), devices.end());
-    matrix.columns = matrix.rows;
-    const auto cell = cell_of(series);
-    matrix.cells[{devices.front(), devices.back()}] = cell;
-    if (sum) {
-      matrix.cells[{devices.back(), devices.front()}] = cell;
+    auto& rows = matrix_of(matrices, title_of(series)).rows;
+    for (const int device : devices) {
+      rows[device].try_emplace(device);
+    }
+    rows[devices.front()][devices.back()] = cell_of(series);
+    if (series["role"] == role::sum) {
+      rows[devices.back()][devices.front()] = cell_of(series);
     }
   }
   print_matrices(document, matrices, out);
-  print_table(rest, out);
+  print_series(rest, out);
 }
 
 }  // namespace fabricheck::p2p

@@ -27,30 +27,6 @@ Place place_of(const json& told) {
   return place;
 }
 
-std::string number_or_dash(const json& value) {
-  return value.is_number() ? std::to_string(value.get<int>()) : "-";
-}
-
-void print_line(const json& document, const json& series, std::FILE* out) {
-  const int rank = series["ranks"][0];
-  const auto& place = document["ranks"][static_cast<std::size_t>(rank)];
-  const bool to_device = series["operation"] != operation::d2h;
-  const auto& host = series[to_device ? "source" : "destination"];
-  const auto times = copy_times(series);
-  const auto bytes = series["bytes_moved"].get<double>();
-  const auto errors = series["verification"]["errors"].get<std::uint64_t>();
-  std::fprintf(out,
-               "%4d %-9s %4s %6s  %-13s %-4s %9s %11.5f %9.5f %11.5f %11.5f %9.5g %4zu  %s%s\n",
-               rank, spans_of(place["cores"]).c_str(), number_or_dash(host["numa_domain"]).c_str(),
-               number_or_dash(series["device"]).c_str(), host["memory"].get<std::string>().c_str(),
-               series["operation"].get<std::string>().c_str(),
-               format_size(series["bytes"].get<std::uint64_t>()).c_str(), 1e3 * times.mean,
-               1e3 * times.deviation, 1e3 * times.least, 1e3 * times.most, bytes / times.mean / 1e9,
-               series["samples"].size(),
-               errors > 0 ? (std::to_string(errors) + " WRONG").c_str() : "verified",
-               series["noisy"].get<bool>() ? ", noisy" : "");
-}
-
 }  // namespace
 
 json to_json(const RankPart& part) {
@@ -137,12 +113,25 @@ void print_ranks(const json& document, std::FILE* out) {
                document["program"]["runtime"].get<std::string>().c_str(),
                document["clock"].get<std::string>().c_str(),
                all[0]["placement"].get<std::string>().c_str());
-  std::fprintf(out, "%4s %-9s %4s %6s  %-13s %-4s %9s %11s %9s %11s %11s %9s %4s  %s\n", "rank",
-               "cores", "NUMA", "device", "memory", "what", "bytes", "mean ms", "deviation",
-               "min ms", "max ms", "GB/s", "n", "data");
+  Table table{{right("rank"), left("cores"), right("NUMA"), right("device"), left("memory"),
+               left("what"), right("bytes"), right("mean ms"), right("deviation"), right("min ms"),
+               right("max ms"), right("GB/s"), right("n"), left("data")}};
   for (const auto& series : all) {
-    print_line(document, series, out);
+    const auto& rank = series["ranks"][0];
+    const auto& place = document["ranks"][rank.get<std::size_t>()];
+    const auto& host = series[series["operation"] == operation::d2h ? "destination" : "source"];
+    const auto times = copy_times(series);
+    table.rows.push_back({number_or_dash(rank), spans_of(place["cores"]),
+                          number_or_dash(host["numa_domain"]), number_or_dash(series["device"]),
+                          host["memory"], series["operation"], format_size(series["bytes"]),
+                          formatted("%.5f", 1e3 * times.mean),
+                          formatted("%.5f", 1e3 * times.deviation),
+                          formatted("%.5f", 1e3 * times.least), formatted("%.5f", 1e3 * times.most),
+                          formatted("%.5g", series["bytes_moved"].get<double>() / times.mean / 1e9),
+                          std::to_string(series["samples"].size()),
+                          data_of(series) + (series["noisy"].get<bool>() ? ", noisy" : "")});
   }
+  print_table(table, out);
 }
 
 }  // namespace fabricheck::pingpong

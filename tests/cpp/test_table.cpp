@@ -1,0 +1,52 @@
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "harness/table.hpp"
+
+using namespace fabricheck;
+
+namespace {
+
+std::string printed(const std::function<void(std::FILE*)>& print) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* out = open_memstream(&text, &size);
+  print(out);
+  std::fclose(out);
+  std::string result(text, size);
+  std::free(text);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("columns of a table are as wide as their texts") {
+  Table table{{right("n"), left("memory"), right("GB/s"), left("data")}};
+  const auto print = [&table](std::FILE* out) { print_table(table, out); };
+  CHECK(printed(print) == "n memory GB/s data\n");
+  table.rows = {{"7", "host-pinned", "9.5", ""}, {"1009", "device", "28.27", "3 WRONG"}};
+  CHECK(printed(print) ==
+        "   n memory       GB/s data\n"
+        "   7 host-pinned   9.5\n"
+        "1009 device      28.27 3 WRONG\n");
+}
+
+TEST_CASE("a matrix has its rows and columns in the order of their numbers") {
+  Matrix matrix{"engine", {{10, {{2, "1.5~"}}}, {2, {{2, ""}, {10, "28.27"}}}}, {}};
+  const auto print = [&matrix](std::FILE* out) { print_matrix(matrix, out); };
+  CHECK(printed(print) ==
+        "\nengine\n"
+        "      2    10\n"
+        " 2    - 28.27\n"
+        "10 1.5~     -\n");
+  matrix.names = {{2, "bcast"}, {10, "allgather"}};
+  CHECK(printed(print) ==
+        "\nengine\n"
+        "             2    10\n"
+        "    bcast    - 28.27\n"
+        "allgather 1.5~     -\n");
+}
