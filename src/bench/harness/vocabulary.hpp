@@ -254,6 +254,18 @@ inline constexpr const char* peer_engines = "peer-engines";
 inline constexpr const char* devices = "devices";
 }  // namespace concern
 
+/// Why a device runs below its clock.
+namespace throttle {
+/// its power cap, or that of its package
+inline constexpr const char* power = "power";
+/// the temperature of the device or its memory
+inline constexpr const char* thermal = "thermal";
+/// a limit of the board: a brake of its power supply, too much current, a hot regulator
+inline constexpr const char* hardware = "hardware";
+/// another reason that the driver gives
+inline constexpr const char* other = "other";
+}  // namespace throttle
+
 /// Variables of the environment.
 namespace env {
 /// the folder for results

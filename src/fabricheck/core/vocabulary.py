@@ -241,6 +241,9 @@ SMALLER_IS_BETTER: tuple[Unit, ...] = ("us", "count")
 #: What a setting changes.
 Concern = Literal["launches", "engines", "peer-engines", "devices"]
 
+#: Why a device runs below its clock.
+Throttle = Literal["power", "thermal", "hardware", "other"]
+
 #: Who compared; absent is program.
 ComparedBy = Literal["program", "tool"]
 

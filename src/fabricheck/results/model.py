@@ -23,6 +23,7 @@ from fabricheck.core.vocabulary import (
     SeriesUnit,
     Status,
     Stores,
+    Throttle,
 )
 
 
@@ -219,6 +220,128 @@ class Setting(TypedDict):
     concerns: Concern
 
 
+class BusyProcess(TypedDict):
+    """A process that took time of the host."""
+
+    pid: int
+    user: str | None
+    command: str | None
+    cores: float
+
+
+class HostUse(TypedDict):
+    """What the host did besides the run."""
+
+    seconds: float
+    busy_cores: float
+    stolen_cores: float
+    processes: list[BusyProcess]
+
+
+class HostState(TypedDict):
+    """The host at one moment."""
+
+    load_1min: float | None
+    cores: int | None
+    others: HostUse | None
+    governor: str | None
+    huge_pages_reserved: int | None
+    huge_pages_free: int | None
+    huge_page_bytes: int | None
+    free_bytes: dict[str, int] | None
+
+
+class MemoryErrors(TypedDict):
+    """Errors of a device's memory since its driver was loaded."""
+
+    corrected: int | None
+    uncorrected: int | None
+
+
+class Pcie(TypedDict):
+    """A device's link to the host."""
+
+    width: int | None
+    width_max: int | None
+    gt_per_s: float | None
+    gt_per_s_max: float | None
+    replays: int | None
+
+
+class LinkState(TypedDict):
+    """A device's link to another device."""
+
+    index: int
+    up: bool | None
+    width: int | None
+    gb_per_s: float | None
+    peer: str | None
+    errors: int | None
+
+
+class DeviceProcess(TypedDict):
+    """A process that uses a device and is not of the run."""
+
+    pid: int
+    user: str | None
+    command: str | None
+    memory_bytes: int | None
+
+
+class DeviceState(TypedDict):
+    """A device at one moment; null is what nothing tells."""
+
+    index: int
+    clock_mhz: float | None
+    clock_max_mhz: float | None
+    memory_clock_mhz: float | None
+    memory_clock_max_mhz: float | None
+    temperature_c: float | None
+    memory_temperature_c: float | None
+    power_w: float | None
+    power_cap_w: float | None
+    power_cap_default_w: float | None
+    busy_percent: float | None
+    throttle: list[Throttle] | None
+    throttled_s: dict[Throttle, float | None] | None
+    energy_j: float | None
+    memory_errors: MemoryErrors | None
+    pcie: Pcie | None
+    links: list[LinkState] | None
+    vbios: str | None
+    firmware: dict[str, str] | None
+    compute_partition: str | None
+    memory_partition: str | None
+    ecc: bool | None
+    processes: list[DeviceProcess] | None
+
+
+class Absent(TypedDict):
+    """An item of which nothing is known."""
+
+    item: str
+    why: str
+
+
+class Snapshot(TypedDict):
+    """The node and its devices at one moment."""
+
+    at: str
+    seconds: float
+    opening_seconds: float | None
+    host: HostState
+    devices: list[DeviceState]
+    absent: list[Absent]
+    sources: dict[str, str]
+
+
+class State(TypedDict):
+    """The node before the body of the program, and after it."""
+
+    before: Snapshot
+    after: Snapshot | None
+
+
 class ResultDocument(TypedDict):
     """What one run of one program measured."""
 
@@ -242,6 +365,7 @@ class ResultDocument(TypedDict):
     outcome: Outcome
     ranks: NotRequired[list[Rank] | None]
     settings: NotRequired[list[Setting]]
+    state: NotRequired[State]
     series: list[Series]
     skipped: NotRequired[list[Skipped] | None]
     differences: NotRequired[list[str] | None]
