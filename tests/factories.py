@@ -176,6 +176,76 @@ def device(index: int, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def device_state(index: int, **changes: Any) -> dict[str, Any]:
+    """Build the state of a device, as NVML tells that of an idle H200."""
+    return {
+        "index": index,
+        "clock_mhz": 1980.0,
+        "clock_max_mhz": 1980.0,
+        "memory_clock_mhz": 3201.0,
+        "memory_clock_max_mhz": 3201.0,
+        "temperature_c": 31.0,
+        "memory_temperature_c": None,
+        "power_w": 121.5,
+        "power_cap_w": 700.0,
+        "power_cap_default_w": 700.0,
+        "busy_percent": 0.0,
+        "throttle": [],
+        "throttled_s": {"power": 0.0, "thermal": 0.0},
+        "energy_j": 30076.8,
+        "memory_errors": {"corrected": 0, "uncorrected": 0},
+        "pcie": {
+            "width": 16,
+            "width_max": 16,
+            "gt_per_s": 32.0,
+            "gt_per_s_max": 32.0,
+            "replays": 0,
+        },
+        "links": [
+            {
+                "index": link,
+                "up": True,
+                "width": None,
+                "gb_per_s": 26.562,
+                "peer": None,
+                "errors": 0,
+            }
+            for link in range(2)
+        ],
+        "vbios": "96.00.A5.00.1A",
+        "firmware": {"inforom": "G520.0282.02.02"},
+        "compute_partition": "none",
+        "memory_partition": None,
+        "ecc": True,
+        "processes": [],
+    } | changes
+
+
+def snapshot(devices: Sequence[dict[str, Any]] = (), **host: Any) -> dict[str, Any]:
+    """Build a snapshot of an idle host and of devices; ``host`` replaces items of the host."""
+    others = {"seconds": 0.05, "busy_cores": 0.1, "stolen_cores": 0.0, "processes": []}
+    free = {"0": 15 << 30}
+    return {
+        "at": "2026-01-02T03:04:06Z",
+        "seconds": 0.08,
+        "opening_seconds": 0.02,
+        "host": {
+            "load_1min": 0.3,
+            "cores": 16,
+            "others": others,
+            "governor": "performance",
+            "huge_pages_reserved": 0,
+            "huge_pages_free": 0,
+            "huge_page_bytes": 2 << 20,
+            "free_bytes": free,
+        }
+        | host,
+        "devices": list(devices),
+        "absent": [{"item": "devices.memory_partition", "why": "NVML has none"}],
+        "sources": {"devices.clock_mhz": "nvmlDeviceGetClockInfo", "host.others": "/proc/stat"},
+    }
+
+
 def document(**changes: Any) -> dict[str, Any]:
     """Build the document of a good run of `stream` on the host runtime with two devices."""
     result: dict[str, Any] = {

@@ -108,7 +108,7 @@ def test_the_documentation_has_every_column_as_it_is():
 
 
 def _kinds(kinds):
-    return {5: "all"}.get(len(kinds)) or ", ".join(kinds)
+    return {6: "all"}.get(len(kinds)) or ", ".join(kinds)
 
 
 @pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", " =1", "\t=1"])

@@ -273,3 +273,56 @@ def test_what_can_not_be_exported_is_one_sentence(results_folder, arguments, cod
     result = run(*arguments)
     assert result.exit_code == code, result.output
     assert sentence in result.stderr
+
+
+def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(results_folder):
+    before, after = (
+        factories.snapshot(
+            [
+                factories.device_state(0, throttle=reasons, links=None, processes=None),
+                factories.device_state(1, memory_errors={"corrected": 2, "uncorrected": None}),
+            ],
+            load_1min=load,
+            free_bytes={"0": 5, "1": 3},
+        )
+        for reasons, load in (([], 0.5), (["power", "thermal"], 7.5))
+    )
+    ada = {"pid": 4711, "user": "ada", "command": "copy_loop", "memory_bytes": 1 << 30}
+    after["devices"][1]["processes"] = [ada]
+    busy = {"pid": 12, "user": None, "command": "bash", "cores": 1.5}
+    after["host"]["others"] |= {"busy_cores": 1.6, "processes": [busy]}
+    case = factories.case("a")
+    folder = factories.case_folder(results_folder, "a")
+    factories.write(
+        folder / "result.json",
+        factories.document(state={"before": before, "after": after}),
+    )
+    factories.session(results_folder, [case])
+    found, said = rows(results_folder)
+    states = of("state", found)
+    assert [(one["moment"], one.get("device")) for one in states] == [
+        ("before", None), ("before", "0"), ("before", "1"),
+        ("after", None), ("after", "0"), ("after", "1"),
+    ]  # fmt: skip
+    host, first, second = states[3:]
+    assert (host["load_1min"], host["cores"], host["busy_cores"]) == ("7.5", "16", "1.6")
+    assert (host["free_bytes"], host["free_bytes_least"]) == ("8", "3")
+    assert (host["processes"], second["processes"]) == ("12 ? bash", "4711 ada copy_loop")
+    assert (first.get("processes"), states[2]["processes"]) == (None, "none")
+    assert (first["throttle"], second["throttle"]) == ("power thermal", "none")
+    assert (first.get("links"), second["links"], second["links_up"]) == (None, "2", "2")
+    errors = ("memory_errors_corrected", "memory_errors_uncorrected")
+    assert [second.get(name) for name in errors] == ["2", None]
+    assert (second["pcie_width"], second["pcie_gt_per_s"]) == ("16", "32.0")
+    assert (second["firmware"], second["check"]) == ("inforom G520.0282.02.02", "a")
+    assert (second["throttled_power_s"], second.get("throttled_hardware_s")) == ("0.0", None)
+    assert ", 6 states." in said
+
+
+def test_a_run_without_its_end_has_the_state_before_alone(results_folder):
+    case = factories.case("a")
+    state = {"before": factories.snapshot(), "after": None}
+    folder = factories.case_folder(results_folder, "a")
+    factories.write(folder / "result.json", factories.document(state=state))
+    factories.session(results_folder, [case])
+    assert [one["moment"] for one in of("state", rows(results_folder)[0])] == ["before"]

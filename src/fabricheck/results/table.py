@@ -1,8 +1,8 @@
-"""The table of results: a row is one check, one metric, one series, or one node.
+"""The table of results: a row is one check, one metric, one series, one state, or one node.
 
 Rows are plain Python, one class a kind; a field with a meaning is a column of `fabricheck export`
-(docs/table.md has the list, made of these classes). A metric and a series have the row of their
-check, whose columns are theirs, too. Names of columns stay as they are.
+(docs/export.md has the list, made of these classes). A metric, a series and a state have the row of
+their check, whose columns are theirs, too. Names of columns stay as they are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, Clock
 from fabricheck.node import NodeModel
 from fabricheck.results import made_of
 from fabricheck.results.entry import Entry
-from fabricheck.results.model import Device, Place, ResultDocument
+from fabricheck.results.model import (
+    BusyProcess,
+    Device,
+    DeviceProcess,
+    DeviceState,
+    HostState,
+    Pcie,
+    Place,
+    ResultDocument,
+)
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import REPETITION, Case, Session
@@ -258,11 +267,84 @@ class Series:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
+class State:
+    """One device, or the host, before or after the program of a check; null is not told.
+
+    ``of_device`` and ``of_host`` are what the row is made of, one of them.
+    """
+
+    of: Check
+    of_device: DeviceState | None = None
+    of_host: HostState | None = None
+
+    moment: Annotated[str, "before or after the program's body"]
+    taken_at: Annotated[datetime | None, "when that was, in UTC"] = None
+    taken_s: Annotated[float, "how long it took to read the host and all devices, in s"]
+    device: Annotated[int | None, "the device that works, where it is one"] = None
+    device_name: Annotated[str | None, "its name"] = None
+    device_arch: Annotated[str | None, "its architecture: gfx90a, sm_90"] = None
+    pci_address: Annotated[str | None, "its PCI address"] = None
+    unique_id: Annotated[str | None, "its unique id"] = None
+    clock_mhz: Annotated[float | None, "the clock of its compute units, in MHz"] = None
+    clock_max_mhz: Annotated[float | None, "the highest clock of its compute units, in MHz"] = None
+    memory_clock_mhz: Annotated[float | None, "the clock of its memory, in MHz"] = None
+    memory_clock_max_mhz: Annotated[float | None, "the highest clock of its memory, in MHz"] = None
+    temperature_c: Annotated[float | None, "its temperature where it is hottest, in deg C"] = None
+    memory_temperature_c: Annotated[float | None, "the temperature of its memory, in deg C"] = None
+    power_w: Annotated[float | None, "its power, in W"] = None
+    power_cap_w: Annotated[float | None, "the most that it may draw, in W"] = None
+    power_cap_default_w: Annotated[float | None, "the same, as it was delivered"] = None
+    busy_percent: Annotated[float | None, "how busy it is, in per cent"] = None
+    throttle: Annotated[str | None, "why it runs below its clock: power, ..., or none"] = None
+    throttled_power_s: Annotated[
+        float | None, "a counter of the time below its clock by the power cap, in s"
+    ] = None
+    throttled_thermal_s: Annotated[float | None, "the same by temperature"] = None
+    throttled_hardware_s: Annotated[float | None, "the same by a limit of the board"] = None
+    energy_j: Annotated[float | None, "a counter of its energy, in J"] = None
+    memory_errors_corrected: Annotated[int | None, "a counter of its corrected memory errors"] = (
+        None
+    )
+    memory_errors_uncorrected: Annotated[
+        int | None, "the same of those that were not corrected"
+    ] = None
+    pcie_width: Annotated[int | None, "lanes of its link to the host"] = None
+    pcie_width_max: Annotated[int | None, "the most lanes that this can have"] = None
+    pcie_gt_per_s: Annotated[float | None, "transfers a second of a lane, in 1e9"] = None
+    pcie_gt_per_s_max: Annotated[float | None, "the most that a lane can have"] = None
+    pcie_replays: Annotated[int | None, "a counter of packets that were sent again"] = None
+    links: Annotated[int | None, "its links to other devices"] = None
+    links_up: Annotated[int | None, "how many of these links are up"] = None
+    link_errors: Annotated[int | None, "a counter of the errors of these links"] = None
+    vbios: Annotated[str | None, "the version of its VBIOS"] = None
+    firmware: Annotated[str | None, "versions of its firmware: name version, ..."] = None
+    compute_partition: Annotated[str | None, "its mode: SPX, ...; of NVIDIA MIG or none"] = None
+    memory_partition: Annotated[str | None, "its memory's mode: NPS1, ..."] = None
+    ecc: Annotated[bool | None, "whether its memory corrects errors"] = None
+    processes: Annotated[
+        str | None, "other processes that use it, of the host the busiest: pid user command, ..."
+    ] = None
+    cores: Annotated[int | None, "cores of the host that are online"] = None
+    load_1min: Annotated[float | None, "the load of the host in the last minute"] = None
+    others_s: Annotated[float | None, "the time that busy_cores and stolen_cores are of, in s"] = (
+        None
+    )
+    busy_cores: Annotated[float | None, "cores that others than this run kept busy"] = None
+    stolen_cores: Annotated[float | None, "cores whose time the hypervisor took"] = None
+    governor: Annotated[str | None, "the frequency governor of the host's cores"] = None
+    huge_pages_reserved: Annotated[int | None, "huge pages that the host reserves"] = None
+    huge_pages_free: Annotated[int | None, "huge pages of the host that are free"] = None
+    huge_page_bytes: Annotated[int | None, "the size of a huge page"] = None
+    free_bytes: Annotated[int | None, "free memory of the host"] = None
+    free_bytes_least: Annotated[int | None, "free memory of the NUMA domain that has least"] = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class Node(_Row):
     """One node that was to be measured, and whether it left anything."""
 
 
-Row = Check | Metric | Series | Node
+Row = Check | Metric | Series | State | Node
 
 
 def check_row(
@@ -458,6 +540,87 @@ def link_class(one: Measured, model: NodeModel | None) -> str | None:
     return model.link_class(pair[0], pair[1]).name
 
 
+def states(row: Check) -> Iterator[State]:
+    """Yield the states of host and devices before the check's program, then those after it."""
+    document = row.document
+    state = document.get("state") if document is not None else None
+    if document is None or state is None:
+        return
+    devices = {device["index"]: device for device in document["devices"]}
+    for when, snapshot in (("before", state["before"]), ("after", state["after"])):
+        if snapshot is None:
+            continue
+        taken: dict[str, Any] = {"taken_at": moment(snapshot["at"]), "taken_s": snapshot["seconds"]}
+        yield State(of=row, moment=when, **taken, **_of_host(snapshot["host"]))
+        for one in snapshot["devices"]:
+            own = devices[one["index"]]
+            yield State(
+                of=row,
+                moment=when,
+                **taken,
+                device_name=own["name"],
+                device_arch=own["arch"],
+                pci_address=own["pci_address"],
+                unique_id=own["unique_id"],
+                **_of_device(one),
+            )
+
+
+#: Items of a device, and of the host, that are columns as they are.
+_OF_DEVICE = (
+    "clock_mhz", "clock_max_mhz", "memory_clock_mhz", "memory_clock_max_mhz", "temperature_c",
+    "memory_temperature_c", "power_w", "power_cap_w", "power_cap_default_w", "busy_percent",
+    "energy_j", "vbios", "compute_partition", "memory_partition", "ecc",
+)  # fmt: skip
+_OF_HOST = (
+    "cores", "load_1min", "governor", "huge_pages_reserved", "huge_pages_free", "huge_page_bytes"
+)  # fmt: skip
+
+
+def _of_device(one: DeviceState) -> dict[str, Any]:
+    items: Mapping[str, Any] = one
+    pcie: Mapping[str, Any] = one["pcie"] or {}
+    throttled: Mapping[Any, float | None] = one["throttled_s"] or {}
+    errors: Mapping[str, Any] = one["memory_errors"] or {}
+    links, firmware, throttle = one["links"], one["firmware"], one["throttle"]
+    known = [link["errors"] for link in links or () if link["errors"] is not None]
+    return {
+        "of_device": one,
+        "device": one["index"],
+        **{name: items[name] for name in _OF_DEVICE},
+        "throttle": None if throttle is None else " ".join(throttle) or "none",
+        **{f"throttled_{word}_s": throttled.get(word) for word in ("power", "thermal", "hardware")},
+        **{f"memory_errors_{word}": errors.get(word) for word in ("corrected", "uncorrected")},
+        **{f"pcie_{name}": pcie.get(name) for name in Pcie.__annotations__},
+        "links": None if links is None else len(links),
+        "links_up": None if links is None else sum(link["up"] is True for link in links),
+        "link_errors": sum(known) if known else None,
+        "firmware": None if firmware is None else ", ".join(
+            f"{name} {version}" for name, version in sorted(firmware.items())
+        ),
+        "processes": _processes(one["processes"]),
+    }  # fmt: skip
+
+
+def _of_host(host: HostState) -> dict[str, Any]:
+    items: Mapping[str, Any] = host
+    others, free = host["others"], host["free_bytes"] or {}
+    found: dict[str, Any] = {"of_host": host, **{name: items[name] for name in _OF_HOST}}
+    found["free_bytes"] = sum(free.values()) if free else None
+    found["free_bytes_least"] = min(free.values(), default=None)
+    if others is not None:
+        found |= {"others_s": others["seconds"], "processes": _processes(others["processes"])}
+        found |= {name: others[name] for name in ("busy_cores", "stolen_cores")}
+    return found
+
+
+def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | None:
+    if found is None:
+        return None
+    each = (f"{one['pid']} {one['user'] or '?'} {one['command'] or '?'}" for one in found)
+    return ", ".join(each) or "none"
+
+
 def nodes(
     requested: RequestedNodes, present: Iterable[str | None], session: Session | None = None
 ) -> Iterator[Node]:
@@ -536,14 +699,23 @@ class Column:
 
 
 #: The classes of rows by what the column ``kind`` says; a sample is its series with one value.
-KINDS: Mapping[str, type[Any]] = {"check": Check, "metric": Metric, "series": Series, "node": Node}
+KINDS: Mapping[str, type[Any]] = {
+    "check": Check,
+    "metric": Metric,
+    "series": Series,
+    "state": State,
+    "node": Node,
+}
+
+#: Those that have the columns of their check.
+_OF_A_CHECK = (Metric, Series, State)
 
 _TYPES: Sequence[tuple[Any, Type]] = (
     (bool, "boolean"), (int, "integer"), (float, "number"), (datetime, "time")
 )  # fmt: skip
 
 
-#: Columns of a check that the rows of its metrics and series do not have.
+#: Columns of a check that the rows of its metrics, series and states do not have.
 _OF_THE_CHECK_ALONE = ("reason",)
 
 #: Columns of a series that the rows of its samples do not have.
@@ -555,12 +727,12 @@ def columns() -> tuple[Column, ...]:
     """Return the columns, in the order in which `fabricheck export` writes them."""
     kinds: dict[str, list[str]] = {"kind": [*KINDS]}
     found: dict[str, tuple[Type, str]] = {
-        "kind": ("text", "what the row is: check, metric, series, sample or node")
+        "kind": ("text", "what the row is: check, metric, series, sample, state or node")
     }
     for kind, row in KINDS.items():
         own = _own_columns(kind)
-        of_check = _of_check() if row in (Metric, Series) else ()
-        for name in (*of_check, *own):
+        of_check = _of_check() if row in _OF_A_CHECK else ()
+        for name in dict.fromkeys((*of_check, *own)):
             kinds.setdefault(name, []).append(kind)
         for name, column in own.items():
             found.setdefault(name, column)
@@ -601,6 +773,6 @@ def values(row: Row) -> dict[str, Any]:
     """Return the columns of a row and of its check, by name."""
     kind = next(word for word, one in KINDS.items() if type(row) is one)
     found: dict[str, Any] = {"kind": kind}
-    if isinstance(row, Metric | Series):
+    if isinstance(row, _OF_A_CHECK):
         found |= {name: getattr(row.of, name) for name in _of_check()}
     return found | {name: getattr(row, name) for name in _own_columns(kind)}

@@ -48,10 +48,11 @@ class Told:
             )
         counts = self.counts
         samples = f", {counts['sample']} samples" if counts["sample"] else ""
+        states = f", {counts['state']} states" if counts["state"] else ""
         nodes = f", {counts['node']} requested nodes" if counts["node"] else ""
         yield (
             f"{self.sessions} session(s), {counts['check']} checks: {counts['metric']} metrics, "
-            f"{counts['series']} series{samples}{nodes}."
+            f"{counts['series']} series{samples}{states}{nodes}."
         )
 
 
@@ -98,6 +99,7 @@ def _source(source: Source, told: Told, samples: bool, several: bool) -> Iterato
             yield of_row(series)
             if samples:
                 yield from _samples(series)
+        yield from map(of_row, table.states(check))
     yield from map(of_row, source.nodes)
 
 
