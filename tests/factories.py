@@ -176,42 +176,26 @@ def device(index: int, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def device_state(index: int, **changes: Any) -> dict[str, Any]:
-    """Build the state of a device, as NVML tells that of an idle H200."""
+def device_state(index: int = 0, **changes: Any) -> dict[str, Any]:
+    """Build the state of an idle device, as NVML tells it of an H200."""
     return {
         "index": index,
-        "clock_mhz": 1980.0,
-        "clock_max_mhz": 1980.0,
-        "memory_clock_mhz": 3201.0,
-        "memory_clock_max_mhz": 3201.0,
-        "temperature_c": 31.0,
+        "clock_mhz": 1980,
+        "clock_max_mhz": 1980,
+        "memory_clock_mhz": 3201,
+        "memory_clock_max_mhz": 3201,
+        "temperature_c": 42,
         "memory_temperature_c": None,
-        "power_w": 121.5,
-        "power_cap_w": 700.0,
-        "power_cap_default_w": 700.0,
-        "busy_percent": 0.0,
+        "power_w": 141.165,
+        "power_cap_w": 700,
+        "power_cap_default_w": 700,
+        "busy_percent": 0,
         "throttle": [],
-        "throttled_s": {"power": 0.0, "thermal": 0.0},
-        "energy_j": 30076.8,
+        "throttled_s": {"power": 0, "thermal": 0, "hardware": 0},
+        "energy_j": 28966.055,
         "memory_errors": {"corrected": 0, "uncorrected": 0},
-        "pcie": {
-            "width": 16,
-            "width_max": 16,
-            "gt_per_s": 32.0,
-            "gt_per_s_max": 32.0,
-            "replays": 0,
-        },
-        "links": [
-            {
-                "index": link,
-                "up": True,
-                "width": None,
-                "gb_per_s": 26.562,
-                "peer": None,
-                "errors": 0,
-            }
-            for link in range(2)
-        ],
+        "pcie": {"width": 16, "width_max": 16, "gt_per_s": 32, "gt_per_s_max": 32, "replays": 0},
+        "links": [link_state(link) for link in range(18)],
         "vbios": "96.00.A5.00.1A",
         "firmware": {"inforom": "G520.0282.02.02"},
         "compute_partition": "none",
@@ -221,29 +205,98 @@ def device_state(index: int, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def snapshot(devices: Sequence[dict[str, Any]] = (), **host: Any) -> dict[str, Any]:
-    """Build a snapshot of an idle host and of devices; ``host`` replaces items of the host."""
-    others = {"seconds": 0.05, "busy_cores": 0.1, "stolen_cores": 0.0, "processes": []}
-    free = {"0": 15 << 30}
+def link_state(index: int = 0, **changes: Any) -> dict[str, Any]:
+    """Build the state of an NVLink that is up."""
     return {
-        "at": "2026-01-02T03:04:06Z",
-        "seconds": 0.08,
-        "opening_seconds": 0.02,
+        "index": index,
+        "up": True,
+        "width": None,
+        "gb_per_s": 26.562,
+        "peer": None,
+        "errors": 0,
+    } | changes
+
+
+def process(pid: int = 4711, **changes: Any) -> dict[str, Any]:
+    """Build a process that uses a device."""
+    return {"pid": pid, "user": "ada", "command": "copy_loop", "memory_bytes": 7 << 30} | changes
+
+
+def host_use(
+    busy: float = 0.1, seconds: float = 10.0, stolen: float = 0.0, loops: int = 0
+) -> dict[str, Any]:
+    """Build what a host did besides a run.
+
+    :param loops: processes that keep a core busy each.
+    """
+    processes = [
+        {"pid": 1440 + number, "user": "root", "command": "bash", "cores": 1.0}
+        for number in range(loops)
+    ]
+    return {
+        "seconds": seconds,
+        "busy_cores": busy,
+        "stolen_cores": stolen,
+        "processes": processes,
+    }
+
+
+def snapshot(
+    devices: Sequence[dict[str, Any]] = (),
+    others: dict[str, Any] | None = None,
+    at: str = "2026-01-02T03:04:05Z",
+    **host: Any,
+) -> dict[str, Any]:
+    """Build a snapshot of a host of 16 cores with some devices; ``host`` replaces its fields."""
+    return {
+        "at": at,
+        "seconds": 0.06,
+        "opening_seconds": 0.013,
         "host": {
-            "load_1min": 0.3,
+            "load_1min": 0.5,
             "cores": 16,
-            "others": others,
-            "governor": "performance",
+            "others": others if others is not None else host_use(seconds=0.04),
+            "governor": None,
             "huge_pages_reserved": 0,
             "huge_pages_free": 0,
             "huge_page_bytes": 2 << 20,
-            "free_bytes": free,
+            "free_bytes": {"0": 120 << 30},
         }
         | host,
         "devices": list(devices),
-        "absent": [{"item": "devices.memory_partition", "why": "NVML has none"}],
+        "absent": [{"item": "host.governor", "why": "there is no cpufreq"}],
         "sources": {"devices.clock_mhz": "nvmlDeviceGetClockInfo", "host.others": "/proc/stat"},
     }
+
+
+def state(
+    before: Sequence[dict[str, Any]] = (),
+    after: Sequence[dict[str, Any]] | None = None,
+    others: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Build the state of a run of 10 s by its devices; nothing changes where it names no others.
+
+    :param others: what the host did besides the run meanwhile.
+    """
+    return {
+        "before": snapshot(before),
+        "after": snapshot(
+            before if after is None else after,
+            others if others is not None else host_use(),
+            "2026-01-02T03:04:15Z",
+        ),
+    }
+
+
+def on_h200(number: int = 2, **changes: Any) -> dict[str, Any]:
+    """Build a document of ``stream`` on some H200, whose state is quiet."""
+    devices = [
+        device(index, name="NVIDIA H200", arch="sm_90", pci_address=f"0000:{0x41 + index:02x}:00.0")
+        for index in range(number)
+    ]
+    quiet = state([device_state(index) for index in range(number)])
+    program = document()["program"] | {"runtime": "cuda"}
+    return document(program=program, devices=devices, state=quiet) | changes
 
 
 def document(**changes: Any) -> dict[str, Any]:

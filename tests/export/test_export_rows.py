@@ -287,8 +287,7 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(re
         )
         for reasons, load in (([], 0.5), (["power", "thermal"], 7.5))
     )
-    ada = {"pid": 4711, "user": "ada", "command": "copy_loop", "memory_bytes": 1 << 30}
-    after["devices"][1]["processes"] = [ada]
+    after["devices"][1]["processes"] = [factories.process()]
     busy = {"pid": 12, "user": None, "command": "bash", "cores": 1.5}
     after["host"]["others"] |= {"busy_cores": 1.6, "processes": [busy]}
     case = factories.case("a")
@@ -310,12 +309,12 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(re
     assert (host["processes"], second["processes"]) == ("12 ? bash", "4711 ada copy_loop")
     assert (first.get("processes"), states[2]["processes"]) == (None, "none")
     assert (first["throttle"], second["throttle"]) == ("power thermal", "none")
-    assert (first.get("links"), second["links"], second["links_up"]) == (None, "2", "2")
+    assert (first.get("links"), second["links"], second["links_up"]) == (None, "18", "18")
     errors = ("memory_errors_corrected", "memory_errors_uncorrected")
     assert [second.get(name) for name in errors] == ["2", None]
     assert (second["pcie_width"], second["pcie_gt_per_s"]) == ("16", "32.0")
     assert (second["firmware"], second["check"]) == ("inforom G520.0282.02.02", "a")
-    assert (second["throttled_power_s"], second.get("throttled_hardware_s")) == ("0.0", None)
+    assert (second["throttled_power_s"], second.get("throttled_hardware_s")) == ("0.0", "0.0")
     assert ", 6 states." in said
 
 

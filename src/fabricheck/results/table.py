@@ -550,8 +550,9 @@ def states(row: Check) -> Iterator[State]:
     for when, snapshot in (("before", state["before"]), ("after", state["after"])):
         if snapshot is None:
             continue
-        taken: dict[str, Any] = {"taken_at": moment(snapshot["at"]), "taken_s": snapshot["seconds"]}
-        yield State(of=row, moment=when, **taken, **_of_host(snapshot["host"]))
+        seconds = float(snapshot["seconds"])
+        taken: dict[str, Any] = {"taken_at": moment(snapshot["at"]), "taken_s": seconds}
+        yield State(of=row, moment=when, **taken, **_numbers(_of_host(snapshot["host"])))
         for one in snapshot["devices"]:
             own = devices[one["index"]]
             yield State(
@@ -562,7 +563,7 @@ def states(row: Check) -> Iterator[State]:
                 device_arch=own["arch"],
                 pci_address=own["pci_address"],
                 unique_id=own["unique_id"],
-                **_of_device(one),
+                **_numbers(_of_device(one)),
             )
 
 
@@ -612,6 +613,15 @@ def _of_host(host: HostState) -> dict[str, Any]:
         found |= {"others_s": others["seconds"], "processes": _processes(others["processes"])}
         found |= {name: others[name] for name in ("busy_cores", "stolen_cores")}
     return found
+
+
+def _numbers(items: Mapping[str, Any]) -> dict[str, Any]:
+    """Return items of a state; whole ones of those that are numbers as floats, as a column has."""
+    kinds = _own_columns("state")
+    return {
+        name: _float(value) if kinds.get(name, ("",))[0] == "number" else value
+        for name, value in items.items()
+    }
 
 
 def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | None:

@@ -1,0 +1,567 @@
+"""What the state of node and devices, before and after a run, tells of the run.
+
+Each question is one function of a document. Its answers are causes: each names its device, process
+or host, and says itself in a sentence. A document without a state has none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Protocol, TypeVar
+
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import Throttle
+from fabricheck.results.model import (
+    BusyProcess,
+    DeviceState,
+    HostUse,
+    ResultDocument,
+    Snapshot,
+)
+
+#: Cores that others may keep busy: daemons and the session itself take parts of one.
+BUSY_CORES = 1.0
+
+#: The same as a share of all cores: on a host of many a few busy ones leave the run its own.
+BUSY_SHARE = 0.05
+
+#: Share of the cores' time that a hypervisor may take: all that it takes, a run waits for.
+STOLEN_SHARE = 0.01
+
+#: Stolen time in s that counts at least: the kernel counts it in ticks of 10 ms, and in the short
+#: interval before a run one tick would be more than the share.
+STOLEN_LEAST_S = 0.05
+
+#: Share of a run in which a device may be throttled: less changes no median.
+THROTTLED_SHARE = 0.01
+
+#: An interval of host use that covers at least this share of a run tells of the run itself.
+_COVERS = 0.5
+
+
+@dataclass(frozen=True, order=True)
+class Named:
+    """A device by its index and, where it is known, its PCI address."""
+
+    index: int
+    pci_address: str | None
+
+    def text(self, address: bool = True) -> str:
+        """Return ``device 6 (0000:df:00.0)``, or without the address."""
+        return f"device {self if address else self.index}"
+
+    def __str__(self) -> str:
+        return f"{self.index} ({self.pci_address})" if self.pci_address else str(self.index)
+
+
+def _listed(noun: str, names: Iterable[object]) -> str:
+    *most, last = map(str, names)
+    return f"{noun}s {', '.join(most)} and {last}" if most else f"{noun} {last}"
+
+
+@dataclass(frozen=True)
+class When:
+    """When something was seen: in the snapshots before and after the run, or all the while."""
+
+    before: bool = False
+    after: bool = False
+    meanwhile: bool = False
+
+    def __or__(self, other: When) -> When:
+        """Return when one of both was seen."""
+        return When(
+            self.before or other.before,
+            self.after or other.after,
+            self.meanwhile or other.meanwhile,
+        )
+
+    def __str__(self) -> str:
+        if self.meanwhile:
+            return "meanwhile"
+        sides = [word for word, seen in (("before", self.before), ("after", self.after)) if seen]
+        return f"{' and '.join(sides)} the measurement"
+
+
+_Self = TypeVar("_Self", bound="Cause")
+
+
+class Cause(Protocol):
+    """Something that can explain a value."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the same cause in another run has in common with it."""
+
+    def clause(self, address: bool = True) -> str:
+        """Return it as a part of a sentence.
+
+        :param address: whether a device is named with its PCI address.
+        """
+
+    def with_(self: _Self, other: _Self) -> _Self:
+        """Return the same cause of two runs as one."""
+
+
+def sentence(cause: Cause) -> str:
+    """Return a cause as a sentence."""
+    clause = cause.clause()
+    return f"{clause[:1].upper()}{clause[1:]}."
+
+
+def joined(said: str, causes: Iterable[Cause]) -> str:
+    """Return a sentence with causes behind it: ``... is required; device 6 was throttled ...``.
+
+    A cause that the sentence has already is not repeated, nor is the PCI address of its device.
+    """
+    for cause in causes:
+        short = cause.clause(address=False)
+        if short not in said and cause.clause() not in said:
+            full = cause.clause()
+            known = full != short and _address(full) in said
+            said = f"{said.rstrip('.')}; {short if known else full}."
+    return said
+
+
+def _address(clause: str) -> str:
+    return clause[clause.index("(") : clause.index(")") + 1]
+
+
+# Causes
+
+
+@dataclass(frozen=True)
+class Use:
+    """Another process that used devices."""
+
+    pid: int
+    user: str | None
+    command: str | None
+    devices: tuple[Named, ...]
+    when: When
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The process."""
+        return (Use, self.pid, self.user, self.command)
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``process 4711 (copy_loop of user ada) used device 2 (...) before ...``."""
+        return f"process {self.pid}{self._who()} used {_listed('device', self.devices)} {self.when}"
+
+    def _who(self) -> str:
+        # A process of another container shows neither.
+        parts = [self.command or "", f"of user {self.user}" if self.user else ""]
+        who = " ".join(part for part in parts if part)
+        return f" ({who})" if who else ""
+
+    def with_(self, other: Use) -> Use:
+        """Return the devices and times of both."""
+        devices = tuple(sorted({*self.devices, *other.devices}))
+        return replace(self, devices=devices, when=self.when | other.when)
+
+
+@dataclass(frozen=True)
+class BusyHost:
+    """Others that kept cores of the host busy, or a hypervisor that took them.
+
+    busy_cores, stolen_cores: mean numbers of cores. cores: all of them. processes: those known of
+    that took most.
+    """
+
+    busy_cores: float
+    stolen_cores: float
+    cores: int | None
+    processes: tuple[BusyProcess, ...]
+    when: When
+
+    @property
+    def busy(self) -> bool:
+        """Whether others took more than a run bears."""
+        return self.busy_cores > max(BUSY_CORES, BUSY_SHARE * (self.cores or 0))
+
+    @property
+    def share(self) -> float | None:
+        """The share of the cores that others kept busy, or the hypervisor took."""
+        return (self.busy_cores + self.stolen_cores) / self.cores if self.cores else None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The host."""
+        return (BusyHost,)
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``others kept 15.8 of 16 cores busy meanwhile, most of it bash of user ...``."""
+        of = f" of {count(self.cores, 'core')}" if self.cores else " cores"
+        if not self.busy:
+            return f"the hypervisor took {self.stolen_cores:.2g}{of} {self.when}"
+        steal = (
+            f", and the hypervisor took {self.stolen_cores:.2g}"
+            if self.stolen_cores > STOLEN_SHARE * (self.cores or 1)
+            else ""
+        )
+        return f"others kept {self.busy_cores:.1f}{of} busy {self.when}{self._who()}{steal}"
+
+    def _who(self) -> str:
+        alike: dict[tuple[str | None, str | None], list[float]] = defaultdict(list)
+        for one in self.processes:
+            alike[one["command"], one["user"]].append(one["cores"])
+        if not alike:
+            return ""
+        (command, user), own = max(alike.items(), key=lambda one: sum(one[1]))
+        who = f"{command or 'an unknown command'}{f' of user {user}' if user else ''}"
+        many, cores = len(own), sum(own)
+        how = "1 process" if many == 1 else f"{many} processes"
+        # At most a few processes are recorded: whose most of it was is not always known.
+        if cores >= self.busy_cores / 2:
+            return f", most of it {who} ({how})"
+        return f", {cores:.1f} of them {who} ({how})"
+
+    def with_(self, other: BusyHost) -> BusyHost:
+        """Return the busier one, at the times of both."""
+        busier = max(self, other, key=lambda one: one.busy_cores + one.stolen_cores)
+        return replace(busier, when=self.when | other.when)
+
+
+@dataclass(frozen=True)
+class Throttled:
+    """A device that ran below its clock.
+
+    reasons: why. seconds: for how long by the reason that lasted longest, of so many seconds of
+    the run; None where the driver does not count it. clock_mhz: its clock while a snapshot showed
+    a reason; None where only the counters did. clock_max_mhz: its highest.
+    """
+
+    device: Named
+    reasons: tuple[Throttle, ...]
+    seconds: float | None
+    of_seconds: float
+    clock_mhz: float | None
+    clock_max_mhz: float | None
+    when: When
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The device."""
+        return (Throttled, self.device)
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``device 6 (...) was throttled by power meanwhile (1,310 of 1,700 MHz)``."""
+        facts = []
+        if self.seconds is not None:
+            facts.append(f"{self.seconds:.3g} of {self.of_seconds:.3g} s")
+        if self.clock_mhz is not None:
+            most = f" of {self.clock_max_mhz:,.0f}" if self.clock_max_mhz is not None else ""
+            facts.append(f"{self.clock_mhz:,.0f}{most} MHz")
+        by = " and ".join(_BY.get(reason, reason) for reason in self.reasons)
+        shown = f" ({', '.join(facts)})" if facts else ""
+        return f"{self.device.text(address)} was throttled by {by} {self.when}{shown}"
+
+    def with_(self, other: Throttled) -> Throttled:
+        """Return the reasons and seconds of both, and the lower clock."""
+        slower = min(
+            (one for one in (self, other)),
+            key=lambda one: float("inf") if one.clock_mhz is None else one.clock_mhz,
+        )
+        counted = [one for one in (self, other) if one.seconds is not None]
+        return replace(
+            slower,
+            reasons=tuple(dict.fromkeys((*self.reasons, *other.reasons))),
+            seconds=sum(one.seconds or 0 for one in counted) if counted else None,
+            of_seconds=sum(one.of_seconds for one in counted),
+            when=self.when | other.when,
+        )
+
+
+#: How the words of the schema are said: the others are nouns already.
+_BY = {
+    "thermal": "temperature",
+    "hardware": "its hardware",
+    "other": "another reason of its driver",
+}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of a device that its driver counted during the run.
+
+    what: ``uncorrected memory error``, ``corrected memory error``, ``PCIe replay``, ``link error``.
+    links: the links that had them.
+    """
+
+    device: Named
+    what: str
+    number: int
+    links: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Device and kind."""
+        return (Errors, self.device, self.what)
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``device 3 (...) had 2 new uncorrected memory errors meanwhile``."""
+        on = f" on {_listed('link', self.links)}" if self.links else ""
+        errors = count(self.number, f"new {self.what}")
+        return f"{self.device.text(address)} had {errors}{on} meanwhile"
+
+    def with_(self, other: Errors) -> Errors:
+        """Return all of them."""
+        links = tuple(sorted({*self.links, *other.links}))
+        return replace(self, number=self.number + other.number, links=links)
+
+
+@dataclass(frozen=True)
+class LinksDown:
+    """Links of a device that went down during the run."""
+
+    device: Named
+    links: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The device."""
+        return (LinksDown, self.device)
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``device 3 (...) lost link 2 meanwhile``."""
+        return f"{self.device.text(address)} lost {_listed('link', self.links)} meanwhile"
+
+    def with_(self, other: LinksDown) -> LinksDown:
+        """Return the links of both."""
+        return replace(self, links=tuple(sorted({*self.links, *other.links})))
+
+
+# Questions
+
+Devices = Collection[int] | None
+"""The devices that a question is about; None of all."""
+
+
+def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
+    """Return which other processes used devices before or after the run."""
+    found: dict[tuple[object, ...], Use] = {}
+    for snapshot, when in _snapshots(document):
+        for device, state in _devices(document, snapshot, devices):
+            for process in state["processes"] or ():
+                use = Use(process["pid"], process["user"], process["command"], (device,), when)
+                found[use.key] = found[use.key].with_(use) if use.key in found else use
+    return list(found.values())
+
+
+def host_use(document: ResultDocument) -> BusyHost | None:
+    """Return how busy others kept the host during the run; None where nothing tells it.
+
+    The interval since the snapshot before counts where it covers the run. Else it is the busier one
+    of the short intervals before and after.
+    """
+    told: list[tuple[float, BusyHost]] = []
+    for snapshot, when in _snapshots(document):
+        others = snapshot["host"]["others"]
+        if others is not None:
+            covers = when.after and others["seconds"] >= _COVERS * document["duration_s"]
+            host = _host(
+                others, snapshot["host"]["cores"], When(meanwhile=True) if covers else when
+            )
+            if covers:
+                return host
+            told.append((others["busy_cores"] + others["stolen_cores"], host))
+    return max(told, key=lambda one: one[0])[1] if told else None
+
+
+def _host(others: HostUse, cores: int | None, when: When) -> BusyHost:
+    # What a tick or two would be is no theft.
+    stolen = others["stolen_cores"]
+    told = stolen * others["seconds"] > STOLEN_LEAST_S
+    return BusyHost(
+        others["busy_cores"], stolen if told else 0.0, cores, tuple(others["processes"]), when
+    )
+
+
+def busy_host(document: ResultDocument) -> BusyHost | None:
+    """Return how busy others kept the host, where that is more than a run bears; else None."""
+    host = host_use(document)
+    if host is None:
+        return None
+    return host if host.busy or host.stolen_cores > STOLEN_SHARE * (host.cores or 1) else None
+
+
+def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttled]:
+    """Return the devices that ran below their clock: a counter rose, or a snapshot shows why."""
+    found = []
+    for device, before, after in _pairs(document, devices):
+        counted = _throttled_s(before, after) if after is not None else {}
+        length = document["duration_s"]
+        long = [why for why, seconds in counted.items() if seconds > THROTTLED_SHARE * length]
+        seen = [
+            (state, when)
+            for state, when in ((before, When(before=True)), (after, When(after=True)))
+            if state is not None and state["throttle"]
+        ]
+        shown = chain.from_iterable(state["throttle"] or () for state, _ in seen)
+        reasons = tuple(dict.fromkeys((*long, *shown)))
+        if not reasons:
+            continue
+        when = When(meanwhile=bool(long))
+        for _, each in seen:
+            when |= each
+        clocks = [state["clock_mhz"] for state, _ in seen if state["clock_mhz"] is not None]
+        found.append(
+            Throttled(
+                device,
+                reasons,
+                seconds=max(counted[why] for why in long) if long else None,
+                of_seconds=length,
+                clock_mhz=min(clocks, default=None),
+                clock_max_mhz=before["clock_max_mhz"],
+                when=when,
+            )
+        )
+    return found
+
+
+def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, float]:
+    """Return by reason for how many seconds more the driver counts; not of what went down."""
+    first, last = before["throttled_s"] or {}, after["throttled_s"] or {}
+    rises = {why: _rise(first.get(why), seconds) for why, seconds in last.items()}
+    return {why: rise for why, rise in rises.items() if rise}
+
+
+def uncorrected_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
+    """Return the uncorrected memory errors that are new since before the run."""
+    return _memory_errors(document, devices, "uncorrected")
+
+
+def corrected_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
+    """Return the corrected memory errors that are new since before the run."""
+    return _memory_errors(document, devices, "corrected")
+
+
+def _memory_errors(document: ResultDocument, devices: Devices, kind: str) -> list[Errors]:
+    return [
+        Errors(device, f"{kind} memory error", rise)
+        for device, first, last in _both(document, devices)
+        for rise in (_rise_of(first["memory_errors"], last["memory_errors"], kind),)
+        if rise
+    ]
+
+
+def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Errors]:
+    """Return the replays of devices' PCIe links that are new since before the run."""
+    return [
+        Errors(device, "PCIe replay", rise)
+        for device, first, last in _both(document, devices)
+        for rise in (_rise_of(first["pcie"], last["pcie"], "replays"),)
+        if rise
+    ]
+
+
+def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
+    """Return the errors of links between devices that are new since before the run."""
+    found = []
+    for device, first, last in _both(document, devices):
+        was = {one["index"]: one["errors"] for one in first["links"] or ()}
+        rises = {
+            one["index"]: rise
+            for one in last["links"] or ()
+            if (rise := int(_rise(was.get(one["index"]), one["errors"])))
+        }
+        if rises:
+            found.append(Errors(device, "link error", sum(rises.values()), tuple(rises)))
+    return found
+
+
+def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
+    """Return the links that were up before the run and are down after it."""
+    found = []
+    for device, first, last in _both(document, devices):
+        up = {one["index"] for one in first["links"] or () if one["up"]}
+        lost = [one["index"] for one in last["links"] or () if one["up"] is False]
+        down = tuple(index for index in lost if index in up)
+        if down:
+            found.append(LinksDown(device, down))
+    return found
+
+
+def disturbances(document: ResultDocument, devices: Devices = None) -> list[Cause]:
+    """Return who else was at work: processes on some devices, and on the host."""
+    if "state" not in document:
+        return []
+    host = busy_host(document)
+    return [*uses(document, devices), *([host] if host is not None else [])]
+
+
+def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
+    """Return what of some devices themselves can have made them slow."""
+    if "state" not in document:
+        return []
+    return [
+        *throttled(document, devices),
+        *links_down(document, devices),
+        *link_errors(document, devices),
+        *pcie_replays(document, devices),
+        *corrected_errors(document, devices),
+    ]
+
+
+def devices_of(document: ResultDocument, series: Iterable[int]) -> set[int]:
+    """Return the devices that take part in some series, by their places in the document."""
+    rank_devices = {one["rank"]: one["device"] for one in document.get("ranks") or ()}
+    found: set[int | None] = set()
+    for index in series:
+        one = document["series"][index]
+        found |= {*one["device_set"], one["source"]["device"], one["destination"]["device"]}
+        found |= {rank_devices.get(rank) for rank in one.get("ranks") or ()}
+    return {index for index in found if index is not None}
+
+
+# Snapshots
+
+
+def _snapshots(document: ResultDocument) -> Iterator[tuple[Snapshot, When]]:
+    state = document.get("state")
+    if state is not None:
+        yield state["before"], When(before=True)
+        if state["after"] is not None:
+            yield state["after"], When(after=True)
+
+
+def _devices(
+    document: ResultDocument, snapshot: Snapshot, devices: Devices
+) -> Iterator[tuple[Named, DeviceState]]:
+    addresses = {one["index"]: one["pci_address"] for one in document["devices"]}
+    for state in snapshot["devices"]:
+        index = state["index"]
+        if devices is None or index in devices:
+            yield Named(index, addresses.get(index)), state
+
+
+def _pairs(
+    document: ResultDocument, devices: Devices
+) -> Iterator[tuple[Named, DeviceState, DeviceState | None]]:
+    """Yield each device before and, where that is known, after the run."""
+    found = [dict(_devices(document, one, devices)) for one, _ in _snapshots(document)]
+    after = found[1] if len(found) > 1 else {}
+    for device, state in found[0].items() if found else ():
+        yield device, state, after.get(device)
+
+
+def _both(
+    document: ResultDocument, devices: Devices
+) -> Iterator[tuple[Named, DeviceState, DeviceState]]:
+    for device, before, after in _pairs(document, devices):
+        if after is not None:
+            yield device, before, after
+
+
+def _rise(before: float | None, after: float | None) -> float:
+    # A counter that went down was reset, as by a driver that was loaded again: it tells nothing.
+    return 0 if before is None or after is None else max(after - before, 0)
+
+
+def _rise_of(before: object, after: object, name: str) -> int:
+    first = before.get(name) if isinstance(before, dict) else None
+    last = after.get(name) if isinstance(after, dict) else None
+    return int(_rise(first, last))

@@ -1,0 +1,255 @@
+"""What the state before and after a run tells of it, and what it does not."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+import factories
+from fabricheck.results import state
+from fabricheck.results.document import parse
+
+
+def document(before=(), after=None, others=None, **changes):
+    """Build a document of two H200 with a state; it must satisfy the schema."""
+    first = [*before, *[factories.device_state(index) for index in range(len(before), 2)]]
+    last = first if after is None else after
+    built = factories.on_h200(state=factories.state(first, last, others), **changes)
+    return parse(json.dumps(built))
+
+
+def device(index=0, **changes):
+    """Build a device's state in which members of its members are replaced."""
+    built = factories.device_state(index)
+    for name, value in changes.items():
+        both = isinstance(value, dict) and isinstance(built[name], dict)
+        built[name] = built[name] | value if both else value
+    return built
+
+
+def said(causes):
+    """Return causes as sentences."""
+    return [state.sentence(one) for one in causes]
+
+
+def test_quiet_state_has_no_cause():
+    quiet = document()
+    assert not state.disturbances(quiet)
+    assert not state.slowdowns(quiet)
+    assert not state.uncorrected_errors(quiet)
+    assert state.host_use(quiet).busy_cores == 0.1
+
+
+def test_document_without_a_state_has_no_cause():
+    older = factories.document()
+    assert not state.disturbances(older)
+    assert not state.slowdowns(older)
+    assert not state.uncorrected_errors(older)
+    assert state.host_use(older) is None
+
+
+def test_process_is_named_once_with_all_its_devices_and_when():
+    busy = factories.process()
+    before = [device(0), device(1, processes=[busy])]
+    after = [device(0, processes=[busy]), device(1, processes=[busy])]
+    assert said(state.uses(document(before, after))) == [
+        "Process 4711 (copy_loop of user ada) used devices 0 (0000:41:00.0) and 1 (0000:42:00.0) "
+        "before and after the measurement."
+    ]
+
+
+def test_process_counts_on_the_devices_that_take_part():
+    built = document([device(0), device(1, processes=[factories.process()])])
+    assert not state.uses(built, {0})
+    assert state.uses(built, {1})
+
+
+def test_process_of_which_nothing_is_shown_has_its_number():
+    hidden = factories.process(user=None, command=None)
+    built = document([device(0, processes=[hidden])], [device(0), device(1)])
+    assert said(state.uses(built)) == [
+        "Process 4711 used device 0 (0000:41:00.0) before the measurement."
+    ]
+
+
+def test_busy_host_is_told_with_who_it_is():
+    built = document(others=factories.host_use(15.8, loops=5))
+    assert said(state.disturbances(built)) == [
+        "Others kept 15.8 of 16 cores busy meanwhile, 5.0 of them bash of user root (5 processes)."
+    ]
+    assert state.busy_host(built).share == pytest.approx(15.8 / 16)
+
+
+def test_most_of_it_is_said_where_it_is_known():
+    built = document(others=factories.host_use(2.1, loops=2))
+    assert said(state.disturbances(built)) == [
+        "Others kept 2.1 of 16 cores busy meanwhile, most of it bash of user root (2 processes)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("busy", "cores", "found"),
+    [(1.0, 2, False), (1.1, 2, True), (3.2, 64, False), (3.3, 64, True), (1.1, None, True)],
+)
+def test_host_is_busy_beyond_one_core_and_a_share(busy, cores, found):
+    built = document(others=factories.host_use(busy))
+    built["state"]["after"]["host"]["cores"] = cores
+    assert (state.busy_host(built) is not None) == found
+
+
+def test_hypervisor_that_takes_time_is_a_cause():
+    built = document(others=factories.host_use(0.2, stolen=0.4))
+    assert said(state.disturbances(built)) == ["The hypervisor took 0.4 of 16 cores meanwhile."]
+    assert not state.disturbances(document(others=factories.host_use(0.2, stolen=0.1)))
+
+
+def test_one_tick_in_a_short_interval_is_no_theft():
+    # 10 ms of 0.04 s are a quarter of a core, and more than 1 % of 16.
+    tick = factories.host_use(0.2, seconds=0.04, stolen=0.25)
+    built = document()
+    built["state"] = {"before": factories.snapshot(others=tick), "after": None}
+    assert not state.disturbances(built)
+
+
+def test_interval_over_the_run_decides_and_not_the_moment_before_it():
+    built = document()
+    built["state"]["before"]["host"]["others"] = factories.host_use(15, seconds=0.04)
+    assert not state.disturbances(built)
+
+
+def test_short_intervals_count_where_none_covers_the_run():
+    built = document(others=factories.host_use(15, seconds=0.04))
+    assert state.busy_host(built).when == state.When(after=True)
+    built["state"]["after"] = None
+    built["state"]["before"]["host"]["others"] = factories.host_use(15, seconds=0.04)
+    assert said(state.disturbances(built)) == [
+        "Others kept 15.0 of 16 cores busy before the measurement."
+    ]
+
+
+@pytest.mark.parametrize(("rise", "found"), [(0.1, False), (0.11, True)])
+def test_throttling_counts_beyond_one_percent_of_the_run(rise, found):
+    before = [device(0, throttled_s={"power": 7.0}), device(1)]
+    after = [device(0, throttled_s={"power": 7.0 + rise}), device(1)]
+    assert bool(state.throttled(document(before, after))) == found
+
+
+def test_throttling_is_told_with_reason_time_and_the_clock_of_the_snapshot_that_shows_it():
+    before = [device(0, throttled_s={"power": 7.0}), device(1)]
+    # The clock of a device that idles after the run is no cause.
+    idle = [device(0, throttled_s={"power": 9.5}, clock_mhz=345), device(1)]
+    slow = [device(0, throttled_s={"power": 9.5}, throttle=["power"], clock_mhz=1310), device(1)]
+    assert said(state.throttled(document(before, idle))) == [
+        "Device 0 (0000:41:00.0) was throttled by power meanwhile (2.5 of 10 s)."
+    ]
+    assert said(state.throttled(document(before, slow))) == [
+        "Device 0 (0000:41:00.0) was throttled by power meanwhile "
+        "(2.5 of 10 s, 1,310 of 1,980 MHz)."
+    ]
+
+
+def test_reason_in_a_snapshot_is_throttling_without_any_counter():
+    hot = device(0, throttle=["thermal"], throttled_s=None, clock_mhz=1310)
+    built = document([hot, device(1)])
+    built["state"]["after"] = None
+    assert said(state.throttled(built)) == [
+        "Device 0 (0000:41:00.0) was throttled by temperature before the measurement "
+        "(1,310 of 1,980 MHz)."
+    ]
+    assert not state.throttled(built, {1})
+
+
+def test_errors_are_what_is_new():
+    before = [device(0, memory_errors={"corrected": 3, "uncorrected": 1}, pcie={"replays": 9})]
+    after = [
+        device(0, memory_errors={"corrected": 5, "uncorrected": 2}, pcie={"replays": 21}),
+        device(1),
+    ]
+    built = document(before, after)
+    assert said(state.corrected_errors(built)) == [
+        "Device 0 (0000:41:00.0) had 2 new corrected memory errors meanwhile."
+    ]
+    assert said(state.uncorrected_errors(built)) == [
+        "Device 0 (0000:41:00.0) had 1 new uncorrected memory error meanwhile."
+    ]
+    assert said(state.pcie_replays(built)) == [
+        "Device 0 (0000:41:00.0) had 12 new PCIe replays meanwhile."
+    ]
+
+
+def test_counter_that_went_down_tells_nothing():
+    before = [device(0, memory_errors={"corrected": 3, "uncorrected": 4}, pcie={"replays": 9},
+                     throttled_s={"power": 9.0})]  # fmt: skip
+    assert not state.slowdowns(document(before, [device(0), device(1)]))
+    assert not state.uncorrected_errors(document(before, [device(0), device(1)]))
+
+
+def test_counter_that_is_not_known_tells_nothing():
+    unknown = device(0, memory_errors=None, pcie=None, links=None, throttled_s=None, throttle=None)
+    unknown["processes"] = None
+    counted = device(0, memory_errors={"corrected": 3, "uncorrected": 4}, pcie={"replays": 9})
+    for first, last in ((unknown, counted), (counted, unknown)):
+        built = document([first, device(1)], [last, device(1)])
+        assert not state.slowdowns(built)
+        assert not state.disturbances(built)
+        assert not state.uncorrected_errors(built)
+
+
+def test_links_that_went_down_and_their_errors_are_named():
+    links = [factories.link_state(0), factories.link_state(1), factories.link_state(2, up=False)]
+    later = copy.deepcopy(links)
+    later[0]["errors"], later[1]["up"] = 4, False
+    built = document([device(0, links=links), device(1)], [device(0, links=later), device(1)])
+    assert said(state.slowdowns(built)) == [
+        "Device 0 (0000:41:00.0) lost link 1 meanwhile.",
+        "Device 0 (0000:41:00.0) had 4 new link errors on link 0 meanwhile.",
+    ]
+
+
+def test_nothing_is_new_of_a_run_that_was_killed():
+    built = document([device(0, memory_errors={"uncorrected": 4})])
+    built["state"]["after"] = None
+    assert not state.slowdowns(built)
+    assert not state.uncorrected_errors(built)
+
+
+def test_cause_is_joined_to_a_sentence_once():
+    hot = device(0, throttle=["power"], clock_mhz=1310)
+    causes = state.slowdowns(document([hot, device(1)]))
+    base = "Metric x: pair 0-1, devices 0 (0000:41:00.0) and 1 (0000:42:00.0) measured 71 GB/s."
+    both = state.joined(base, causes)
+    assert both == (
+        f"{base[:-1]}; device 0 was throttled by power before and after the measurement "
+        "(1,310 of 1,980 MHz)."
+    )
+    assert state.joined(both, causes) == both
+    assert state.joined("It is slow.", causes).startswith("It is slow; device 0 (0000:41:00.0) was")
+
+
+def test_same_cause_of_two_runs_is_one():
+    def causes(power, processes):
+        before = [device(0, throttled_s={"power": 0}), device(1, processes=processes)]
+        replays = {"replays": int(power)}
+        after = [device(0, throttled_s={"power": power}, pcie=replays), device(1)]
+        built = document(before, after)
+        return [*state.throttled(built), *state.pcie_replays(built), *state.uses(built)]
+
+    first, second = causes(1.0, [factories.process()]), causes(3.0, [factories.process()])
+    assert [one.key for one in first] == [one.key for one in second]
+    assert said(one.with_(other) for one, other in zip(first, second, strict=True)) == [
+        "Device 0 (0000:41:00.0) was throttled by power meanwhile (4 of 20 s).",
+        "Device 0 (0000:41:00.0) had 4 new PCIe replays meanwhile.",
+        "Process 4711 (copy_loop of user ada) used device 1 (0000:42:00.0) before the measurement.",
+    ]
+
+
+def test_devices_of_series_are_all_that_take_part():
+    built = factories.on_h200(series=factories.pair_series())
+    assert state.devices_of(built, [0]) == {0, 1}
+    assert state.devices_of(factories.on_h200(), [0]) == {0}
+    ranks = [{"rank": 0, "device": 1}, {"rank": 1, "device": None}]
+    of_ranks = factories.series(device=None, device_set=[], ranks=[0, 1])
+    of_ranks["source"] = of_ranks["destination"] = factories.place("host-pageable", None)
+    assert state.devices_of(factories.on_h200(series=[of_ranks], ranks=ranks), [0]) == {1}
