@@ -51,6 +51,8 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "b": {"partition": one.b.where, "node": one.b.node, "clock": one.b.clock},
         "informs_only": one.informs,
         "differs": [asdict(difference) for difference in one.differs],
+        "causes_in_a": list(one.causes_in_a),
+        "causes_in_b": list(one.causes_in_b),
         "outcomes": [asdict(outcome) for outcome in one.outcomes],
         **{
             judgement: [_value(value) for value in one.judged(judgement)]
@@ -214,6 +216,8 @@ def as_markdown(a: Named, b: Named, found: Sequence[Comparison]) -> str:
     for one in shown:
         lines += [f"**{_plain(partitions(one))}**: {counts(one)}.", ""]
         lines += _differs(one)
+        causes = [f"- {letter}: {_plain(said)}" for letter, said in causes_of(one)]
+        lines += [*causes, ""] if causes else []
         judgements = ("worse", "better", "undetermined")
         rows = [*_outcomes(one), *(row for some in judgements for row in _rows(one, some))]
         if rows:
@@ -230,6 +234,12 @@ def as_markdown(a: Named, b: Named, found: Sequence[Comparison]) -> str:
         lines += [f"- missing in B: check {_plain(name)}" for name in one.checks_in_a[:MOST_LINES]]
         lines += [f"- not read: {_plain(sentence)}" for sentence in one.unread]
     return "\n".join(lines).rstrip()
+
+
+def causes_of(one: Comparison) -> list[tuple[str, str]]:
+    """Return the letter of the side and the sentence of each cause that a state shows."""
+    sides = (("A", one.causes_in_a), ("B", one.causes_in_b))
+    return [(letter, said) for letter, causes in sides for said in causes]
 
 
 def _differs(one: Comparison) -> list[str]:

@@ -12,6 +12,7 @@ from fabricheck.cli import output
 from fabricheck.cli.compare_lists import (
     Alike,
     alike,
+    causes_of,
     counts,
     cut,
     groups_of,
@@ -50,6 +51,8 @@ def show(a: Named, b: Named, found: Sequence[Comparison], show_all: bool) -> Non
         console.print()
         console.print(partitions(one))
         _differs(console, one, show_all)
+        for letter, said in causes_of(one):
+            console.print(output.plain(f"In {letter}: {said}"))
         _outcomes(console, one, show_all)
         for judgement, word in zip(("worse", "better"), words(one), strict=True):
             _judged(console, one, judgement, f"{word.capitalize()} in B", show_all)

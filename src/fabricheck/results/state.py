@@ -506,6 +506,14 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
     ]
 
 
+def merged(causes: Iterable[Cause]) -> list[Cause]:
+    """Return causes, each once: the same one of several runs as one."""
+    found: dict[tuple[object, ...], Cause] = {}
+    for one in causes:
+        found[one.key] = found[one.key].with_(one) if one.key in found else one
+    return list(found.values())
+
+
 def devices_of(document: ResultDocument, series: Iterable[int]) -> set[int]:
     """Return the devices that take part in some series, by their places in the document."""
     rank_devices = {one["rank"]: one["device"] for one in document.get("ranks") or ()}

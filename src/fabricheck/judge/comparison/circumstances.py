@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fabricheck.core.vocabulary import ENV_RESULTS
+from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 
 #: Variables that name where a run wrote, or count it: they differ in every session.
 OF_THE_RUN = frozenset(
     {ENV_RESULTS, "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
 )
+
+#: What stands between a fact of a device and the device's index.
+_OF_DEVICE = " of device "
+
+#: Facts of a device's state that do not change with what it does, by their member.
+_FIXED = {
+    "vbios": "VBIOS",
+    "compute_partition": "compute partition",
+    "memory_partition": "memory partition",
+    "power_cap_w": "power cap in W",
+    "clock_max_mhz": "highest clock in MHz",
+    "memory_clock_max_mhz": "highest memory clock in MHz",
+    "ecc": "ECC",
+}
 
 #: Options that tell what happened, not what was asked for.
 _NO_OPTIONS = frozenset({"launches"})
@@ -31,11 +47,33 @@ def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> lis
     if not a or not b:
         return []
     ours, theirs = _facts(a), _facts(b)
-    return [
+    found = [
         Difference(what, tuple(sorted(mine)), tuple(sorted(others)))
         for what in sorted(dict.fromkeys([*ours, *theirs]), key=_is_option)
         if (mine := ours.get(what, set())) != (others := theirs.get(what, set()))
     ]
+    return list(_folded(found))
+
+
+def _folded(found: Iterable[Difference]) -> Iterator[Difference]:
+    """Yield the differences, one for all devices that differ in the same way."""
+    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for one in found:
+        what, _, device = one.what.partition(_OF_DEVICE)
+        alike.setdefault((what, one.a, one.b), []).append(device)
+    for (what, a, b), devices in alike.items():
+        of = f" of devices {', '.join(devices)}" if len(devices) > 1 else _OF_DEVICE + devices[0]
+        yield Difference(what + of if any(devices) else what, a, b)
+
+
+def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
+    """Return in sentences what the states of the documents show that can explain a value."""
+    every = (
+        cause
+        for document in documents
+        for cause in (*state.slowdowns(document), *state.disturbances(document))
+    )
+    return tuple(map(state.sentence, state.merged(every)))
 
 
 def _is_option(what: str) -> bool:
@@ -61,9 +99,10 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
     for device in document["devices"]:
         yield "devices", device["name"]
         if device["numa_domain"] is not None:
-            yield f"NUMA domain of device {device['index']}", str(device["numa_domain"])
+            yield f"NUMA domain{_OF_DEVICE}{device['index']}", str(device["numa_domain"])
         if device["unique_id"] is not None:
             yield "unique ids", device["unique_id"]
+    yield from _of_state(document)
     for what, version in document["versions"].items():
         if document["program"]["name"] != "topology":  # which asks the driver only
             yield f"version of {what}", str(version)
@@ -83,3 +122,35 @@ def _of(document: ResultDocument) -> Iterator[tuple[str, str]]:
     for option, value in document["options"].items():
         if option not in _NO_OPTIONS:
             yield f"option {option} of {name}", str(value)
+
+
+def _of_state(document: ResultDocument) -> Iterator[tuple[str, str]]:
+    """Yield what the state after the run, or before one without its end, tells of the set-up."""
+    both = document.get("state")
+    if both is None:
+        return
+    snapshot = both["after"] or both["before"]
+    host = snapshot["host"]
+    for what, value in (
+        ("frequency governor", host["governor"]),
+        ("huge pages reserved", host["huge_pages_reserved"]),
+    ):
+        if value is not None:
+            yield what, str(value)
+    for device in snapshot["devices"]:
+        of = f"{_OF_DEVICE}{device['index']}"
+        items: Mapping[str, Any] = device
+        for name, what in _FIXED.items():
+            if items[name] is not None:
+                yield f"{what}{of}", _text(items[name])
+        for name, version in (device["firmware"] or {}).items():
+            yield f"firmware {name}{of}", version
+        if device["pcie"] is not None and device["pcie"]["width"] is not None:
+            yield f"PCIe lanes{of}", str(device["pcie"]["width"])
+        if device["links"] is not None:
+            up = sum(link["up"] is True for link in device["links"])
+            yield f"links that are up{of}", f"{up} of {len(device['links'])}"
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value) if isinstance(value, (str, bool)) else f"{value:g}"

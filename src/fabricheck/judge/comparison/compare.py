@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
-from fabricheck.judge.comparison.circumstances import Difference, differences
+from fabricheck.judge.comparison.circumstances import Difference, causes, differences
 from fabricheck.judge.comparison.judging import Decision, Estimate, judge
 from fabricheck.judge.comparison.keys import Key
 from fabricheck.judge.comparison.pairing import NodeChecks
@@ -77,7 +77,8 @@ class Comparison:
     """What two partitions have in common, and what not.
 
     in_a, in_b: values that only the one has. unread: sentences about documents that are not there,
-    are invalid or incomplete. differs: what is not the same around the values.
+    are invalid or incomplete. differs: what is not the same around the values. causes_in_a,
+    causes_in_b: sentences on what the states of nodes and devices show that can explain a value.
     """
 
     a: NodeChecks
@@ -91,6 +92,8 @@ class Comparison:
     not_comparable: tuple[NotComparable, ...]
     unread: tuple[str, ...]
     differs: tuple[Difference, ...]
+    causes_in_a: tuple[str, ...]
+    causes_in_b: tuple[str, ...]
 
     def judged(self, judgement: str) -> list[Compared]:
         """Return the values with one judgement, the worst of B first.
@@ -163,6 +166,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
     matched = {one.key for one in other_terms}
     loosely = {key.without_terms for key in matched}
     ours, theirs = _ran(a), _ran(b)
+    mine, others = _of_both(a, b)
     return Comparison(
         a,
         b,
@@ -175,7 +179,9 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         tuple(name for name in theirs if name not in ours),
         (*wrong, *other_terms),
         (*_unread("A", a), *_unread("B", b)),
-        tuple(differences(*_of_both(a, b))),
+        tuple(differences(mine, others)),
+        causes(mine),
+        causes(others),
     )
 
 

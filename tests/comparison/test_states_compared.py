@@ -1,0 +1,71 @@
+"""What differs in the state of node and devices is told before a number is blamed."""
+
+from two_sessions import compare, judged, pair, results, spread
+
+import factories
+
+
+def on_h200(path, state, slow=1.0):
+    """Write a session of a copy between two H200 with a state."""
+    series = [pair(0, 1, spread(350 * slow))]
+    return results(path, factories.on_h200(series=series, state=state))
+
+
+def devices(**changes):
+    """Build the states of two H200, both with some other items."""
+    return [factories.device_state(index, **changes) for index in range(2)]
+
+
+def test_what_differs_in_the_state_of_node_and_devices_is_told_first(tmp_path):
+    before = on_h200(tmp_path / "a", factories.state(devices()))
+    firmware = {"inforom": "G520.1", "gsp": "2"}
+    others = devices(power_cap_w=600, vbios="96.00.B0", firmware=firmware)
+    links = [factories.link_state(link, up=link < 16) for link in range(18)]
+    slow = {"throttle": ["power"], "clock_mhz": 1310, "processes": [factories.process()]}
+    state = factories.state(others, [others[0] | {"links": links}, others[1] | slow])
+    after = on_h200(tmp_path / "b", state, 0.8)
+    code, only = judged(before, after)
+    assert code == 10
+    differs = {one["what"]: (one["a"], one["b"]) for one in only["differs"]}
+    assert differs == {
+        "VBIOS of devices 0, 1": (["96.00.A5.00.1A"], ["96.00.B0"]),
+        "power cap in W of devices 0, 1": (["700"], ["600"]),
+        "firmware inforom of devices 0, 1": (["G520.0282.02.02"], ["G520.1"]),
+        "firmware gsp of devices 0, 1": ([], ["2"]),
+        "links that are up of device 0": (["18 of 18"], ["16 of 18"]),
+    }
+    throttled = "Device 1 (0000:42:00.0) was throttled by power after the measurement"
+    process = "Process 4711 (copy_loop of user ada) used device 1 (0000:42:00.0)"
+    assert only["causes_in_a"] == []
+    assert only["causes_in_b"] == [
+        f"{throttled} (1,310 of 1,980 MHz).",
+        "Device 0 (0000:41:00.0) lost links 16 and 17 meanwhile.",
+        f"{process} after the measurement.",
+    ]
+    told = " ".join(compare(before, after).stdout.split())
+    assert 0 < told.index(f"In B: {throttled}") < told.index(f"In B: {process}")
+    assert told.index(f"In B: {process}") < told.index("Worse in B")
+    markdown = compare(before, after, "--markdown").stdout.replace("\\", "")
+    assert f"- B: {process} after the measurement.\n\n|" in markdown
+
+
+def test_what_changes_by_itself_is_no_difference(tmp_path):
+    before = on_h200(tmp_path / "a", factories.state(devices()))
+    own = {"clock_mhz": 345, "temperature_c": 30, "power_w": 75, "busy_percent": 3, "energy_j": 7}
+    after = on_h200(tmp_path / "b", factories.state(devices(**own)), 0.8)
+    _, only = judged(before, after)
+    assert only["differs"] == only["causes_in_b"] == []
+
+
+def test_the_same_cause_in_several_checks_is_told_once(tmp_path):
+    use = factories.state(devices(processes=[factories.process()]))
+    before = on_h200(tmp_path / "a", use)
+    lists = []
+    for name in ("p2p_engine", "p2p_kernel"):
+        lists.append(factories.case(name))
+        document = factories.on_h200(series=[pair(0, 1, spread(350))], state=use)
+        factories.write(factories.case_folder(tmp_path / "b", name) / "result.json", document)
+    factories.session(tmp_path / "b", lists)
+    _, only = judged(before, tmp_path / "b")
+    assert only["causes_in_a"] == only["causes_in_b"]
+    assert len(only["causes_in_b"]) == 1 and "used devices 0 (" in only["causes_in_b"][0]
