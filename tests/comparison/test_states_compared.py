@@ -58,14 +58,15 @@ def test_what_changes_by_itself_is_no_difference(tmp_path):
 
 
 def test_the_same_cause_in_several_checks_is_told_once(tmp_path):
-    use = factories.state(devices(processes=[factories.process()]))
-    before = on_h200(tmp_path / "a", use)
-    lists = []
-    for name in ("p2p_engine", "p2p_kernel"):
-        lists.append(factories.case(name))
-        document = factories.on_h200(series=[pair(0, 1, spread(350))], state=use)
-        factories.write(factories.case_folder(tmp_path / "b", name) / "result.json", document)
-    factories.session(tmp_path / "b", lists)
-    _, only = judged(before, tmp_path / "b")
-    assert only["causes_in_a"] == only["causes_in_b"]
-    assert len(only["causes_in_b"]) == 1 and "used devices 0 (" in only["causes_in_b"][0]
+    used = factories.state(devices(processes=[factories.process()]))
+    for side in ("a", "b"):
+        names = ("p2p_engine", "p2p_kernel")
+        for name in names:
+            document = factories.on_h200(series=[pair(0, 1, spread(350))], state=used)
+            folder = factories.case_folder(tmp_path / side, name)
+            factories.write(folder / "result.json", document)
+        factories.session(tmp_path / side, [factories.case(name) for name in names])
+    _, only = judged(tmp_path / "a", tmp_path / "b")
+    both = "devices 0 (0000:41:00.0) and 1 (0000:42:00.0) before and after the measurement"
+    said = [f"Process 4711 (copy_loop of user ada) used {both}."]
+    assert only["causes_in_a"] == only["causes_in_b"] == said

@@ -121,3 +121,36 @@ def test_what_all_documents_tell_is_told_once(results_folder):
 def test_what_they_tell_differently_is_told_with_who_tells_it(results_folder):
     versions, _ = facts(results_folder, "6", "6", "7", "6", "6")
     assert versions == [("6", "all but stream_2"), ("7", "stream_2")]
+
+
+def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
+    names = ("stream_local", "stream_scan")
+    factories.session(results_folder, [factories.case(name) for name in names])
+    quiet = [factories.device_state(index) for index in range(2)]
+    hot = {"clock_mhz": 1310, "temperature_c": 81, "power_w": 699, "throttle": ["power"]}
+    slow = [quiet[0], quiet[1] | hot | {"memory_errors": {"corrected": 3, "uncorrected": 0}}]
+    busy = factories.host_use(15.8, loops=5)
+    states = (factories.state(quiet), factories.state(quiet, slow, busy))
+    for name, state in zip(names, states, strict=True):
+        write(results_folder, name, factories.on_h200(state=state))
+    found = shown()
+    said = [one["text"] for one in found.all("li")]
+    device = "Device 1 (0000:42:00.0)"
+    assert f"{device} had 3 new corrected memory errors meanwhile." in said
+    assert any(one.startswith(f"{device} was throttled by power after the") for one in said)
+    assert any(one.startswith("Others kept 15.8 of 16 cores busy") for one in said)
+    assert "host.governor: there is no cpufreq" in said
+    text = found.text("main")
+    assert "others than the run kept 0.1 to 15.8 of 16 cores busy" in text
+    assert "frequency governor not told" in text and "free memory 120 GiB at least" in text
+    assert (
+        "1" "1,310 to 1,980 of 1,980" "42 to 81" "141 to 699 of 700" "16 lanes, 32 GT/s, 0 replays"
+        "18 of 18" "0 to 3 corrected, 0 uncorrected" "none, ECC on"
+        "96.00.A5.00.1A, inforom G520.0282.02.02"
+    ) in text  # fmt: skip
+
+
+def test_the_page_of_documents_without_a_state_does_not_speak_of_it(results_folder, one_figure):
+    factories.session(results_folder, [factories.case("stream_local")])
+    write(results_folder, "stream_local", factories.document())
+    assert "State around" not in shown().text("main")

@@ -21,6 +21,7 @@ from fabricheck.report import (
     judged_claims,
     nodes,
     rests_on,
+    states,
     verdict,
     worst,
 )
@@ -57,6 +58,7 @@ class Part:
     figures: dict[str, list[Shown]]
     references: tuple[rests_on.Reference, ...]
     facts: list[environment.Fact]
+    state: states.State | None
     undrawn: tuple[str, ...]
 
     @property
@@ -217,6 +219,7 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
             figures,
             rests_on.of(one),
             environment.of(one),
+            states.of(one),
             tuple(undrawn),
         )
 

@@ -19,7 +19,7 @@ from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.core.whole_files import write_all
-from fabricheck.report import environment, rests_on
+from fabricheck.report import environment, rests_on, states
 from fabricheck.report.contents import Contents
 from fabricheck.results import archive
 from fabricheck.results.reading import Results
@@ -84,6 +84,7 @@ def render(template: str, found: Contents) -> str:
         software=says,
         kept=kept,
         devices=environment.devices,
+        state_columns=states.COLUMNS,
         sources_of=rests_on.sources,
         documents=documents(),
         kinds=KINDS,
