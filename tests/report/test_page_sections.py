@@ -1,5 +1,6 @@
 """The sections of the page show what was found: claims, slow devices, references, environment."""
 
+import json
 import re
 
 import pytest
@@ -154,3 +155,21 @@ def test_the_page_of_documents_without_a_state_does_not_speak_of_it(results_fold
     factories.session(results_folder, [factories.case("stream_local")])
     write(results_folder, "stream_local", factories.document())
     assert "State around" not in shown().text("main")
+
+
+def test_files_that_are_attached_to_a_session_are_linked(results_folder, one_figure, tmp_path):
+    output = results_folder / "output" / "20260102T030400+0000"
+    scraped = factories.write(output / "attached" / "node1" / "node_scraper.json", {"dmesg": []})
+    report = factories.session(results_folder, [factories.case("stream_local")])
+    content = json.loads(report.read_text())
+    content["session_info"]["prefix_output"] = str(output)
+    report.write_text(json.dumps(content))
+    write(results_folder, "stream_local", factories.document())
+    results = reading.read()
+    for folder in (page.folder(results), tmp_path / "elsewhere"):
+        written = page.files(contents.of(results), folder)["index.html"]
+        found = Page(written)
+        assert list(faults(found)) == []
+        (link,) = [one["href"] for one in found.all("a") if one["text"] == str(scraped)]
+        assert not link.startswith("/") and (folder / link).resolve() == scraped.resolve()
+    assert "Attached" not in shown(str(write(results_folder, "x", factories.document()))).text()

@@ -41,7 +41,8 @@ def report(
 
     results = reading.read([what])
     found = contents.of(results, unfolded(",".join(on)) if on else [])
-    written = page.write(output or page.folder(results), page.files(found))
+    folder = output or page.folder(results)
+    written = page.write(folder, page.files(found, folder))
     problems = tuple(found.problems)
     for problem in (*problems, *results.notes):
         say(problem)

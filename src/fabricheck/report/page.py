@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ from fabricheck.core.text import printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.report import environment, rests_on, states
 from fabricheck.report.contents import Contents
-from fabricheck.results import archive
+from fabricheck.results import archive, attached
 from fabricheck.results.reading import Results
 
 #: Where pages are written in a results folder: a folder for each session.
@@ -62,9 +63,12 @@ REFERENCE_KINDS: Mapping[str, str] = {
 }
 
 
-def files(found: Contents) -> dict[str, str]:
-    """Return the files of a report by their path in its folder."""
-    page = render("page.html.j2", found)
+def files(found: Contents, folder: Path | None = None) -> dict[str, str]:
+    """Return the files of a report by their path in its folder.
+
+    :param folder: that it is for, which links to attached files start from; `folder` else.
+    """
+    page = render("page.html.j2", found, folder)
     figures = [*found.overview, *(one for part in found.parts for one in part.shown)]
     return {
         PAGE: page,
@@ -74,8 +78,12 @@ def files(found: Contents) -> dict[str, str]:
     }
 
 
-def render(template: str, found: Contents) -> str:
-    """Return a template filled in; in HTML and Markdown every text is shown as it is."""
+def render(template: str, found: Contents, at: Path | None = None) -> str:
+    """Return a template filled in; in HTML and Markdown every text is shown as it is.
+
+    :param at: the folder of the page, as of `files`.
+    """
+    at = at or folder(found.results)
     says, kept = environment.software(found.results.sessions)
     return _environment(template.endswith(".html.j2")).get_template(template).render(
         page=found,
@@ -83,6 +91,7 @@ def render(template: str, found: Contents) -> str:
         session_facts=environment.of_sessions(found.results),
         software=says,
         kept=kept,
+        attached={os.path.relpath(one, at): one for one in attached.files(found.results)},
         devices=environment.devices,
         state_columns=states.COLUMNS,
         sources_of=rests_on.sources,
