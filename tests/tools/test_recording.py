@@ -109,6 +109,32 @@ def test_a_good_run_of_osu(tmp_path):
     assert all(one["exit_code"] == 0 for one in ran)
 
 
+def test_the_program_of_the_facts_tells_the_state_before_and_after_the_launches(tmp_path):
+    one, other = (
+        factories.document(state=factories.state([factories.device_state(0, clock_mhz=clock)]))
+        for clock in (1980, 1310)
+    )
+    for name, document in (("one.json", one), ("other.json", other)):
+        document["devices"][0]["pci_address"] = "0000:41:00.0"
+        factories.write(tmp_path / name, document)
+    told = f"cd '{tmp_path}' && if [ -e facts.json.first ]; then cp other.json facts.json"
+    facts = f"{told}; else cp one.json facts.json; fi"
+    document = recorded(*bandwidth(), tmp_path=tmp_path, facts=facts)
+    clocks = [document["state"][when]["devices"][0]["clock_mhz"] for when in ("before", "after")]
+    assert clocks == [1980, 1310] and document["outcome"]["status"] == "good"
+    assert load(tmp_path / "facts.json") == one and load(tmp_path / "facts-after.json") == other
+
+
+def test_launches_whose_state_after_them_is_not_told_keep_their_values(tmp_path):
+    factories.write(tmp_path / "one.json", factories.document(state=factories.state()))
+    facts = f"cd '{tmp_path}' && ! [ -e facts.json.first ] && cp one.json facts.json"
+    document = recorded(*bandwidth(), tmp_path=tmp_path, facts=facts)
+    assert document["outcome"]["status"] == "good" and document["series"]
+    assert document["state"]["after"] is None
+    assert any("the state after the launches is not known" in one for one in document["notes"])
+    assert load(tmp_path / "facts.json")["state"]["after"] is not None
+
+
 def test_a_full_disk_is_one_sentence_and_keeps_the_launches_before(tmp_path):
     recorded(*bandwidth(), tmp_path=tmp_path)
     size = (tmp_path / "result.json").stat().st_size

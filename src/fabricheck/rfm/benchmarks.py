@@ -58,7 +58,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     launch_seconds = 120
     seconds = 1800
-    keep_files = [RESULT, made_of.NAME, PLAN, FACTS, "*.out"]
+    keep_files = [RESULT, made_of.NAME, PLAN, "facts*.json", "*.out"]
     sizes: tuple[int, int]
     stated_sizes: str | None = None
 

@@ -36,6 +36,9 @@ from fabricheck.tools.outputs.nccl import NcclResult
 #: The file in the folder of the launches that tells what the node is: a document of a program.
 FACTS = "facts.json"
 
+#: The same for the state after the launches.
+FACTS_AFTER = "facts-after.json"
+
 #: The words of the schema for the data types of both tools.
 DATATYPES: Mapping[str, Datatype] = {
     "MPI_CHAR": "byte",

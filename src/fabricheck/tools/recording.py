@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -21,9 +21,9 @@ from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import ResultDocument, Series, Snapshot
 from fabricheck.tools import benchmarks
-from fabricheck.tools.benchmarks import FACTS, Launch, Plan
+from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, Launch, Plan
 from fabricheck.tools.runner import (
     Ended,
     Interrupted,
@@ -89,6 +89,8 @@ class _Recording:
         self.began = time.monotonic()
         self.started = _now()
         self.facts: ResultDocument | None = None
+        self.after: Snapshot | None = None
+        self.lost: str | None = None  # why there is none
         self.mpi: str | None = None
         self.series: list[Series] = []
         self.versions: dict[str, str] = {}
@@ -111,6 +113,7 @@ class _Recording:
                 self.failures.append(error)
                 self.say(f"{said}: {error}")
             self._partial()
+        self._look_again()
 
     def _left(self) -> float:
         return self.limit_s - (time.monotonic() - self.began)
@@ -122,6 +125,21 @@ class _Recording:
         ended, out, err = self._start(self.plan.facts, "facts", limit)
         ended.require_good("The program that tells what the node is", limit, err, out)
         return document.load(path)
+
+    def _look_again(self) -> None:
+        """Have the state after the launches told; that this fails costs no value."""
+        assert self.facts is not None
+        if "state" not in self.facts:
+            return
+        path = self.folder / FACTS
+        first = path.rename(path.with_name(f"{FACTS}.first"))
+        try:
+            self.after = self._facts()["state"]["before"]
+            path.rename(path.with_name(FACTS_AFTER))
+        except (FabricheckError, KeyError) as error:
+            self.lost = str(error)
+        finally:
+            first.rename(path)
 
     def _launch(self, launch: Launch) -> tuple[Series, ...]:
         assert self.facts is not None
@@ -236,12 +254,19 @@ class _Recording:
                 "launches": self.ran,
             },
             "faults_injected": [],
+            **self._state(facts),
             "outcome": {"exit_code": 0, "status": "good", "message": None},
             "series": self.series,
             "notes": list(self._notes()),
         }
 
+    def _state(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        state = facts.get("state")
+        return {} if state is None else {"state": {"before": state["before"], "after": self.after}}
+
     def _notes(self) -> Iterator[str]:
+        if self.lost is not None:
+            yield f"the state after the launches is not known: {self.lost}"
         if self.facts is None:
             yield "no program told what the node is: the host is the one that started the launches"
         else:
