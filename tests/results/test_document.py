@@ -421,3 +421,61 @@ def test_a_sample_changed_alone_never_loads_unless_no_statistic_moves(index, fac
         document.parse(json.dumps(content))
     else:
         refused(content)
+
+
+def of_the_state(**changes):
+    """Build a document with a state of which members of the snapshots are replaced."""
+    built = factories.on_h200(series=[factories.series()])
+    for place, value in changes.items():
+        side, name = place.split("_")
+        built["state"][side][name] = value
+    return built
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "reason"),
+    [
+        (
+            {"before_devices": [factories.device_state(2)]},
+            "$.state.before.devices[0].index",
+            "device 2 is not among the document's devices",
+        ),
+        (
+            {"after_devices": [factories.device_state(1)] * 2},
+            "$.state.after.devices[1].index",
+            "device 1 is there twice",
+        ),
+        ({"after_at": "yesterday"}, "$.state.after.at", "'yesterday' is no date and time"),
+        (
+            {"after_at": "2026-01-02T03:04:04.9Z"},
+            "$.state.after.at",
+            "is before the snapshot before the run",
+        ),
+    ],
+)
+def test_state_that_contradicts_the_run(changes, place, reason):
+    built = of_the_state(**changes)
+    assert f"{place}: {reason}" in refused(built)
+    assert document.parse(json.dumps(of_the_state()))
+
+
+def test_state_of_a_run_that_did_not_end_has_no_after():
+    quiet = factories.on_h200()["state"]
+    killed = factories.killed_document() | {
+        "state": quiet,
+        "devices": factories.on_h200()["devices"],
+    }
+    assert "$.state.after: is set, and the outcome's status is running" in refused(killed)
+    assert document.parse(json.dumps(killed | {"state": quiet | {"after": None}}))
+
+
+def test_state_of_a_simulated_node_is_refused():
+    state = {"before": factories.snapshot(), "after": None}
+    said = refused(factories.simulated_document(state=state))
+    assert "$.state: is set, and the clock is simulated" in said
+
+
+def test_counters_that_go_down_are_no_contradiction():
+    before, after = factories.device_state(energy_j=9), factories.device_state(energy_j=1)
+    before["pcie"]["replays"] = 5
+    assert document.parse(json.dumps(of_the_state(before_devices=[before], after_devices=[after])))

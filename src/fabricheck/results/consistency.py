@@ -50,6 +50,7 @@ def _contradictions(document: ResultDocument) -> Findings:
     devices = {device["index"] for device in document["devices"]}
     if len(devices) != len(document["devices"]):
         yield "$.devices", "two devices have the same index"
+    yield from _of_the_state(document, devices)
     domains = {domain["index"] for domain in document["host"]["numa_domains"]}
     good = document["outcome"]["status"] == "good"
     simulated = document["clock"] == "simulated"
@@ -110,6 +111,35 @@ def _of_the_times(document: ResultDocument) -> Findings:
         yield "$.finished", "is set, and the outcome's status is running"
     elif started is not None and finished < started:
         yield "$.finished", "is before the start"
+
+
+def _of_the_state(document: ResultDocument, devices: set[int]) -> Findings:
+    state = document.get("state")
+    if state is None:
+        return
+    if document["clock"] == "simulated":
+        yield "$.state", "is set, and the clock is simulated"
+    before, after = state["before"], state["after"]
+    if after is not None and document["outcome"]["status"] == "running":
+        yield "$.state.after", "is set, and the outcome's status is running"
+    for side, snapshot in (("before", before), ("after", after)):
+        if snapshot is None:
+            continue
+        if _time(snapshot["at"]) is None:
+            reason = f"{snapshot['at']!r} is no date and time with a time zone"
+            yield f"$.state.{side}.at", reason
+        seen: set[int] = set()
+        for number, one in enumerate(snapshot["devices"]):
+            place = f"$.state.{side}.devices[{number}].index"
+            if one["index"] not in devices:
+                yield place, f"device {one['index']} is not among the document's devices"
+            if one["index"] in seen:
+                yield place, f"device {one['index']} is there twice"
+            seen.add(one["index"])
+    # Counters may go down between both: a driver may have been loaded again.
+    began, ended = _time(before["at"]), _time(after["at"]) if after is not None else None
+    if began is not None and ended is not None and ended < began:
+        yield "$.state.after.at", "is before the snapshot before the run"
 
 
 def _time(text: str) -> datetime | None:
