@@ -199,6 +199,32 @@ def test_clocks_of_a_sum_are_said():
     assert list(run_match.clock_remarks(document(total | clock(0.95), good(**clock(0.5))))) == []
 
 
+BUSY = factories.state(others=factories.host_use(15.8, loops=5))
+
+
+def test_host_that_is_late_because_others_keep_it_busy_is_no_fault():
+    for late in (good(**clock(0.5)), good(**clock(1.8), unit="us")):
+        assert said(late, state=BUSY, duration_s=10.0) == []
+        (remark,) = run_match.clock_remarks(document(late, state=BUSY, duration_s=10.0))
+        assert remark.endswith(
+            ": the host was late, as others kept 15.8 of 16 cores busy meanwhile, 5.0 of them "
+            "bash of user root (5 processes)."
+        )
+
+
+def test_host_that_is_early_is_a_fault_however_busy_it_is():
+    early = good(**clock(1.5))
+    assert len(said(early, state=BUSY, duration_s=10.0)) == 1
+    assert not list(run_match.clock_remarks(document(early, state=BUSY, duration_s=10.0)))
+
+
+def test_host_that_is_late_without_any_cause_is_a_fault():
+    quiet = factories.state()
+    assert len(said(good(**clock(0.5)), state=quiet, duration_s=10.0)) == 1
+    assert not list(run_match.clock_remarks(document(good(**clock(0.5)), state=quiet,
+                                                     duration_s=10.0)))  # fmt: skip
+
+
 def test_a_sum_verified_all_its_shares():
     shares = [good(role="share", device=index, device_set=[0, 1]) for index in (0, 1)]
     total = good(role="sum", device=None, device_set=[0, 1])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fabricheck.results import state
 from fabricheck.results.host_copies import messages
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.other_tools import by_tool
@@ -75,6 +76,7 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
         # Those of one device in both directions are the two messages of the sum.
         parts = max(shares[_together(series)], 1) if messages(series) == 1 else messages(series)
         yield from _quality_faults(document, series, parts)
+    yield from clock_faults(document)
 
 
 def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
@@ -128,18 +130,55 @@ def verification_faults(document: ResultDocument, series: Series) -> Iterator[st
         yield f"{what} left {verification['errors']} wrong words{detail}."
 
 
-def clock_remarks(document: ResultDocument) -> Iterator[str]:
-    """Yield one sentence for each sum whose two clocks differ by more than 10 %.
+def clock_faults(document: ResultDocument) -> Iterator[str]:
+    """Yield one sentence for each series of which one of the two clocks is wrong."""
+    late = state.busy_host(document)
+    for series in _clocks_apart(document):
+        if late is None or not _host_longer(series):
+            what = _sentence_start(described(document, series))
+            yield f"{what}: {_both_clocks(series)}, so one of them is wrong."
 
-    A sum spans several devices, so its event time and the host's can differ in a true measurement.
+
+def clock_remarks(document: ResultDocument) -> Iterator[str]:
+    """Yield one sentence for each series whose two clocks may differ in a true measurement.
+
+    A sum spans several devices, so its event time and the host's can be more than 10 % apart. The
+    time of a busy host is longer, as its thread waits for a core before it sees the end.
     """
     for series in document["series"]:
         clock = series["host_clock"]
         if clock and series["role"] == "sum" and _apart(clock["ratio"]) > CLOCKS_DIFFER:
-            yield (
-                f"{_sentence_start(described(document, series))}: the host's clock gives "
-                f"{clock['ratio']:.3g} of the devices' {series['median']:g} {series['unit']}."
-            )
+            what = _sentence_start(described(document, series))
+            yield f"{what}: {_both_clocks(series)}."
+    late = state.busy_host(document)
+    for series in _clocks_apart(document) if late is not None else ():
+        if late is not None and _host_longer(series):
+            what = _sentence_start(described(document, series))
+            yield f"{what}: {_both_clocks(series)}: the host was late, as {late.clause()}."
+
+
+def _clocks_apart(document: ResultDocument) -> Iterator[Series]:
+    """Yield the series whose two clocks should agree, and do not."""
+    on_host = document["program"]["runtime"] == "host"
+    for series in document["series"]:
+        clock = series["host_clock"]
+        if clock and series["role"] == "single" and series["regime"] == "memory":
+            late = on_host and _host_longer(series)
+            if _apart(clock["ratio"]) > (CLOCKS_DIFFER_ON_HOST if late else CLOCKS_DIFFER):
+                yield series
+
+
+def _host_longer(series: Series) -> bool:
+    """Whether the host's time is the longer one: waiting on shared cores makes it so."""
+    ratio = series["host_clock"]["ratio"] if series["host_clock"] else 1.0
+    return ratio > 1 if series["unit"] == "us" else ratio < 1
+
+
+def _both_clocks(series: Series) -> str:
+    ratio = series["host_clock"]["ratio"] if series["host_clock"] else 1.0
+    devices = "devices'" if series["role"] == "sum" else "device's"
+    measured = f"{series['median']:g} {series['unit']}"
+    return f"the host's clock gives {ratio:.3g} of the {devices} {measured}"
 
 
 def _run_faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
@@ -245,17 +284,6 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
         yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were requested."
     if series["noisy"] and series["regime"] == "memory" and document["outcome"]["status"] == "good":
         yield f"{_sentence_start(what)} is noisy, and the outcome is good."
-    clock = series["host_clock"]
-    if clock and series["role"] == "single" and series["regime"] == "memory":
-        on_host = document["program"]["runtime"] == "host"
-        # Waiting on shared cores makes the host's time longer, never shorter.
-        slow = clock["ratio"] > 1 if series["unit"] == "us" else clock["ratio"] < 1
-        bound = CLOCKS_DIFFER_ON_HOST if on_host and slow else CLOCKS_DIFFER
-        if _apart(clock["ratio"]) > bound:
-            yield (
-                f"{_sentence_start(what)}: the host's clock gives {clock['ratio']:.3g} of the "
-                f"device's {series['median']:g} {series['unit']}, so one of them is wrong."
-            )
 
 
 def _least_checked(series: Series, simulated: bool) -> int:
