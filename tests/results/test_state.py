@@ -247,9 +247,9 @@ def test_same_cause_of_two_runs_is_one():
 
 def test_devices_of_series_are_all_that_take_part():
     built = factories.on_h200(series=factories.pair_series())
-    assert state.devices_of(built, [0]) == {0, 1}
-    assert state.devices_of(factories.on_h200(), [0]) == {0}
+    assert state.devices_of(built["series"][:1], built) == {0, 1}
+    assert state.devices_of(factories.on_h200()["series"], built) == {0}
     ranks = [{"rank": 0, "device": 1}, {"rank": 1, "device": None}]
     of_ranks = factories.series(device=None, device_set=[], ranks=[0, 1])
     of_ranks["source"] = of_ranks["destination"] = factories.place("host-pageable", None)
-    assert state.devices_of(factories.on_h200(series=[of_ranks], ranks=ranks), [0]) == {1}
+    assert state.devices_of([of_ranks], factories.on_h200(ranks=ranks)) == {1}

@@ -1,8 +1,8 @@
 """A stand-in for the program stream: same command line, valid documents, no measuring.
 
-FAKE_STREAM names one thing that it does wrong. FAKE_STREAM_LOG is a file to which it appends when
-it starts and ends. Its numbers are constants that differ by operation and device, so that a test
-can tell which series a metric was made of.
+FAKE_STREAM names one thing that it does wrong, FAKE_STATE is the state of the node as JSON.
+FAKE_STREAM_LOG is a file to which it appends when it starts and ends. Its numbers are constants
+that differ by operation and device, so that a test can tell which series a metric was made of.
 """
 
 import argparse
@@ -142,7 +142,8 @@ def document(options, code):
         mismatch = {"device": 1, "offset_bytes": 4096, "expected": "0x1", "found": "0x2"}
         found[1]["verification"].update(errors=1, first_mismatch=mismatch)
     started = STARTED - timedelta(hours=1) if FAULT == "stale" else STARTED
-    return {
+    told = os.environ.get("FAKE_STATE")
+    return ({"state": json.loads(told)} if told else {}) | {
         "schema": "fabricheck-result",
         "schema_version": 1,
         "complete": FAULT not in ("incomplete", "exit-8"),

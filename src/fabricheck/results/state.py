@@ -7,7 +7,7 @@ or host, and says itself in a sentence. A document without a state has none.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol, TypeVar
@@ -19,6 +19,7 @@ from fabricheck.results.model import (
     DeviceState,
     HostUse,
     ResultDocument,
+    Series,
     Snapshot,
 )
 
@@ -117,12 +118,26 @@ def joined(said: str, causes: Iterable[Cause]) -> str:
     A cause that the sentence has already is not repeated, nor is the PCI address of its device.
     """
     for cause in causes:
-        short = cause.clause(address=False)
-        if short not in said and cause.clause() not in said:
-            full = cause.clause()
+        if not told(said, cause):
+            full, short = cause.clause(), cause.clause(address=False)
             known = full != short and _address(full) in said
             said = f"{said.rstrip('.')}; {short if known else full}."
     return said
+
+
+def in_front(said: str, causes: Sequence[Cause]) -> str:
+    """Return a sentence with those of causes before it, which it does not have behind it then."""
+    first = [sentence(one) for one in causes]
+    for cause, own in zip(causes, first, strict=True):
+        said = said.replace(f"; {cause.clause()}", "").replace(own, "").strip()
+    return " ".join([*first, said])
+
+
+def told(said: str, cause: Cause) -> bool:
+    """Whether a sentence has a cause."""
+    return any(
+        one in said for one in (cause.clause(), cause.clause(address=False), sentence(cause))
+    )
 
 
 def _address(clause: str) -> str:
@@ -514,12 +529,16 @@ def merged(causes: Iterable[Cause]) -> list[Cause]:
     return list(found.values())
 
 
-def devices_of(document: ResultDocument, series: Iterable[int]) -> set[int]:
-    """Return the devices that take part in some series, by their places in the document."""
+def causes(document: ResultDocument, devices: Devices = None) -> list[Cause]:
+    """Return both: what of some devices, and who else, can explain a value."""
+    return [*slowdowns(document, devices), *disturbances(document, devices)]
+
+
+def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:
+    """Return the devices that take part in some series of a document."""
     rank_devices = {one["rank"]: one["device"] for one in document.get("ranks") or ()}
     found: set[int | None] = set()
-    for index in series:
-        one = document["series"][index]
+    for one in series:
         found |= {*one["device_set"], one["source"]["device"], one["destination"]["device"]}
         found |= {rank_devices.get(rank) for rank in one.get("ranks") or ()}
     return {index for index in found if index is not None}

@@ -12,7 +12,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
 from fabricheck.references import entries, published, stated
-from fabricheck.results import failures, made_of, settings
+from fabricheck.results import failures, made_of, settings, state
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.rfm import bounds, exceptions, predictions, run_match, slurm, steps
@@ -94,8 +94,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     #: The check's references on the partition, by metric; set when the partition is known.
     entries: dict[str, Any]
 
-    #: Of each metric the value, and where it was measured; set when the document is believed.
-    _figures: dict[str, tuple[float, str]]
+    #: Of each metric the value, where it was measured, and what can explain it; set when the
+    #: document is believed.
+    _figures: dict[str, tuple[float, str, Sequence[state.Cause]]]
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the metrics; overridden where they depend on the partition (its node model)."""
@@ -304,12 +305,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 figures.append(self.figure(document, metric))
             except MetricError as error:
                 faults.append(str(error))
-        faults += bounds.figure_faults(document, figures, self.physical_bound)
-        self._refuse(document, faults)
+        beyond = list(bounds.figure_faults(document, figures, self.physical_bound))
+        doubts = {*run_match.clock_faults(document), *beyond}
+        self._refuse(document, [*faults, *beyond], doubts)
         for remark in run_match.clock_remarks(document):
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
-            figure.metric.name: (figure.value, where_measured(document, figure.decisive))
+            figure.metric.name: (
+                figure.value,
+                where_measured(document, figure.decisive),
+                state.causes(document, state.devices_of(figure.decisive, document)),
+            )
             for figure in figures
         }
         self._keep_series(document, figures)
@@ -325,18 +331,24 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 f"{self.name}: which series its metrics are made of is lost: {error}"
             )
 
-    def _refuse(self, document: ResultDocument, faults: list[str]) -> None:
-        """Raise what the faults of a document amount to, and settings that nobody requested."""
+    def _refuse(self, document: ResultDocument, faults: list[str], doubts: Collection[str]) -> None:
+        """Raise what the faults of a document amount to, and settings that nobody requested.
+
+        :param doubts: those of the faults that speak of measured values alone.
+        """
         other_devices = list(run_match.device_faults(document, self.requested().architectures))
         fewer = len(document["devices"]) < self.device_count
         hidden = settings.hiding_devices(document) if fewer else None
         wheres = [metric.where for metric in self.expected_metrics()]
         found = [*filter(None, [hidden]), *settings.disturbing(document, self.env_vars, wheres)]
-        said = "\n".join([*found, *first_of(faults)])
+        only_doubts = set(faults) <= set(doubts)
+        disturbed = state.disturbances(document) if faults and only_doubts else ()
+        said = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
         if other_devices and not hidden:
             raise exceptions.OtherDevicesError(said)
         if said:
-            raise (exceptions.SettingError if found else SanityError)(said)
+            kind = exceptions.DoubtedValueError if only_doubts else SanityError
+            raise (exceptions.SettingError if found else kind)(said)
 
     def requested(self) -> run_match.Requested:
         """Return what the document must be of."""
@@ -394,6 +406,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             least, most = sn.reference_bounds(reference, lower, upper)
             short = least is not None and value < least
             limit = f"at least {least:g}" if short else f"at most {most:g}"
-            where = self._figures[name][1]
-            sentences.append(failures.sentence(name, where, value, limit, unit, reference))
+            _, where, causes = self._figures[name]
+            said = failures.sentence(name, where, value, limit, unit, reference)
+            sentences.append(state.joined(said, causes))
         return sentences

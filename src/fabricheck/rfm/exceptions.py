@@ -36,6 +36,10 @@ class SettingError(SanityError):  # type: ignore[misc]
     """A setting of the node or the job changed what was measured, or hides devices."""
 
 
+class DoubtedValueError(SanityError):  # type: ignore[misc]
+    """What was measured cannot be true: it is beyond physics, or two clocks do not agree."""
+
+
 class EndedBySchedulerError(SanityError):  # type: ignore[misc]
     """Somebody, or the scheduler, ended the job, which says nothing of the node."""
 
