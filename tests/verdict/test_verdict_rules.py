@@ -18,6 +18,9 @@ OSU = factories.document()["program"] | {"name": "osu", "commit": "unknown"}
 FEWER = made.failed("sanity", "Node node1 has 7 devices gfx90a", "OtherDevicesError")
 GOOD = factories.document()
 
+USED = factories.device_state(processes=[factories.process()])
+BROKEN = factories.device_state(memory_errors={"corrected": 0, "uncorrected": 2})
+
 #: By rule: what changes the good case, its document, and words of the sentence.
 OF_A_CHECK = {
     "wrong-data": (
@@ -29,6 +32,21 @@ OF_A_CHECK = {
         made.failed("sanity", job_exitcode=4),
         made.ended("runtime-error", 4, "device 3: uncorrectable ECC error", series=[]),
         "stream_local: stream on node node1 ended with runtime-error: device 3: uncorrectable",
+    ),
+    "memory-errors": (
+        {},
+        factories.on_h200(state=factories.state([factories.device_state()], [BROKEN])),
+        "Device 0 (0000:41:00.0) had 2 new uncorrected memory errors meanwhile.",
+    ),
+    "device-in-use": (
+        made.missed(),
+        factories.on_h200(state=factories.state([USED])),
+        "Process 4711 (copy_loop of user ada) used device 0 (0000:41:00.0) before and after",
+    ),
+    "host-busy": (
+        made.missed(),
+        factories.on_h200(state=factories.state(others=factories.host_use(15.8))),
+        "Others kept 15.8 of 16 cores busy meanwhile. Metric copy_worst: device 0",
     ),
     "devices": (FEWER, GOOD, "Node node1 has 7 devices gfx90a"),
     "topology": (

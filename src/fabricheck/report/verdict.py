@@ -84,6 +84,7 @@ def of(observed: Observed) -> Verdict:
         absent,
         (
             *caveats.of(observed.cases, observed.documents, len(found.tried), len(skipped)),
+            *caveats.of_state(attempts),
             *checks.unknown(found.partitions, choice.set),
             *([_not_there(len(absent))] if absent else ()),
         ),

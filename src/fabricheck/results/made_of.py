@@ -51,6 +51,13 @@ class MadeOf(BaseModel):
     series: tuple[int, ...]
     reduce: Reduction | None
 
+    def decisive(self, document: ResultDocument, value: float) -> list[Series]:
+        """Return those of its series that gave the value: of the worst and best not all."""
+        every = [document["series"][index] for index in self.series]
+        if self.reduce in ("worst", "best"):
+            return [one for one in every if one["median"] == value] or every
+        return every
+
 
 class _File(BaseModel):
     """What is kept; started: when the run of the document began, as the document has it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge.verdict.rules import Finding, finding, in_order
-from fabricheck.results import failures, killed, settings
+from fabricheck.results import failures, killed, settings, state
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.other_tools import of_another_tool
@@ -23,7 +23,7 @@ MOST = 8
 
 #: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame: reports have their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
-SETTING = "SettingError"
+SETTING, DOUBTED = "SettingError", "DoubtedValueError"
 
 #: Phases of ReFrame in which a result was there to be judged.
 JUDGING = frozenset({"sanity", "performance"})
@@ -100,6 +100,8 @@ class Attempt:
             # What a program leaves that was stopped with its job says no more.
             by_program = [one for one in by_program if one.rule.name != "ended"]
         yield from by_program
+        for errors in state.uncorrected_errors(self.document) if self.document else ():
+            yield self._say("memory-errors", state.sentence(errors))
         case = self.case
         if case is None or case.result == killed.RESULT:
             if not by_program:
@@ -116,6 +118,40 @@ class Attempt:
 
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
         return finding(rule, because, self.check, metric)
+
+    def _measured(
+        self, rule: str, because: str, metric: str | None, devices: state.Devices
+    ) -> Finding:
+        """Return a finding on what was measured: with others at work the node may be well.
+
+        :param devices: those that take part; None where that is not known.
+        """
+        if self.document is None:
+            return self._say(rule, because, metric)
+        others = state.disturbances(self.document, devices)
+        because = state.joined(because, state.slowdowns(self.document, devices))
+        if others:
+            rule = "device-in-use" if isinstance(others[0], state.Use) else "host-busy"
+            because = state.in_front(because, others)
+        return self._say(rule, because, metric)
+
+    def _taking_part(self, metric: str) -> set[int] | None:
+        """Return the devices of the series that decided a metric; None where they are unknown."""
+        made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
+        if made is None or self.document is None or self.case is None or not made.series:
+            return None
+        value, _ = self.case.values[metric]
+        return state.devices_of(made.decisive(self.document, value), self.document)
+
+    @cached_property
+    def caveats(self) -> list[state.Cause]:
+        """What can have made its values slow, or disturbed them, and is not among the findings."""
+        causes = state.causes(self.document) if self.document is not None else []
+        return [
+            cause
+            for cause in causes
+            if not any(state.told(one.sentence, cause) for one in self.findings)
+        ]
 
     def _problem(self) -> str | None:
         return str(self.entry.problem) if self.entry and self.entry.problem else None
@@ -148,7 +184,11 @@ class Attempt:
         if status == "unsupported" and self._lacks_devices(document):
             hidden = settings.hiding_devices(document)
             rule, said = ("setting", f"{hidden} {said}") if hidden else ("devices", said)
-        yield self._say(rule, said)
+        if rule == "too-noisy":
+            noisy = [one for one in document["series"] if one["noisy"]]
+            yield self._measured(rule, said, None, state.devices_of(noisy, document))
+        else:
+            yield self._say(rule, said)
 
     def _outcome(self, document: ResultDocument) -> str:
         said = document["outcome"]["message"]
@@ -183,7 +223,9 @@ class Attempt:
         elif explained:
             return
         elif case.phase == "sanity":
-            yield self._say(*self._of_sanity(case, reason))
+            rule, said = self._of_sanity(case, reason)
+            doubted = rule == "not-believed" and case.error == DOUBTED
+            yield self._measured(rule, said, None, None) if doubted else self._say(rule, said)
         elif case.phase is not None and case.phase not in JUDGING:
             ran = case.phase in ("cleanup", "finalize")
             yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
@@ -211,7 +253,11 @@ class Attempt:
             elif rule != "reference" and not own[0]:
                 own = failures.sentences(reason) or own
             for said in own:
-                yield self._say(rule, said or _beside_limit(case, name, judged), name)
+                because = said or _beside_limit(case, name, judged)
+                if rule == "reference":
+                    yield self._measured(rule, because, name, self._taking_part(name))
+                else:
+                    yield self._say(rule, because, name)
 
     @staticmethod
     def _rule_of(case: Case, metric: str) -> str:

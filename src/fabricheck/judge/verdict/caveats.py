@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fabricheck.core.text import count
-from fabricheck.results import settings
+from fabricheck.core.text import count, first_names
+from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.results import settings, state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
+
+#: Checks that a caveat on several of them names.
+_MOST_CHECKS = 3
+
+
+def of_state(attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield a sentence for each cause, once for all checks, that no reason of them tells."""
+    found: dict[tuple[object, ...], list[tuple[str, state.Cause]]] = {}
+    checks: dict[str, None] = {}
+    for attempt in attempts:
+        if attempt.document is not None and "state" in attempt.document:
+            checks[attempt.check] = None
+            for cause in attempt.caveats:
+                found.setdefault(cause.key, []).append((attempt.check, cause))
+    for own in found.values():
+        names = list(dict.fromkeys(check for check, _ in own))
+        listed = first_names(names, _MOST_CHECKS)
+        where = listed if len(names) == 1 else f"{len(names)} of {len(checks)} checks ({listed})"
+        cause = functools.reduce(lambda one, other: one.with_(other), (each for _, each in own))
+        yield f"In {where}, {cause.clause()}."
 
 
 def limits(cases: Iterable[Case]) -> Counter[str]:

@@ -225,6 +225,7 @@ class _Node:
             label = _label(self.choice)
             yield f"No set is known to be chosen ({label}): nothing says what is missing."
         yield from checks.unknown(self.results.partitions, self.choice.set)
+        yield from caveats.of_state(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.session else ():
                 if time.over and time.where in self.results.partitions:

@@ -37,7 +37,7 @@ class Rule:
 
     when: what is found, for the docs. status: what it leads to. beside_a_pass: what it leads to
     where another attempt of the same check on the same node passed; None where nothing remains of
-    it if that pass came later: the node was not even tried.
+    it if that pass came later: the node was not even tried, or not by us alone.
     """
 
     name: str
@@ -63,6 +63,13 @@ _OF_A_CHECK = (
         "(an ECC error or an Xid comes out so). Whose fault that is, its sentence must tell.",
     ),
     Rule(
+        "memory-errors",
+        "HW-FAIL",
+        "The driver counted new uncorrected errors of a device's memory during a run. Once is "
+        "enough.",
+        "HW-FAIL",
+    ),
+    Rule(
         "devices",
         "HW-FAIL",
         "The node has other devices than the partition states, fewer for one, or none is found, "
@@ -78,6 +85,21 @@ _OF_A_CHECK = (
     Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
     # Of what varies
     Rule("too-noisy", "UNSTABLE", "A program ended with `too-noisy`: values vary beyond judging."),
+    Rule(
+        "device-in-use",
+        "UNSTABLE",
+        "A metric missed its reference, values were too noisy or are not believed, and another "
+        "process used a device that takes part, before or after the run. The sentence names it. "
+        "Nothing is proven against the node.",
+        None,
+    ),
+    Rule(
+        "host-busy",
+        "UNSTABLE",
+        "The same where others kept the host busy: more than one core and more than 5 % of all, or "
+        "a hypervisor took more than 1 % of them.",
+        None,
+    ),
     Rule(
         "varies",
         "UNSTABLE",

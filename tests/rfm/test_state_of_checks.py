@@ -1,0 +1,85 @@
+"""What a check says of a node that others use, or whose devices are throttled."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+
+import pytest
+
+import factories
+from fabricheck.judge.verdict import judging
+from fabricheck.results import reading
+
+pytestmark = pytest.mark.slow
+
+NODE = platform.node()
+QUIET = factories.state()
+BUSY = factories.state(others=factories.host_use(15.8, loops=5))
+WHO = "thers kept 15.8 of 16 cores busy meanwhile, 5.0 of them bash of user root (5 processes)."
+HOT = factories.state(
+    [factories.device_state(1)],
+    [
+        factories.device_state(
+            1, throttle=["power"], throttled_s={"power": 4.0}, clock_mhz=1310, processes=[]
+        )
+    ],
+)
+
+
+def session(suite, state, fault):
+    """Run one check on a node of that state; returns its outcome and the verdict on the node."""
+    suite.variables["FAKE_STATE"] = json.dumps(state)
+    outcome = suite("-r", "-n", "stream_local", fault=fault)
+    (found,) = judging.judge(reading.read([str(suite.results)]))
+    return outcome, found
+
+
+def test_check_passes_where_a_busy_host_was_late(suite):
+    outcome, found = session(suite, BUSY, "clocks-differ")
+    assert outcome.status == 0
+    assert f"In stream_local, o{WHO}" in found.caveats
+    said = "".join(path.read_text() for path in suite.folder.glob("**/*.log"))
+    assert re.search(
+        f"device 1 .*: the host's clock gives 0.4 of the device's .*: the host was late, as o{WHO}"
+        .replace("(", r"\(").replace(")", r"\)"), said
+    )  # fmt: skip
+
+
+def test_check_fails_where_a_quiet_host_was_late(suite):
+    outcome, found = session(suite, QUIET, "clocks-differ")
+    assert outcome.status == 1
+    assert "so one of them is wrong." in outcome
+    assert [one.rule for one in found.reasons] == ["not-believed"]
+
+
+def test_value_that_cannot_be_true_on_a_busy_host_is_to_be_measured_again(suite):
+    outcome, found = session(suite, BUSY, "above-physics")
+    assert outcome.status == 1
+    assert f"O{WHO}" in outcome
+    assert [one.rule for one in found.reasons] == ["host-busy"]
+    assert found.reasons[0].sentence.count(WHO) == 1
+
+
+def test_result_of_another_run_is_not_excused(suite):
+    outcome, found = session(suite, BUSY, "other-command")
+    assert outcome.status == 1
+    assert [one.rule for one in found.reasons] == ["not-believed"]
+
+
+def test_missed_reference_is_told_with_what_slowed_its_device(suite):
+    file = suite.own_references()
+    text = file.read_text()
+    old = "    triad_worst: *report_only"
+    assert old in text
+    file.write_text(text.replace(old, "    triad_worst: [100, -0.05, null, GB/s]", 1))
+    outcome, found = session(suite, HOT, "")
+    joined = (
+        f"Metric triad_worst: device 1 (0000:c1:00.0) of node {NODE} measured 6.8744 GB/s, and at "
+        "least 95 GB/s is required (reference 100 GB/s); device 1 was throttled by power meanwhile "
+        "(4 of 0 s, 1,310 of 1,980 MHz)."
+    )
+    assert joined in outcome
+    (reason,) = found.reasons
+    assert (reason.rule, reason.sentence) == ("reference", f"stream_local: {joined}")

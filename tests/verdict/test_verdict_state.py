@@ -1,0 +1,217 @@
+"""What the state of node and devices makes of a verdict: causes, errors, and caveats."""
+
+import copy
+
+import pytest
+import verdict_sessions as made
+
+import factories
+from fabricheck.core.text import first_names
+from fabricheck.results import made_of
+
+PROCESS = factories.process()
+USED = "Process 4711 (copy_loop of user ada) used device {} (0000:4{}:00.0) before the measurement."
+BUSY = "Others kept 15.8 of 16 cores busy meanwhile, 5.0 of them bash of user root (5 processes)."
+SENTENCE = (
+    "Metric copy_worst: device 0 (0000:41:00.0) of node node1 measured 7 GB/s, and at least 9 GB/s "
+    "is required."
+)
+NOISY = factories.series(
+    [9.0, 10.0, 20.0, 5.0, 9.0, 10.0],
+    noisy=True,
+    host_clock=None,
+    device=1,
+    device_set=[1],
+    source=factories.place(device=1),
+    destination=factories.place(device=1),
+)
+
+
+def state(first=(), last=None, others=None):
+    """Build the state of two H200 by what differs of the first ones, before and after."""
+    before = [factories.device_state(index) | change for index, change in enumerate(filled(first))]
+    after = [one | change for one, change in zip(before, filled(last or [{}, {}]), strict=True)]
+    return factories.state(before, after, others)
+
+
+def filled(changes):
+    """Return a change for each of two devices."""
+    return [*changes, {}, {}][:2]
+
+
+IN_USE = [state([{"processes": [PROCESS]}], [{"processes": []}]),
+          state([{}, {"processes": [PROCESS]}], [{}, {"processes": []}])]  # fmt: skip
+BUSY_HOST = state(others=factories.host_use(15.8, loops=5))
+HOT = state(
+    [{"throttled_s": {"power": 0.0}}],
+    [{"throttled_s": {"power": 4.0}, "throttle": ["power"], "clock_mhz": 1310}],
+)
+SLOW = "device 0 was throttled by power meanwhile (4 of 10 s, 1,310 of 1,980 MHz)"
+
+
+def document(state, **changes):
+    """Build a document of two H200, with a series on each."""
+    series = [
+        factories.series(
+            [value] * 9,
+            device=index,
+            device_set=[index],
+            source=factories.place(device=index),
+            destination=factories.place(device=index),
+        )
+        for index, value in enumerate((7.0, 12.0))
+    ]
+    return factories.on_h200(state=state, **{"series": series} | changes)
+
+
+def missed():
+    """Build what makes a case one of which device 0 missed its reference."""
+    reason = f"performance error: failed to meet reference(s): copy_worst=7.0\n{SENTENCE}"
+    return made.missed() | {"fail_reason": reason}
+
+
+def only(tmp_path, case, document, **changes):
+    """Return the verdict on a case whose metric is the worst of two series."""
+    case = made.good() | case
+    results = made.write(tmp_path, [(case, document)], **changes)
+    kind = "output" if case["result"] == "pass" else "stage"
+    folder = factories.case_folder(results, case["unique_name"], kind)
+    made_of.write(folder, document, {"copy_worst": made_of.MadeOf(series=(0, 1), reduce="worst")})
+    (found,) = made.judge(results).values()
+    return found
+
+
+def test_miss_on_a_device_in_use_is_not_proven_against_the_node(tmp_path):
+    found = only(tmp_path, missed(), document(IN_USE[0]))
+    assert (found.status, made.rules(found)) == ("UNSTABLE", {"device-in-use"})
+    (reason,) = found.reasons
+    assert reason.sentence == f"stream_local: {USED.format(0, 1)} {SENTENCE}"
+    assert (reason.check, reason.metric) == ("stream_local", "copy_worst")
+
+
+def test_miss_of_devices_that_nobody_else_used_stays_one(tmp_path):
+    found = only(tmp_path, missed(), document(IN_USE[1]))
+    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+    assert f"In stream_local, p{USED.format(1, 2)[1:]}" in found.caveats
+
+
+def test_all_devices_count_where_those_of_the_metric_are_not_known(tmp_path):
+    case = made.good() | missed()
+    (found,) = made.judge(made.write(tmp_path, [(case, document(IN_USE[1]))])).values()
+    assert (found.status, made.rules(found)) == ("UNSTABLE", {"device-in-use"})
+
+
+def test_miss_on_a_busy_host_is_not_proven_against_the_node(tmp_path):
+    found = only(tmp_path, missed(), document(BUSY_HOST))
+    assert (found.status, made.rules(found)) == ("UNSTABLE", {"host-busy"})
+    assert found.reasons[0].sentence == f"stream_local: {BUSY} {SENTENCE}"
+
+
+def test_cause_that_the_check_said_already_is_said_once(tmp_path):
+    case = missed()
+    case["fail_reason"] = case["fail_reason"][:-1] + f"; {BUSY[0].lower()}{BUSY[1:]}"
+    found = only(tmp_path, case, document(BUSY_HOST))
+    assert found.reasons[0].sentence == f"stream_local: {BUSY} {SENTENCE}"
+
+
+def test_noise_beside_others_names_them(tmp_path):
+    noisy = {"exit_code": 7, "status": "too-noisy", "message": "30 % wide"}
+    case = made.failed("sanity", job_exitcode=7)
+    for number, rule in ((1, "device-in-use"), (0, "too-noisy")):
+        own = document(IN_USE[number], outcome=noisy, series=[NOISY])
+        (found,) = made.judge(
+            made.write(tmp_path / str(number), [(made.good() | case, own)])
+        ).values()
+        assert (found.status, made.rules(found)) == ("UNSTABLE", {rule})
+        assert found.reasons[0].sentence.endswith("ended with too-noisy: 30 % wide")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "rule"),
+    [
+        ("DoubtedValueError", "UNSTABLE", "host-busy"),
+        ("SanityError", "INCOMPLETE", "not-believed"),
+        ("OtherDevicesError", "HW-FAIL", "devices"),
+        ("SettingError", "INCOMPLETE", "setting"),
+    ],
+)
+def test_only_what_was_measured_is_excused(tmp_path, error, status, rule):
+    case = made.failed("sanity", f"{BUSY}\nit is odd", error)
+    found = only(tmp_path, case, document(BUSY_HOST))
+    assert (found.status, made.rules(found)) == (status, {rule})
+    assert found.reasons[0].sentence == f"stream_local: {BUSY} it is odd"
+
+
+def test_doubted_value_on_a_quiet_node_is_not_believed(tmp_path):
+    case = made.failed("sanity", "one of them is wrong", "DoubtedValueError")
+    found = only(tmp_path, case, document(state()))
+    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"not-believed"})
+
+
+@pytest.mark.parametrize("status", ["wrong-data", "runtime-error"])
+def test_wrong_data_and_errors_are_not_excused(tmp_path, status):
+    code = {"wrong-data": 5, "runtime-error": 4}[status]
+    series = [factories.series(verification=factories.mismatched())] if code == 5 else []
+    outcome = {"exit_code": code, "status": status, "message": "it broke"}
+    own = document(IN_USE[0], series=series, complete=code == 5, outcome=outcome)
+    case = made.good() | made.failed("sanity", job_exitcode=code)
+    (found,) = made.judge(made.write(tmp_path, [(case, own)])).values()
+    assert made.rules(found) == {status}
+
+
+def test_pass_beside_others_is_a_pass_with_a_caveat(tmp_path):
+    found = only(tmp_path, {}, document(IN_USE[0]))
+    assert (found.status, found.reasons) == ("PASS", [])
+    assert f"In stream_local, p{USED.format(0, 1)[1:]}" in found.caveats
+
+
+def test_pass_after_it_leaves_a_caveat(tmp_path):
+    first = made.write(tmp_path / "a", [(made.good() | missed(), document(BUSY_HOST))])
+    again = made.write(tmp_path / "b", [(made.good(), document(state()))],
+                       start=factories.SESSION_START + 3)  # fmt: skip
+    found = made.judge(first, again)["node1"]
+    assert found.status == "PASS"
+    assert f"An attempt before did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
+
+
+def test_slow_device_is_told_with_what_slowed_it(tmp_path):
+    found = only(tmp_path, missed(), document(HOT))
+    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+    assert found.reasons[0].sentence == f"stream_local: {SENTENCE[:-1]}; {SLOW}."
+    assert not any("throttled" in one for one in found.caveats)
+
+
+def test_device_that_takes_no_part_is_a_caveat(tmp_path):
+    turned = document(copy.deepcopy(HOT))
+    for one in turned["state"].values():
+        one["devices"] = [each | {"index": 1 - each["index"]} for each in one["devices"]]
+    found = only(tmp_path, missed(), turned)
+    assert found.reasons[0].sentence == f"stream_local: {SENTENCE}"
+    assert (
+        "In stream_local, device 1 (0000:42:00.0) was throttled by power meanwhile "
+        "(4 of 10 s, 1,310 of 1,980 MHz)." in found.caveats
+    )
+
+
+def test_caveat_is_one_sentence_for_all_checks(tmp_path):
+    names = ["a", "b", "c", "d", "e"]
+    cases = [(made.good(name), document(HOT if name != "e" else state())) for name in names]
+    (found,) = made.judge(made.write(tmp_path, cases)).values()
+    slow = [one for one in found.caveats if "throttled" in one]
+    assert slow == [
+        f"In 4 of 5 checks ({first_names(names[:4], 3)}), device 0 (0000:41:00.0) was throttled by "
+        "power meanwhile (16 of 40 s, 1,310 of 1,980 MHz)."
+    ]
+
+
+def test_new_uncorrected_errors_are_of_the_hardware_however_the_check_ended(tmp_path):
+    broken = state(last=[{}, {"memory_errors": {"corrected": 0, "uncorrected": 2}}])
+    said = "Device 1 (0000:42:00.0) had 2 new uncorrected memory errors meanwhile."
+    passed = only(tmp_path / "a", {}, document(broken))
+    assert (passed.status, made.rules(passed)) == ("HW-FAIL", {"memory-errors"})
+    assert passed.reasons[0].sentence == f"stream_local: {said}"
+    slow = only(tmp_path / "b", missed(), document(broken))
+    assert (slow.status, made.rules(slow)) == ("HW-FAIL", {"memory-errors", "reference"})
+    again = made.write(tmp_path / "c", [(made.good(), document(state()))],
+                       start=factories.SESSION_START + 3)  # fmt: skip
+    assert made.judge(tmp_path / "a", again)["node1"].status == "HW-FAIL"
