@@ -108,6 +108,8 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
         output.print_table(columns, rows, ("Checks", "Time"))
     _show_reasons(total.nodes)
     _show_caveats(passed)
+    for note in total.notes:
+        _say(f"Note: {note}")
     _show_lists(total.nodes)
 
 

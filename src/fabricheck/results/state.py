@@ -547,6 +547,12 @@ def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:
 # Snapshots
 
 
+def device_states(document: ResultDocument) -> Iterator[DeviceState]:
+    """Yield the states of all devices, before and after."""
+    for snapshot, _ in _snapshots(document):
+        yield from snapshot["devices"]
+
+
 def _snapshots(document: ResultDocument) -> Iterator[tuple[Snapshot, When]]:
     state = document.get("state")
     if state is not None:

@@ -17,6 +17,7 @@ from fabricheck.core.nodelists import natural
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
+from fabricheck.judge.verdict import alike
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, STATUSES
 from fabricheck.results import archive
@@ -42,8 +43,8 @@ def schema() -> dict[str, Any]:
     }
 
 
-def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -> Verdict:
-    """Return the verdict on all nodes, the worst first."""
+def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
+    """Return the verdict on all nodes, the worst first, and what differs among them."""
     ordered = sorted(verdicts, key=lambda one: (STATUSES.index(one.status), natural(one.node)))
     statuses = {one.status for one in ordered}
     good: bool = statuses <= {"PASS"}
@@ -74,7 +75,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict], notes: Sequence[str] = ()) -
             )
             for one, file in zip(ordered, files, strict=True)
         ],
-        notes=list(notes),
+        notes=[one.note for one in alike.differences(ordered)],
     )
 
 

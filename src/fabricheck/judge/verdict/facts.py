@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.grouping import NodeResults
+from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Results, Source
 from fabricheck.site.software.record import FOLDER
@@ -71,14 +73,22 @@ def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> 
     """Return what the results were made with, as programs that ran on the devices tell it."""
     own = [one for one in documents if one["program"]["commit"] != UNKNOWN]
     told = [one["versions"] for one in documents if one["program"]["name"] != "topology"]
+    states = [one for document in documents for one in state.device_states(document)]
+    firmware: dict[str, set[str]] = defaultdict(set)
+    for one in states:
+        for name, version in (one["firmware"] or {}).items():
+            firmware[name].add(version)
     locks: dict[str, str] = {}
     for source in sources:
         locks |= _locks_in(source.session.outputs if source.session else ())
     return model.Versions(
         fabricheck=_each(one["program"]["version"] for one in own or documents),
         commits=_each(one["program"]["commit"] for one in own),
+        kernel=_each(one["host"]["kernel"] for one in documents),
         runtime=_each(one.get("runtime") for one in told),
         driver=_each(one.get("driver") for one in told),
+        vbios=_each(one["vbios"] for one in states),
+        firmware={name: _each(own) for name, own in sorted(firmware.items())},
         mpi=_each(one.get("mpi") for one in told),
         rccl=_each(one.get("rccl") for one in told),
         reframe=_each(one.session.reframe for one in sources if one.session is not None),

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 
 from fabricheck.core.processes import share_out
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import caveats, checks, facts, model
+from fabricheck.judge.verdict import alike, caveats, checks, facts, model
 from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
@@ -62,10 +62,11 @@ def judge(
         survey, made = share_out([results.sources], of_sources, Survey.together)
     found = [one for judged in made for one in judged]
     absent = silent((subject for subject, _ in found), results, expected_nodes, survey.simulated)
-    return [
+    verdicts = [
         *(one for _, one in found),
         *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), survey) for one in absent),
     ]
+    return alike.with_caveats(verdicts)
 
 
 def _shares(results: Results) -> list[tuple[Source, ...]]:

@@ -52,8 +52,13 @@ class Versions(_Strict):
     """Versions of the programs."""
     commits: list[str]
     """Commits that the programs are of."""
+    kernel: list[str] = []
+    """The host's; empty in documents from before it was recorded, as vbios and firmware are."""
     runtime: list[str]
     driver: list[str]
+    vbios: list[str] = []
+    firmware: dict[str, list[str]] = {}
+    """Of the devices, by its name."""
     mpi: list[str]
     rccl: list[str]
     reframe: list[str]

@@ -1,0 +1,88 @@
+"""Whether the nodes of one verdict are alike: their kernel, driver, VBIOS and firmware."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fabricheck.core import nodelists
+from fabricheck.core.text import count
+from fabricheck.judge.verdict.model import NodeVerdict, Versions
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Something that is not the same on all nodes of one kind.
+
+    what: ``driver``, ``firmware smu``. nodes: by value the nodes that have it, the fewest first.
+    """
+
+    what: str
+    nodes: dict[str, list[str]]
+
+    @property
+    def rarer(self) -> dict[str, str]:
+        """By node its value, where more nodes have another, or as many."""
+        most = len([*self.nodes.values()][-1])
+        several = sum(len(own) == most for own in self.nodes.values()) > 1
+        values = self.nodes.items()
+        return {node: value for value, own in values if several or len(own) < most for node in own}
+
+    @property
+    def note(self) -> str:
+        """A sentence with all values, and the nodes of all but the most frequent one."""
+        *fewer, (most, rest) = self.nodes.items()
+        told = [f"{value} on {nodelists.folded(own)}" for value, own in fewer]
+        even = len(rest) == len([*self.nodes.values()][-2])
+        others = nodelists.folded(rest) if even else f"the other {count(len(rest), 'node')}"
+        return f"The nodes differ in {self.what}: {', '.join(told)}, {most} on {others}."
+
+    def caveat(self, value: str) -> str:
+        """Return a sentence on one node that has a rarer value."""
+        others = [
+            f"{other} on {count(len(own), 'node')}"
+            for other, own in reversed(self.nodes.items())
+            if other != value
+        ]
+        return f"Its {self.what} is {value}, and that of others is {', '.join(others)}."
+
+
+def differences(verdicts: Sequence[NodeVerdict]) -> Iterator[Difference]:
+    """Yield what differs among measured nodes that have the same devices."""
+    kinds: dict[frozenset[str], list[NodeVerdict]] = defaultdict(list)
+    for one in verdicts:
+        if one.kind == "measured":
+            kinds[frozenset(device.name for device in one.devices)].append(one)
+    for own in kinds.values():
+        found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for one in own:
+            for what, values in _told(one.versions):
+                if values:
+                    found[what][", ".join(values)].append(one.node)
+        for what, nodes in found.items():
+            if len(nodes) > 1:
+                ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))
+                yield Difference(what, dict(ordered))
+
+
+def _told(versions: Versions) -> Iterator[tuple[str, list[str]]]:
+    yield "kernel", versions.kernel
+    yield "driver", versions.driver
+    yield "VBIOS", versions.vbios
+    for name, values in versions.firmware.items():
+        yield f"firmware {name}", values
+
+
+def with_caveats(verdicts: Sequence[NodeVerdict]) -> list[NodeVerdict]:
+    """Return verdicts in their order; each node that has a rarer value says so."""
+    caveats: dict[str, list[str]] = defaultdict(list)
+    for difference in differences(verdicts):
+        for node, value in difference.rarer.items():
+            caveats[node].append(difference.caveat(value))
+    return [
+        one.model_copy(update={"caveats": [*one.caveats, *caveats[one.node]]})
+        if one.kind == "measured" and one.node in caveats
+        else one
+        for one in verdicts
+    ]

@@ -1,0 +1,97 @@
+"""What differs among the nodes of one verdict: kernel, driver, VBIOS, firmware."""
+
+import pytest
+import verdict_sessions as made
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.judge.verdict import documents
+
+
+def document(node, driver="580.159.04", kernel="Linux 6.1.0", vbios="96.00.A5.00.1A", name=None):
+    """Build a document of one H200 on a node."""
+    own = factories.on_h200(1, versions={"runtime": "13.0", "driver": driver})
+    own["host"] |= {"scheduler_node": node, "kernel": kernel}
+    for snapshot in own["state"].values():
+        snapshot["devices"] = [factories.device_state(vbios=vbios)]
+    if name is not None:
+        own["devices"][0]["name"] = name
+    return own
+
+
+def verdicts(tmp_path, **by_node):
+    """Return the verdicts on nodes by what differs of each, and the verdict on all."""
+    cases = [(made.good(node=node), document(node, **change)) for node, change in by_node.items()]
+    found = made.judge(made.write(tmp_path, cases))
+    return found, documents.whole("run-0", found.values())
+
+
+def differing(verdict):
+    """Return the caveats of a node that say how it differs."""
+    return [one for one in verdict.caveats if "that of others is" in one]
+
+
+def test_nodes_that_are_alike_have_no_note(tmp_path):
+    found, total = verdicts(tmp_path, node1={}, node2={})
+    assert total.notes == []
+    assert not any(differing(one) for one in found.values())
+    assert found["node1"].versions.vbios == ["96.00.A5.00.1A"]
+    assert found["node1"].versions.firmware == {"inforom": ["G520.0282.02.02"]}
+    assert found["node1"].versions.kernel == ["Linux 6.1.0"]
+
+
+def test_one_node_differs_from_none(tmp_path):
+    found, total = verdicts(tmp_path, node1={"driver": "570.86"})
+    assert total.notes == [] and not differing(found["node1"])
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "usual"),
+    [
+        ("driver", {"driver": "590.44"}, "580.159.04"),
+        ("kernel", {"kernel": "Linux 5.14.0"}, "Linux 6.1.0"),
+        ("VBIOS", {"vbios": "96.00.99.00.01"}, "96.00.A5.00.1A"),
+    ],
+)
+def test_rarer_value_is_named_with_its_nodes(tmp_path, what, change, usual):
+    rare = {"node2": change, "node3": change}
+    found, total = verdicts(tmp_path, node1={}, node4={}, node5={}, **rare)
+    (value,) = change.values()
+    assert total.notes == [
+        f"The nodes differ in {what}: {value} on node[2-3], {usual} on the other 3 nodes."
+    ]
+    said = [f"Its {what} is {value}, and that of others is {usual} on 3 nodes."]
+    assert {node: differing(one) for node, one in found.items()} == {
+        "node1": [], "node2": said, "node3": said, "node4": [], "node5": [],
+    }  # fmt: skip
+    assert found["node2"].status == "PASS"
+
+
+def test_firmware_of_devices_is_compared_by_its_name(tmp_path):
+    odd = document("node2")
+    for snapshot in odd["state"].values():
+        snapshot["devices"][0]["firmware"] = {"inforom": "G520.0282.02.01", "gsp": "580"}
+    cases = [(made.good(node=f"node{number}"), document(f"node{number}")) for number in (1, 3)]
+    found = made.judge(made.write(tmp_path, [*cases, (made.good(node="node2"), odd)]))
+    assert documents.whole("run-0", found.values()).notes == [
+        "The nodes differ in firmware inforom: G520.0282.02.01 on node2, G520.0282.02.02 on the "
+        "other 2 nodes."
+    ]
+
+
+def test_as_many_nodes_of_each_value_are_all_named(tmp_path):
+    found, total = verdicts(tmp_path, node1={}, node2={"driver": "570.86"})
+    assert total.notes == ["The nodes differ in driver: 570.86 on node2, 580.159.04 on node1."]
+    assert all(differing(one) for one in found.values())
+
+
+def test_nodes_of_other_devices_may_differ(tmp_path):
+    _, total = verdicts(tmp_path, node1={}, node2={"driver": "6.8", "name": "AMD Instinct MI250X"})
+    assert total.notes == []
+
+
+def test_note_is_printed(tmp_path):
+    verdicts(tmp_path, node1={}, node2={"driver": "570.86"})
+    said = CliRunner().invoke(app, ["verdict", str(tmp_path)])
+    assert "Note: The nodes differ in driver: 570.86 on node2" in " ".join(said.output.split())
