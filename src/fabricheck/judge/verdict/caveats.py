@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,7 +28,7 @@ def of_state(attempts: Iterable[Attempt]) -> Iterator[str]:
         names = list(dict.fromkeys(check for check, _ in own))
         listed = first_names(names, _MOST_CHECKS)
         where = listed if len(names) == 1 else f"{len(names)} of {len(checks)} checks ({listed})"
-        cause = functools.reduce(lambda one, other: one.with_(other), (each for _, each in own))
+        (cause,) = state.merged(each for _, each in own)
         yield f"In {where}, {cause.clause()}."
 
 
