@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fabricheck.core.amounts import size
 from fabricheck.core.text import count
@@ -50,9 +51,7 @@ def of(observed: Observed) -> State | None:
     snapshots = [one for document in documents for one in _snapshots(document)]
     if not snapshots:
         return None
-    every = (
-        cause for one in documents for cause in (*state.slowdowns(one), *state.disturbances(one))
-    )
+    every = chain.from_iterable(map(state.causes, documents))
     absent = {one["item"]: one["why"] for snapshot in snapshots for one in snapshot["absent"]}
     return State(
         causes=tuple(map(state.sentence, state.merged(every))),

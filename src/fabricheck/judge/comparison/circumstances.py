@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from fabricheck.core.vocabulary import ENV_RESULTS
@@ -68,11 +69,7 @@ def _folded(found: Iterable[Difference]) -> Iterator[Difference]:
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
     """Return in sentences what the states of the documents show that can explain a value."""
-    every = (
-        cause
-        for document in documents
-        for cause in (*state.slowdowns(document), *state.disturbances(document))
-    )
+    every = chain.from_iterable(map(state.causes, documents))
     return tuple(map(state.sentence, state.merged(every)))
 
 
