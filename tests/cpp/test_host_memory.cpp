@@ -10,7 +10,6 @@
 #include "harness/host.hpp"
 #include "harness/huge_pages.hpp"
 #include "harness/numa.hpp"
-#include "harness/power.hpp"
 
 using namespace fabricheck;
 
@@ -140,26 +139,4 @@ TEST_CASE("what the system does not say of huge pages is not known") {
   CHECK_FALSE(huge_bytes_in(mapping("1000-3000", 8, 0, 0), 0x1000, 0x3000));
   // Which part of the mapping is huge?
   CHECK_FALSE(huge_bytes_in(mapping("200000-800000", 6144, 6144, 4096), 0x200000, 0x400000));
-}
-
-TEST_CASE("clocks are read from the levels of AMD's driver") {
-  CHECK(current_clock_mhz("0: 500Mhz\n1: 800Mhz *\n2: 1700Mhz\n") == 800);
-  CHECK(current_clock_mhz("S: 19Mhz *\n") == std::nullopt);
-  CHECK(current_clock_mhz("0: 1600Mhz *") == 1600);
-  CHECK(current_clock_mhz("0: 500Mhz \n1: 800Mhz \n") == std::nullopt);
-  CHECK(current_clock_mhz("") == std::nullopt);
-}
-
-TEST_CASE("a power limit is read in microwatts") {
-  CHECK(watts_of("560000000\n") == doctest::Approx(560));
-  CHECK(watts_of("0\n") == std::nullopt);
-  CHECK(watts_of("") == std::nullopt);
-  CHECK(watts_of("n/a") == std::nullopt);
-}
-
-TEST_CASE("a device that no file describes has no power state") {
-  const auto state = power_state("ffff:ff:1f.7");
-  CHECK_FALSE(state.power_cap_w);
-  CHECK_FALSE(state.clock_mhz);
-  CHECK_FALSE(state.memory_clock_mhz);
 }

@@ -23,6 +23,8 @@ class OneOfTwo : public Launch {
   [[nodiscard]] int rank() const override { return rank_; }
   void define_options(CommandLine& /*line*/) override {}
   void describe(Document& /*document*/, const std::vector<std::string>& /*faults*/) override {}
+  [[nodiscard]] std::vector<int> processes() const override { return {}; }
+  void barrier() const override {}
   Outcome agree(const Outcome& mine) override { return mine; }
   std::optional<Outcome> trouble(bool now) override {
     return now && other_died_ ? std::optional(Outcome{Status::runtime_error, "rank 1 died", false})

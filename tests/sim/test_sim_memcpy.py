@@ -91,6 +91,5 @@ def test_pages_on_a_domain_that_does_not_exist_are_refused(run):
     assert "NUMA domain 7 is not open to this process" in ran.sentence
 
 
-def test_power_and_clocks_are_not_simulated(near):
-    for device in near.document["devices"]:
-        assert device["power_cap_w"] is device["clock_mhz"] is device["memory_clock_mhz"] is None
+def test_the_machine_that_simulates_is_not_recorded_as_the_state_of_the_node(near):
+    assert "state" not in near.document

@@ -9,7 +9,6 @@
 
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
-#include "harness/power.hpp"
 #include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 
@@ -23,8 +22,6 @@ hipDeviceProp_t properties_of(int device) {
   FABRICHECK_HIP(hipGetDeviceProperties(&properties, device));
   return properties;
 }
-
-json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
 /// AMD's runtime fills the 16 bytes with text, NVIDIA's with a binary UUID.
 json unique_id(int device) {
@@ -176,7 +173,6 @@ json describe_devices() {
     const auto properties = properties_of(i);
     const auto address = device_pci_address(i);
     const int domain = device_numa_domain(i);
-    const auto power = address ? power_state(*address) : PowerState{};
     devices.push_back({{"index", i},
                        {"name", properties.name},
                        {"arch", properties.gcnArchName},
@@ -186,9 +182,6 @@ json describe_devices() {
                        {"compute_units", properties.multiProcessorCount},
                        {"last_level_cache_bytes", device_last_level_cache(i)},
                        {"numa_domain", domain < 0 ? json(nullptr) : json(domain)},
-                       {"power_cap_w", or_null(power.power_cap_w)},
-                       {"clock_mhz", or_null(power.clock_mhz)},
-                       {"memory_clock_mhz", or_null(power.memory_clock_mhz)},
                        {"managed_memory", managed_memory_json(i)}});
   }
   return devices;

@@ -32,6 +32,10 @@ class Launch {
   /// Takes this rank's place and device, as the options say, and writes ranks and devices into the
   /// document. Collective. Throws Failure, the same on all ranks.
   virtual void describe(Document& document, const std::vector<std::string>& faults) = 0;
+  /// The processes of the ranks that are on this rank's machine, in order of the ranks.
+  [[nodiscard]] virtual std::vector<int> processes() const = 0;
+  /// Waits until all ranks have come here. Collective.
+  virtual void barrier() const = 0;
   /// The outcome that all ranks end with: the failure of the lowest rank that failed, else that of
   /// rank 0. Collective.
   virtual Outcome agree(const Outcome& mine) = 0;

@@ -15,6 +15,7 @@
 #include "harness/settings.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
+#include "harness/state.hpp"
 #include "harness/watchdog.hpp"
 
 namespace fabricheck {
@@ -147,8 +148,54 @@ Outcome outcome_of(const std::function<Outcome()>& work) {
   }
 }
 
+/// Takes the snapshots of the document's member `state`, before and after the body of a program.
+/// One process does so, and the other ranks wait for it: a snapshot is never taken during a
+/// measurement.
+class StateKeeper {
+ public:
+  StateKeeper(Launch* launch, Document& document) : launch_(launch), document_(document) {
+    if (!kSimulated && (launch == nullptr || launch->rank() == 0)) {
+      state_.emplace();
+    }
+  }
+
+  void before() {
+    if (state_) {
+      keep([&] {
+        const auto pids = launch_ == nullptr ? std::vector<int>{getpid()} : launch_->processes();
+        before_ = state_->before(state_scope(document_.content(), pids));
+        document_.set("state", {{"before", before_}, {"after", nullptr}});
+      });
+    }
+    if (!kSimulated && launch_ != nullptr) {
+      launch_->barrier();
+    }
+  }
+
+  void after() {
+    if (!before_.is_null()) {
+      keep([&] { document_.set("state", {{"before", before_}, {"after", state_->after()}}); });
+    }
+  }
+
+ private:
+  /// What a system shows in an unknown form must not end a run.
+  void keep(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      document_.add_note(std::string("the state of the node cannot be recorded: ") + error.what());
+    }
+  }
+
+  Launch* launch_;
+  Document& document_;
+  std::optional<NodeState> state_;
+  json before_;
+};
+
 Outcome measure(const Program& program, const CommonOptions& options, Document& document,
-                bool speaks) {
+                StateKeeper& state, bool speaks) {
   return outcome_of([&]() -> Outcome {
     require_node();
     if (program.launch != nullptr) {
@@ -157,6 +204,7 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
       document.set("devices", describe_devices());
       document.set("versions", describe_versions());
     }
+    state.before();
     document.set("settings", describe_settings(device_count()));
     Run run(program.name, options, document, speaks);
     if (const auto obstacle = pages_obstacle(); !obstacle.empty()) {
@@ -197,8 +245,10 @@ int run_to_the_end(const Program& program, const CommandLine& line, const Common
   }
   outcome = launch == nullptr ? opened : launch->agree(opened);
   if (outcome.status == Status::good) {
-    outcome = measure(program, options, *document, speaks);
+    StateKeeper state(launch, *document);
+    outcome = measure(program, options, *document, state, speaks);
     outcome = launch == nullptr ? outcome : launch->agree(outcome);
+    state.after();
     if (speaks) {
       program.table(document->content(), stderr);
     }

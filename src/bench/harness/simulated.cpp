@@ -11,7 +11,6 @@
 #include "harness/huge_pages.hpp"
 #include "harness/kfd.hpp"
 #include "harness/numa.hpp"
-#include "harness/power.hpp"
 #include "harness/simulation.hpp"
 #include "harness/status.hpp"
 #include "sim.hpp"
@@ -123,7 +122,6 @@ int numa_domain_of(const void* data, std::size_t bytes) {
 std::optional<std::uint64_t> huge_page_bytes(const void*, std::size_t) { return std::nullopt; }
 std::optional<std::string> numa_balancing_setting(const std::string&) { return std::nullopt; }
 std::optional<std::string> kernel_module_version() { return std::nullopt; }
-PowerState power_state(const std::string&) { return {}; }
 
 std::optional<PeerWay> peer_way(int from, int to) { return fabricheck_sim::peer_way(from, to); }
 std::string rocm_version() { return fabricheck_sim::rocm(); }

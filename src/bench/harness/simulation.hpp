@@ -2,8 +2,8 @@
 // build `sim` simulated.cpp has it; in all others it is empty, and costs nothing.
 //
 // What is the machine elsewhere (its memory, NUMA domains, clock and drivers) is the node there:
-// simulated.cpp has the functions of host.hpp, numa.hpp, huge_pages.hpp, power.hpp and kfd.hpp,
-// too.
+// simulated.cpp has the functions of host.hpp, numa.hpp, huge_pages.hpp and kfd.hpp, too. The state
+// of devices and host (state.hpp) it has none of.
 //
 // A simulated node really moves and verifies a slice of a large transfer and simulates the whole:
 // a program says what each operation reads and writes in full, and moves only `moved_bytes`.

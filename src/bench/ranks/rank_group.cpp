@@ -256,6 +256,16 @@ int RankGroup::memory_domain_of(int rank) const {
   return domain.is_null() ? -1 : domain.get<int>();
 }
 
+std::vector<int> RankGroup::processes() const {
+  std::vector<int> found;
+  for (const auto* notice : state_->board) {
+    if (notice != nullptr) {  // null: on another machine
+      found.push_back(static_cast<int>(notice->process));
+    }
+  }
+  return found;
+}
+
 std::vector<int> RankGroup::everyone() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < size_; ++rank) {

@@ -49,11 +49,10 @@ class RankGroup : public Launch {
 
   /// What each rank gives, in order of ranks, on every rank. Collective.
   [[nodiscard]] std::vector<nlohmann::json> gather(const nlohmann::json& mine) const;
-  /// Collective.
-  void barrier() const;
-
   void define_options(CommandLine& line) override;
   void describe(Document& document, const std::vector<std::string>& faults) override;
+  [[nodiscard]] std::vector<int> processes() const override;
+  void barrier() const override;
   Outcome agree(const Outcome& mine) override;
   std::optional<Outcome> trouble(bool now) override;
   [[nodiscard]] bool is_abandoned() const override;

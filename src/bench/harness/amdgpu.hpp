@@ -1,0 +1,27 @@
+// What AMD's driver amdgpu tells of a device, by the files of /sys.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "harness/device_reading.hpp"
+
+namespace fabricheck {
+
+/// Reads the state of the device at a PCI address under `sys` (/sys). Of the driver's files those
+/// are left alone that reading resets (xgmi_error), or that take a second (pcie_bw).
+void read_amdgpu(const std::string& sys, const std::string& pci_address, DeviceReading& reading);
+
+/// The frequency in MHz of the current line of pp_dpm_sclk or pp_dpm_mclk, which lists all levels
+/// and marks that one: "1: 1700Mhz *". Nothing when no line is marked.
+std::optional<double> current_clock_mhz(const std::string& levels);
+
+/// Watts of the text of hwmon's power1_cap, which is in microwatts. Nothing when it is no positive
+/// number: the second die of a package has no cap of its own.
+std::optional<double> watts_of(const std::string& microwatts);
+
+/// The processes that have the compute driver (KFD) open, by the numbers that the host gives them.
+std::set<int> kfd_processes(const std::string& sys);
+
+}  // namespace fabricheck

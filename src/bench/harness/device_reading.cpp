@@ -1,0 +1,116 @@
+#include "harness/device_reading.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+/// The members, null; of those that have members the objects they become with the first of them.
+const std::map<std::string, json>& members() {
+  static const std::map<std::string, json> all{
+      {"clock_mhz", nullptr},
+      {"clock_max_mhz", nullptr},
+      {"memory_clock_mhz", nullptr},
+      {"memory_clock_max_mhz", nullptr},
+      {"temperature_c", nullptr},
+      {"memory_temperature_c", nullptr},
+      {"power_w", nullptr},
+      {"power_cap_w", nullptr},
+      {"power_cap_default_w", nullptr},
+      {"busy_percent", nullptr},
+      {"throttle", nullptr},
+      {"throttled_s", {{"power", nullptr}, {"thermal", nullptr}, {"hardware", nullptr}}},
+      {"energy_j", nullptr},
+      {"memory_errors", {{"corrected", nullptr}, {"uncorrected", nullptr}}},
+      {"pcie",
+       {{"width", nullptr},
+        {"width_max", nullptr},
+        {"gt_per_s", nullptr},
+        {"gt_per_s_max", nullptr},
+        {"replays", nullptr}}},
+      {"links", nullptr},
+      {"vbios", nullptr},
+      {"firmware", nullptr},
+      {"compute_partition", nullptr},
+      {"memory_partition", nullptr},
+      {"ecc", nullptr},
+      {"processes", nullptr}};
+  return all;
+}
+
+}  // namespace
+
+DeviceReading::DeviceReading() {
+  for (const auto& [name, parts] : members()) {
+    values_[name] = nullptr;
+  }
+}
+
+void DeviceReading::set(const std::string& item, json value, const std::string& source) {
+  const auto dot = item.find('.');
+  const auto name = item.substr(0, dot);
+  if (dot == std::string::npos) {
+    values_.at(name) = std::move(value);
+  } else {
+    if (values_.at(name).is_null()) {
+      values_[name] = members().at(name);
+    }
+    values_[name].at(item.substr(dot + 1)) = std::move(value);
+  }
+  sources_[item] = source;
+  absent_.erase(item);
+}
+
+void DeviceReading::lack(const std::string& item, const std::string& why) {
+  absent_.emplace(item, why);
+}
+
+void DeviceReading::list(std::vector<DriverProcess> processes, const std::string& source,
+                         bool of_host) {
+  processes_ = std::move(processes);
+  processes_of_host_ = of_host;
+  sources_["processes"] = source;
+}
+
+void DeviceReading::explain_rest(const std::string& why) {
+  if (absent_.count("") > 0) {
+    return;
+  }
+  for (const auto& [name, parts] : members()) {
+    if (values_[name].is_null() && parts.is_null() && sources_.count(name) == 0) {
+      lack(name, why);
+    }
+    for (const auto& part : parts.items()) {
+      if (values_[name].is_null() || values_[name][part.key()].is_null()) {
+        lack(name + "." + part.key(), why);
+      }
+    }
+  }
+}
+
+std::optional<std::string> file_text(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    return std::nullopt;
+  }
+  std::string text;
+  std::array<char, 4096> block{};
+  ssize_t got = 0;
+  while ((got = read(file, block.data(), block.size())) > 0) {
+    text.append(block.data(), static_cast<std::size_t>(got));
+  }
+  (void)close(file);
+  if (got < 0) {
+    return std::nullopt;  // a driver may refuse to say it
+  }
+  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
+}  // namespace fabricheck

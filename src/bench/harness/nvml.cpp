@@ -1,0 +1,434 @@
+#include "harness/nvml.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/vocabulary.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+// Of nvml.h, which is not needed to build: its numbers and layouts stay as they are by its own
+// promise, and a new one gets a new name (nvmlDeviceGetComputeRunningProcesses_v3).
+constexpr int kSuccess = 0;
+constexpr int kTooSmall = 7;
+constexpr int kClockOfMultiprocessors = 1;
+constexpr int kClockOfMemory = 2;
+constexpr int kSensorOfGpu = 0;
+constexpr int kCorrected = 0;
+constexpr int kUncorrected = 1;
+constexpr int kSinceDriverLoaded = 0;
+constexpr int kReplays = 0;
+constexpr unsigned kMostLinks = 36;
+constexpr unsigned long long kNoMemoryTold = ~0ULL;
+
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+
+struct PciInfo {
+  std::array<char, 16> legacy_address;
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  std::array<char, 32> address;
+};
+static_assert(sizeof(PciInfo) == 68, "as in nvml.h");
+
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory_bytes;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+static_assert(sizeof(ProcessInfo) == 24, "as in nvml.h");
+
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp;
+  long long latency_us;
+  int type;
+  int status;
+  union {
+    double real;
+    int signed_number;
+    unsigned number;
+    unsigned long long large_number;
+    long long large_signed_number;
+    unsigned short small_number;
+  } value;
+};
+static_assert(sizeof(FieldValue) == 40, "as in nvml.h");
+
+constexpr unsigned kThrottledByPower = 74;
+constexpr unsigned kThrottledByHeat = 75;  // before 269 and 270 came
+constexpr unsigned kMemoryTemperature = 82;
+constexpr unsigned kEnergy = 83;
+constexpr unsigned kLinkSpeed = 90;
+constexpr unsigned kThrottledByHeatSoftware = 269;
+constexpr unsigned kThrottledByHeatHardware = 270;
+constexpr unsigned kThrottledByPowerBrake = 271;
+constexpr const char* kFields = "nvmlDeviceGetFieldValues";
+
+double number_of(const FieldValue& field) {
+  switch (field.type) {
+    case 0:
+      return field.value.real;
+    case 1:
+      return field.value.number;
+    case 4:
+      return static_cast<double>(field.value.large_signed_number);
+    case 5:
+      return field.value.signed_number;
+    case 6:
+      return field.value.small_number;
+    default:
+      return static_cast<double>(field.value.large_number);
+  }
+}
+
+}  // namespace
+
+Nvml::Nvml(const std::string& library) : library_(dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  if (library_ == nullptr) {
+    const char* reason = dlerror();
+    problem_ = "cannot open " + library + ": " + (reason == nullptr ? "no reason given" : reason);
+  } else if (const auto wrong = call("nvmlInit_v2")) {
+    problem_ = *wrong;
+  } else {
+    ready_ = true;
+  }
+}
+
+Nvml::~Nvml() {
+  if (ready_) {
+    (void)call("nvmlShutdown");
+  }
+  if (library_ != nullptr) {
+    (void)dlclose(library_);
+  }
+}
+
+template <typename... Arguments>
+std::optional<std::string> Nvml::call(const char* name, Arguments... arguments) const {
+  const auto function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, name));
+  if (function == nullptr) {
+    return "this version of NVML has no " + std::string(name);
+  }
+  const int code = function(arguments...);
+  if (code == kSuccess) {
+    return std::nullopt;
+  }
+  const auto text = reinterpret_cast<const char* (*)(int)>(dlsym(library_, "nvmlErrorString"));
+  return std::string(name) + ": " +
+         (text == nullptr ? "error " + std::to_string(code) : std::string(text(code)));
+}
+
+void Nvml::read_power(void* device, DeviceReading& reading, const char* item,
+                      const char* function) const {
+  unsigned value = 0;
+  if (const auto wrong = call(function, device, &value)) {
+    reading.lack(item, *wrong);
+  } else if (value == 0) {
+    reading.lack(item, std::string(function) + " says 0");
+  } else {
+    reading.set(item, 1e-3 * value, function);  // it is in mW
+  }
+}
+
+void Nvml::read_clocks(void* device, DeviceReading& reading) const {
+  const auto read_clock = [&](const char* item, const char* function, int clock) {
+    unsigned mhz = 0;
+    if (const auto wrong = call(function, device, clock, &mhz)) {
+      reading.lack(item, *wrong);
+    } else {
+      reading.set(item, mhz, function);
+    }
+  };
+  read_clock("clock_mhz", "nvmlDeviceGetClockInfo", kClockOfMultiprocessors);
+  read_clock("memory_clock_mhz", "nvmlDeviceGetClockInfo", kClockOfMemory);
+  read_clock("clock_max_mhz", "nvmlDeviceGetMaxClockInfo", kClockOfMultiprocessors);
+  read_clock("memory_clock_max_mhz", "nvmlDeviceGetMaxClockInfo", kClockOfMemory);
+  read_clock("temperature_c", "nvmlDeviceGetTemperature", kSensorOfGpu);
+}
+
+void Nvml::read_throttle(void* device, DeviceReading& reading) const {
+  // The second is the name that the first had before.
+  std::optional<std::string> wrong;
+  for (const auto* function :
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}) {
+    unsigned long long reasons = 0;
+    wrong = call(function, device, &reasons);
+    if (!wrong) {
+      reading.set("throttle", throttle_words(reasons), function);
+      return;
+    }
+  }
+  reading.lack("throttle", *wrong);
+}
+
+void Nvml::read_fields(void* device, DeviceReading& reading) const {
+  std::vector<FieldValue> fields;
+  for (const unsigned field :
+       {kThrottledByPower, kThrottledByHeat, kMemoryTemperature, kEnergy, kThrottledByHeatSoftware,
+        kThrottledByHeatHardware, kThrottledByPowerBrake}) {
+    FieldValue value{};
+    value.field = field;
+    fields.push_back(value);
+  }
+  const auto wrong = call(kFields, device, static_cast<int>(fields.size()), fields.data());
+  if (wrong) {
+    for (const auto* item : {"throttled_s.power", "throttled_s.thermal", "throttled_s.hardware",
+                             "memory_temperature_c", "energy_j"}) {
+      reading.lack(item, *wrong);
+    }
+    return;
+  }
+  const auto told = [&fields](unsigned which) -> std::optional<double> {
+    for (const auto& field : fields) {
+      if (field.field == which && field.status == kSuccess) {
+        return number_of(field);
+      }
+    }
+    return std::nullopt;
+  };
+  const auto set = [&](const char* item, std::optional<double> value, double factor,
+                       unsigned field) {
+    if (value) {
+      reading.set(item, factor * *value, kFields);
+    } else {
+      reading.lack(item, std::string(kFields) + " does not tell field " + std::to_string(field));
+    }
+  };
+  auto heat = told(kThrottledByHeat);
+  const auto software = told(kThrottledByHeatSoftware);
+  const auto hardware = told(kThrottledByHeatHardware);
+  if (software || hardware) {
+    heat = software.value_or(0) + hardware.value_or(0);
+  }
+  set("throttled_s.power", told(kThrottledByPower), 1e-9, kThrottledByPower);
+  set("throttled_s.thermal", heat, 1e-9, kThrottledByHeat);
+  set("throttled_s.hardware", told(kThrottledByPowerBrake), 1e-9, kThrottledByPowerBrake);
+  set("memory_temperature_c", told(kMemoryTemperature), 1, kMemoryTemperature);
+  set("energy_j", told(kEnergy), 1e-3, kEnergy);
+}
+
+void Nvml::read_memory_errors(void* device, DeviceReading& reading) const {
+  const auto* function = "nvmlDeviceGetTotalEccErrors";
+  for (const auto& [item, kind] : {std::pair("memory_errors.corrected", kCorrected),
+                                   std::pair("memory_errors.uncorrected", kUncorrected)}) {
+    unsigned long long count = 0;
+    if (const auto wrong = call(function, device, kind, kSinceDriverLoaded, &count)) {
+      reading.lack(item, *wrong);
+    } else {
+      reading.set(item, count, function);
+    }
+  }
+}
+
+void Nvml::read_modes(void* device, DeviceReading& reading) const {
+  int current = 0;
+  int pending = 0;
+  if (const auto wrong = call("nvmlDeviceGetEccMode", device, &current, &pending)) {
+    reading.lack("ecc", *wrong);
+  } else {
+    reading.set("ecc", current != 0, "nvmlDeviceGetEccMode");
+  }
+  unsigned split = 0;
+  unsigned later = 0;
+  if (const auto wrong = call("nvmlDeviceGetMigMode", device, &split, &later)) {
+    reading.lack("compute_partition", *wrong);
+  } else {
+    reading.set("compute_partition", split != 0 ? "MIG" : "none", "nvmlDeviceGetMigMode");
+  }
+  Utilization busy{};
+  if (const auto wrong = call("nvmlDeviceGetUtilizationRates", device, &busy)) {
+    reading.lack("busy_percent", *wrong);
+  } else {
+    reading.set("busy_percent", busy.gpu, "nvmlDeviceGetUtilizationRates");
+  }
+}
+
+void Nvml::read_versions(void* device, DeviceReading& reading) const {
+  const auto text_of = [&](const char* item, const char* function) -> std::optional<std::string> {
+    std::array<char, 96> text{};
+    if (const auto wrong =
+            call(function, device, text.data(), static_cast<unsigned>(text.size()))) {
+      reading.lack(item, *wrong);
+      return std::nullopt;
+    }
+    return std::string(text.data());
+  };
+  if (const auto vbios = text_of("vbios", "nvmlDeviceGetVbiosVersion"); vbios && !vbios->empty()) {
+    reading.set("vbios", *vbios, "nvmlDeviceGetVbiosVersion");
+  }
+  if (const auto inforom = text_of("firmware", "nvmlDeviceGetInforomImageVersion")) {
+    reading.set("firmware", json{{"inforom", *inforom}}, "nvmlDeviceGetInforomImageVersion");
+  }
+}
+
+void Nvml::read_links(void* device, DeviceReading& reading) const {
+  json links = json::array();
+  std::optional<std::string> wrong;
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    int up = 0;
+    wrong = call("nvmlDeviceGetNvLinkState", device, link, &up);
+    if (wrong) {
+      break;  // past the last one, too
+    }
+    json entry{{"index", link},       {"up", up != 0},   {"width", nullptr},
+               {"gb_per_s", nullptr}, {"peer", nullptr}, {"errors", nullptr}};
+    // Of a link that is down these are errors, or the values of another time.
+    if (up != 0) {
+      PciInfo peer{};
+      if (const auto none = call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link, &peer)) {
+        reading.lack("links.peer", *none);
+      } else if (const auto address = linux_pci_address(peer.address.data())) {
+        entry["peer"] = *address;
+      }
+      // Replays alone: each kind takes half a millisecond for each link, and what is received
+      // wrong is sent again.
+      unsigned long long replays = 0;
+      if (const auto none =
+              call("nvmlDeviceGetNvLinkErrorCounter", device, link, kReplays, &replays)) {
+        reading.lack("links.errors", *none);
+      } else {
+        entry["errors"] = replays;
+      }
+    }
+    links.push_back(entry);
+  }
+  if (links.empty()) {
+    reading.lack("links", wrong.value_or("NVML tells of no link"));
+    return;
+  }
+  FieldValue speed{};
+  speed.field = kLinkSpeed;
+  if (const auto none = call(kFields, device, 1, &speed)) {
+    reading.lack("links.gb_per_s", *none);
+  } else if (speed.status != kSuccess || !(number_of(speed) > 0)) {
+    reading.lack("links.gb_per_s",
+                 std::string(kFields) + " does not tell field " + std::to_string(kLinkSpeed));
+  } else {
+    for (auto& link : links) {
+      if (link["up"] == true) {
+        link["gb_per_s"] = 1e-3 * number_of(speed);  // it is in MB/s
+      }
+    }
+  }
+  reading.lack("links.width", "NVML does not tell it");
+  reading.set("links", links, "nvmlDeviceGetNvLinkState");
+}
+
+void Nvml::read_processes(void* device, DeviceReading& reading) const {
+  const auto* function = "nvmlDeviceGetComputeRunningProcesses_v3";
+  const auto list =
+      reinterpret_cast<int (*)(void*, unsigned*, ProcessInfo*)>(dlsym(library_, function));
+  if (list == nullptr) {
+    reading.lack("processes", "this version of NVML has no " + std::string(function));
+    return;
+  }
+  std::vector<ProcessInfo> infos(64);
+  unsigned count = 0;
+  int code = kTooSmall;
+  for (int attempt = 0; attempt < 3 && code == kTooSmall; ++attempt) {
+    infos.resize(infos.size() + 2 * static_cast<std::size_t>(count));
+    count = static_cast<unsigned>(infos.size());
+    code = list(device, &count, infos.data());
+  }
+  if (code != kSuccess) {
+    reading.lack("processes", std::string(function) + ": error " + std::to_string(code));
+    return;
+  }
+  std::vector<DriverProcess> processes;
+  for (unsigned i = 0; i < count; ++i) {
+    DriverProcess process{static_cast<int>(infos[i].pid)};
+    if (infos[i].memory_bytes != kNoMemoryTold) {
+      process.memory_bytes = infos[i].memory_bytes;
+    }
+    processes.push_back(process);
+  }
+  reading.list(std::move(processes), function, false);
+}
+
+void Nvml::read(const std::string& pci_address, DeviceReading& reading) const {
+  void* device = nullptr;
+  auto wrong = problem_.empty() ? std::nullopt : std::optional(problem_);
+  if (!wrong) {
+    wrong = call("nvmlDeviceGetHandleByPciBusId_v2", pci_address.c_str(), &device);
+  }
+  if (wrong) {
+    reading.lack("", *wrong);
+    return;
+  }
+  read_clocks(device, reading);
+  read_power(device, reading, "power_w", "nvmlDeviceGetPowerUsage");
+  read_power(device, reading, "power_cap_w", "nvmlDeviceGetEnforcedPowerLimit");
+  read_power(device, reading, "power_cap_default_w", "nvmlDeviceGetPowerManagementDefaultLimit");
+  read_throttle(device, reading);
+  read_fields(device, reading);
+  read_memory_errors(device, reading);
+  read_modes(device, reading);
+  read_versions(device, reading);
+  read_links(device, reading);
+  read_processes(device, reading);
+  unsigned replays = 0;
+  if (const auto none = call("nvmlDeviceGetPcieReplayCounter", device, &replays)) {
+    reading.lack("pcie.replays", *none);
+  } else {
+    reading.set("pcie.replays", replays, "nvmlDeviceGetPcieReplayCounter");
+  }
+  reading.explain_rest("NVML does not tell it");
+}
+
+json throttle_words(unsigned long long reasons) {
+  constexpr unsigned long long none = 0x1 | 0x2 | 0x10 | 0x100;  // idle, or clocks as set
+  constexpr unsigned long long power = 0x4;
+  constexpr unsigned long long thermal = 0x20 | 0x40;
+  constexpr unsigned long long hot_hardware = 0x40;
+  constexpr unsigned long long slowdown = 0x8;  // by the hardware, for whichever reason
+  constexpr unsigned long long brake = 0x80;
+  json words = json::array();
+  if ((reasons & power) != 0) {
+    words.push_back(throttle::power);
+  }
+  if ((reasons & thermal) != 0) {
+    words.push_back(throttle::thermal);
+  }
+  if ((reasons & brake) != 0 || ((reasons & slowdown) != 0 && (reasons & hot_hardware) == 0)) {
+    words.push_back(throttle::hardware);
+  }
+  if ((reasons & ~(none | power | thermal | slowdown | brake)) != 0) {
+    words.push_back(throttle::other);
+  }
+  return words;
+}
+
+std::optional<std::string> linux_pci_address(const std::string& address) {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+  unsigned function = 0;
+  if (std::sscanf(address.c_str(), "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4 ||
+      domain > 0xffff || bus > 0xff) {
+    return std::nullopt;
+  }
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
+  return text.data();
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,415 @@
+#include "harness/state.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "harness/amdgpu.hpp"
+#include "harness/concurrent.hpp"
+#include "harness/document.hpp"
+#include "harness/host.hpp"
+#include "harness/sampling.hpp"
+#include "harness/sizes.hpp"
+
+namespace fabricheck {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLeastInterval = 0.04;  ///< seconds: four ticks of the system's clock
+constexpr const char* kNvidia = "0x10de";
+constexpr const char* kAmd = "0x1002";
+/// What Linux calls the namespace of all processes; those of containers have other numbers.
+constexpr const char* kFirstNamespace = "pid:[4026531836]";
+
+std::string folder_of(const std::string& sys, const std::string& pci_address) {
+  auto name = pci_address;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return sys + "/bus/pci/devices/" + name;
+}
+
+/// Whether this process sees all processes of the host, by the host's numbers.
+bool sees_host(const std::string& proc) {
+  std::error_code unknown;
+  return std::filesystem::read_symlink(proc + "/self/ns/pid", unknown) == kFirstNamespace;
+}
+
+/// Items without a value and their reasons, of which several devices may have the same.
+class Reasons {
+ public:
+  void add(const std::string& item, const std::string& why, int device) {
+    devices_[item][why].push_back(device);
+  }
+
+  /// One entry for an item; the devices are named where it is not the same for all `count`.
+  void write(std::size_t count, json& absent) const {
+    for (const auto& [item, reasons] : devices_) {
+      std::string text;
+      for (const auto& [why, devices] : reasons) {
+        text += text.empty() ? "" : "; ";
+        text += devices.size() < count ? named(devices) + ": " + why : why;
+      }
+      absent.push_back({{"item", item}, {"why", text}});
+    }
+  }
+
+ private:
+  static std::string named(const std::vector<int>& devices) {
+    std::string text = devices.size() == 1 ? "device " : "devices ";
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      text += (i == 0 ? "" : ", ") + std::to_string(devices[i]);
+    }
+    return text;
+  }
+
+  std::map<std::string, std::map<std::string, std::vector<int>>> devices_;
+};
+
+/// The width and speed of the link to the host, which all vendors' devices have there.
+void read_host_link(const std::string& folder, DeviceReading& reading) {
+  for (const auto& [item, name] : {std::pair("pcie.width", "current_link_width"),
+                                   std::pair("pcie.width_max", "max_link_width"),
+                                   std::pair("pcie.gt_per_s", "current_link_speed"),
+                                   std::pair("pcie.gt_per_s_max", "max_link_speed")}) {
+    const auto text = file_text(folder + "/" + name);
+    double value = 0;
+    if (!text || std::sscanf(text->c_str(), "%lf", &value) != 1) {
+      reading.lack(item, text ? std::string(name) + " is '" + *text + "'"
+                              : "no file " + std::string(name) + " of the device in /sys");
+    } else if (std::string(name).find("width") != std::string::npos) {
+      reading.set(item, static_cast<int>(value), name);
+    } else {
+      reading.set(item, value, name);
+    }
+  }
+}
+
+/// A number of /proc/meminfo; nothing where it has none of that name.
+std::optional<std::uint64_t> meminfo(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(name + ":", 0) == 0) {
+      return std::strtoull(line.c_str() + name.size() + 1, nullptr, 10);
+    }
+  }
+  return std::nullopt;
+}
+
+/// How many cores a list such as 0-63,128 has.
+std::size_t cores_in(const std::string& list) {
+  std::size_t count = 0;
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0;
+    int last = 0;
+    const int read = std::sscanf(part.c_str(), "%d-%d", &first, &last);
+    count += read == 2 ? static_cast<std::size_t>(std::max(0, last - first + 1)) : read == 1;
+  }
+  return count;
+}
+
+/// The frequency governors of cores, each once, with commas; empty where there is none.
+std::string governors(const std::string& sys, const std::vector<int>& cores) {
+  std::set<std::string> found;
+  for (const int core : cores) {
+    const auto text = file_text(sys + "/devices/system/cpu/cpu" + std::to_string(core) +
+                                "/cpufreq/scaling_governor");
+    if (text && !text->empty()) {
+      found.insert(*text);
+    }
+  }
+  std::string text;
+  for (const auto& governor : found) {
+    text += (text.empty() ? "" : ",") + governor;
+  }
+  return text;
+}
+
+json or_null(const std::optional<std::string>& text) { return text ? json(*text) : json(nullptr); }
+
+}  // namespace
+
+StateScope state_scope(const json& document, const std::vector<int>& pids) {
+  StateScope scope;
+  scope.pids = pids;
+  std::set<int> here;
+  std::set<int> cores;
+  const auto ranks = document.find("ranks");
+  if (ranks == document.end() || !ranks->is_array()) {
+    cores = document["host"]["cores_allowed"].get<std::set<int>>();
+  } else {
+    scope.alone = false;
+    for (const auto& rank : *ranks) {
+      if (rank["host"] == ranks->front()["host"]) {
+        here.merge(rank["visible_devices"].get<std::set<int>>());
+        cores.merge(rank["cores"].get<std::set<int>>());
+      }
+    }
+  }
+  scope.cores.assign(cores.begin(), cores.end());
+  for (const auto& device : document["devices"]) {
+    const int index = device["index"];
+    if (!scope.alone && here.count(index) == 0) {
+      scope.elsewhere.push_back(index);
+    } else if (device["pci_address"].is_string()) {
+      scope.devices.push_back({index, device["pci_address"]});
+    }
+  }
+  return scope;
+}
+
+std::vector<DriverProcess> foreign_processes(const std::vector<DriverProcess>& listed,
+                                             const ProcessNumbers& numbers, std::size_t& unclear) {
+  std::vector<DriverProcess> others;
+  std::set<int> seen;
+  unclear = 0;
+  for (const auto& process : listed) {
+    if (!seen.insert(process.pid).second || (numbers.own.count(process.pid) > 0)) {
+      continue;
+    }
+    if (process.pid > 0 && (numbers.comparable || numbers.certain.count(process.pid) > 0)) {
+      others.push_back(process);
+    } else {
+      ++unclear;
+    }
+  }
+  return others;
+}
+
+NodeState::NodeState(StateRoots roots)
+    : roots_(std::move(roots)), certain_(kfd_processes(roots_.sys)) {}
+
+std::vector<DeviceReading> NodeState::read_devices() const {
+  std::vector<DeviceReading> readings(scope_.devices.size());
+  std::vector<std::function<void()>> works;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    works.emplace_back([this, &readings, i] {
+      const auto& address = scope_.devices[i].pci_address;
+      const auto folder = folder_of(roots_.sys, address);
+      auto& reading = readings[i];
+      const auto vendor = file_text(folder + "/vendor");
+      if (vendor == kAmd) {
+        read_host_link(folder, reading);
+        read_amdgpu(roots_.sys, address, reading);
+      } else if (nvml_ != nullptr && (vendor == kNvidia || !vendor)) {
+        read_host_link(folder, reading);
+        nvml_->read(address, reading);
+      } else {
+        reading.lack("", vendor ? "its vendor is " + *vendor : "no file vendor of it in /sys");
+      }
+    });
+  }
+  // A driver takes some ten milliseconds for each device: they are read at the same time.
+  if (works.size() == 1) {
+    works.front()();
+  } else {
+    (void)run_at_once(works);
+  }
+  return readings;
+}
+
+json NodeState::devices_state(std::vector<DeviceReading> readings, bool first, json& absent,
+                              json& sources) {
+  const auto own = with_children(reference_.processes, scope_.pids);
+  const bool host_numbers = sees_host(roots_.proc);
+  const auto any_own = [&own](const DeviceReading& reading) {
+    const auto& listed = reading.processes();
+    return listed && std::any_of(listed->begin(), listed->end(), [&own](const auto& process) {
+             return own.count(process.pid) > 0;
+           });
+  };
+  const bool own_listed = std::any_of(readings.begin(), readings.end(), any_own);
+  json devices = json::array();
+  Reasons reasons;
+  std::map<std::string, std::set<std::string>> told_by;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const auto& reading = readings[i];
+    const int index = scope_.devices[i].index;
+    json device = reading.values();
+    device["index"] = index;
+    if (reading.processes()) {
+      const bool of_host = reading.processes_of_host();
+      if (first && scope_.alone && !of_host) {
+        for (const auto& process : *reading.processes()) {
+          certain_.insert(process.pid);  // this run has nothing on a device yet
+        }
+      }
+      const ProcessNumbers numbers{own, certain_, host_numbers || (own_listed && !of_host)};
+      std::size_t unclear = 0;
+      const auto others = foreign_processes(*reading.processes(), numbers, unclear);
+      if (unclear > 0) {
+        reasons.add("devices.processes",
+                    std::to_string(unclear) +
+                        " process(es) that the driver lists may be this run: "
+                        "it numbers them otherwise than the container",
+                    index);
+      }
+      if (unclear == 0 || !others.empty()) {
+        device["processes"] = json::array();
+      }
+      for (const auto& process : others) {
+        const bool named = host_numbers || !of_host;
+        device["processes"].push_back(
+            {{"pid", process.pid},
+             {"user", named ? or_null(user_of_process(roots_.proc, process.pid)) : json(nullptr)},
+             {"command",
+              named ? or_null(command_of_process(roots_.proc, process.pid)) : json(nullptr)},
+             {"memory_bytes", process.memory_bytes ? json(*process.memory_bytes) : json(nullptr)}});
+      }
+    }
+    for (const auto& [item, why] : reading.absent()) {
+      reasons.add(item.empty() ? "devices" : "devices." + item, why, index);
+    }
+    for (const auto& [item, source] : reading.sources()) {
+      told_by["devices." + item].insert(source);
+    }
+    devices.push_back(device);
+  }
+  for (const int index : scope_.elsewhere) {
+    reasons.add("devices", "of another machine than rank 0's", index);
+  }
+  reasons.write(readings.size() + scope_.elsewhere.size(), absent);
+  for (const auto& [item, names] : told_by) {
+    std::string text;
+    for (const auto& name : names) {
+      text += (text.empty() ? "" : ", ") + name;
+    }
+    sources[item] = text;
+  }
+  return devices;
+}
+
+json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
+                           json& sources) const {
+  json host{{"load_1min", nullptr},
+            {"cores", nullptr},
+            {"others", nullptr},
+            {"governor", nullptr},
+            {"huge_pages_reserved", nullptr},
+            {"huge_pages_free", nullptr},
+            {"huge_page_bytes", nullptr},
+            {"free_bytes", nullptr}};
+  const auto set = [&](const std::string& item, json value, const std::string& source,
+                       const std::string& why) {
+    if (value.is_null()) {
+      absent.push_back({{"item", "host." + item}, {"why", why}});
+    } else {
+      host[item] = std::move(value);
+      sources["host." + item] = source;
+    }
+  };
+  const auto cores = cores_in(file_text(roots_.sys + "/devices/system/cpu/online").value_or(""));
+  json others;
+  if (load) {
+    // In a short time a tick more may have been counted than passed.
+    const double busy =
+        cores > 0 ? std::min(load->busy_cores, static_cast<double>(cores)) : load->busy_cores;
+    others = {{"seconds", load->seconds},
+              {"busy_cores", busy},
+              {"stolen_cores", load->stolen_cores},
+              {"processes", json::array()}};
+    for (const auto& process : load->processes) {
+      others["processes"].push_back({{"pid", process.pid},
+                                     {"user", or_null(user_of_process(roots_.proc, process.pid))},
+                                     {"command", process.command},
+                                     {"cores", process.cores}});
+    }
+    if (!sees_host(roots_.proc)) {
+      absent.push_back({{"item", "host.others.processes"},
+                        {"why", "/proc shows the processes of this container alone"}});
+    } else if (reference_.processes.count(1) == 0) {
+      absent.push_back({{"item", "host.others.processes"},
+                        {"why", "/proc shows the processes of this user alone"}});
+    }
+  }
+  set("others", others, "/proc/stat, /proc/PID/stat", "/proc/stat does not tell it");
+  const auto average = file_text(roots_.proc + "/loadavg");
+  double runnable = 0;
+  const bool told = average && std::sscanf(average->c_str(), "%lf", &runnable) == 1;
+  set("load_1min", told ? json(runnable) : json(nullptr), "/proc/loadavg",
+      "/proc/loadavg does not tell it");
+  set("cores", cores > 0 ? json(cores) : json(nullptr), "/sys/devices/system/cpu/online",
+      "/sys/devices/system/cpu/online does not tell it");
+  const auto governor = governors(roots_.sys, scope_.cores);
+  set("governor", governor.empty() ? json(nullptr) : json(governor), "scaling_governor",
+      "the system has no frequency governor for the cores of the run");
+  const auto memory = file_text(roots_.proc + "/meminfo").value_or("");
+  for (const auto& [item, name, factor] : {std::tuple("huge_pages_reserved", "HugePages_Total", 1),
+                                           std::tuple("huge_pages_free", "HugePages_Free", 1),
+                                           std::tuple("huge_page_bytes", "Hugepagesize", 1024)}) {
+    const auto number = meminfo(memory, name);
+    set(item, number ? json(static_cast<std::uint64_t>(factor) * *number) : json(nullptr),
+        "/proc/meminfo", "/proc/meminfo has no " + std::string(name));
+  }
+  json free_bytes;
+  for (const auto& [domain, bytes] : free_memory_of_domains(roots_.sys + "/devices/system/node")) {
+    free_bytes[std::to_string(domain)] = bytes;
+  }
+  set("free_bytes", free_bytes, "/sys/devices/system/node",
+      "/sys/devices/system/node does not tell it");
+  return host;
+}
+
+json NodeState::before(StateScope scope) {
+  scope_ = std::move(scope);
+  if (!scope_.alone) {
+    certain_.clear();  // MPI may have opened devices before
+  }
+  return snapshot(true);
+}
+
+json NodeState::after() { return snapshot(false); }
+
+json NodeState::snapshot(bool first) {
+  json opening = nvml_ != nullptr && nvml_->problem().empty() ? json(0) : json(nullptr);
+  const bool nvidia =
+      std::any_of(scope_.devices.begin(), scope_.devices.end(), [this](const auto& device) {
+        const auto vendor = file_text(folder_of(roots_.sys, device.pci_address) + "/vendor");
+        return !vendor || vendor == kNvidia;
+      });
+  if (first && nvidia) {
+    const double opened = wall_seconds();
+    nvml_ = std::make_unique<Nvml>(roots_.nvml);
+    if (nvml_->problem().empty()) {
+      opening = wall_seconds() - opened;
+    }
+  }
+  const double started = wall_seconds();
+  json result{{"at", timestamp()}, {"opening_seconds", opening}};
+  const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  const auto former = std::exchange(reference_, host_times(roots_.proc));
+  auto readings = read_devices();
+  std::optional<OtherLoad> load;
+  if (!first) {
+    load = other_load(former, reference_, scope_.pids, ticks_per_second);
+  } else {
+    const double left = kLeastInterval - (wall_seconds() - reference_.at);
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::max(0.0, left)));
+    const auto own = with_children(reference_.processes, scope_.pids);
+    load = other_load(reference_, host_times(roots_.proc, own), scope_.pids, ticks_per_second);
+    if (load && load->busy_cores >= kLeastCores) {
+      // Who it is takes a look at all processes again: milliseconds where there are thousands.
+      load = other_load(reference_, host_times(roots_.proc), scope_.pids, ticks_per_second);
+    }
+  }
+  json absent = json::array();
+  json sources = json::object();
+  result["host"] = host_state(load, absent, sources);
+  result["devices"] = devices_state(std::move(readings), first, absent, sources);
+  result["absent"] = absent;
+  result["sources"] = sources;
+  result["seconds"] = wall_seconds() - started;
+  return result;
+}
+
+}  // namespace fabricheck

@@ -1,0 +1,80 @@
+// The state of the node and its devices before and after the body of a program: what explains its
+// numbers. The member `state` of the result document; docs/result-document.md says what it means.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/device_reading.hpp"
+#include "harness/host_load.hpp"
+#include "harness/nvml.hpp"
+
+namespace fabricheck {
+
+/// Where the system shows itself.
+struct StateRoots {
+  std::string sys = "/sys";
+  std::string proc = "/proc";
+  std::string nvml = kNvml;
+};
+
+/// What a run has of this machine.
+struct StateScope {
+  struct Device {
+    int index = 0;  ///< as the document numbers it
+    std::string pci_address;
+  };
+  std::vector<Device> devices;
+  std::vector<int> elsewhere;  ///< devices of other machines, by their numbers
+  std::vector<int> cores;      ///< that the run may use
+  std::vector<int> pids;       ///< of its processes; their children belong to it, too
+  bool alone = true;           ///< one process, which did nothing with a device yet
+};
+
+/// The scope of a run by its document: the devices and cores of the machine that this process is
+/// on, where the document has ranks those of rank 0's.
+StateScope state_scope(const nlohmann::json& document, const std::vector<int>& pids);
+
+/// The numbers of processes by which a run tells its own from others.
+struct ProcessNumbers {
+  std::set<int> own;
+  std::set<int> certain;   ///< of other runs, whatever they number
+  bool comparable = true;  ///< the driver numbers processes as this one sees them
+};
+
+/// Those of the listed processes that are not of this run, each once; `unclear` is how many others
+/// there are of which that cannot be told.
+std::vector<DriverProcess> foreign_processes(const std::vector<DriverProcess>& listed,
+                                             const ProcessNumbers& numbers, std::size_t& unclear);
+
+/// Takes the snapshots of a run.
+class NodeState {
+ public:
+  /// To be made before a program calls its runtime for the first time: whatever uses a device then
+  /// is none of this run's, if the run is one process.
+  explicit NodeState(StateRoots roots = {});
+
+  /// Before anything is made on a device; opens NVIDIA's library where a device is NVIDIA's.
+  nlohmann::json before(StateScope scope);
+  /// After the body; others are counted since before().
+  nlohmann::json after();
+
+ private:
+  nlohmann::json snapshot(bool first);
+  nlohmann::json host_state(const std::optional<OtherLoad>& load, nlohmann::json& absent,
+                            nlohmann::json& sources) const;
+  std::vector<DeviceReading> read_devices() const;
+  nlohmann::json devices_state(std::vector<DeviceReading> readings, bool first,
+                               nlohmann::json& absent, nlohmann::json& sources);
+
+  StateRoots roots_;
+  StateScope scope_;
+  std::set<int> certain_;  ///< pids that use a device and are of other runs for sure
+  std::unique_ptr<Nvml> nvml_;
+  HostTimes reference_;  ///< of the last snapshot
+};
+
+}  // namespace fabricheck

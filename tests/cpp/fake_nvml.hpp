@@ -1,0 +1,21 @@
+// A library that takes the place of NVIDIA's: its functions answer what a test sets.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+struct FakeNvml {
+  std::map<std::string, int> errors;  ///< by function; those that are not named answer
+  unsigned long long throttle_reasons = 0;
+  unsigned long long corrected = 0;
+  unsigned long long uncorrected = 0;
+  std::vector<std::pair<unsigned, unsigned long long>> processes;  ///< number and bytes
+  std::map<unsigned, unsigned long long> fields;
+  unsigned links = 0;
+  unsigned links_down = 0;  ///< so many of the last ones
+  int opened = 0;           ///< nvmlInit_v2 less nvmlShutdown
+};
+
+using FakeNvmlFunction = FakeNvml* (*)();
