@@ -8,7 +8,6 @@
 #include <string>
 
 #include "fake_nvml.hpp"
-#include "harness/amdgpu.hpp"
 #include "harness/host_load.hpp"
 #include "harness/nvml.hpp"
 #include "harness/state.hpp"
@@ -229,7 +228,7 @@ TEST_CASE("a device of NVIDIA is read, each item with what told it") {
   CHECK(before["sources"]["devices.throttle"] == "nvmlDeviceGetCurrentClocksEventReasons");
   CHECK(before["sources"]["devices.pcie.width"] == "current_link_width");
   CHECK(before["sources"]["devices.processes"] == "nvmlDeviceGetComputeRunningProcesses_v3");
-  CHECK(reason(before, "devices.memory_partition") == "NVML does not tell it");
+  CHECK(reason(before, "devices.memory_partition") == "the driver does not tell it");
   CHECK(reason(before, "devices.links.width") == "NVML does not tell it");
   for (const auto& item : device.items()) {
     const auto told = !item.value().is_null() || !reason(before, "devices." + item.key()).empty();
@@ -413,19 +412,4 @@ TEST_CASE("the scope of a run has the devices and cores of this machine") {
   REQUIRE(ranks.devices.size() == 1);
   CHECK(ranks.devices[0].index == 0);
   CHECK(ranks.elsewhere == std::vector<int>{2});
-}
-
-TEST_CASE("clocks are read from the levels of AMD's driver") {
-  CHECK(current_clock_mhz("0: 500Mhz\n1: 800Mhz *\n2: 1700Mhz\n") == 800);
-  CHECK(current_clock_mhz("S: 19Mhz *\n") == std::nullopt);
-  CHECK(current_clock_mhz("0: 1600Mhz *") == 1600);
-  CHECK(current_clock_mhz("0: 500Mhz \n1: 800Mhz \n") == std::nullopt);
-  CHECK(current_clock_mhz("") == std::nullopt);
-}
-
-TEST_CASE("a power limit is read in microwatts") {
-  CHECK(watts_of("560000000\n") == doctest::Approx(560));
-  CHECK(watts_of("0\n") == std::nullopt);
-  CHECK(watts_of("") == std::nullopt);
-  CHECK(watts_of("n/a") == std::nullopt);
 }

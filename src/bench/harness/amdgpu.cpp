@@ -1,16 +1,103 @@
 #include "harness/amdgpu.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
+#include "harness/sampling.hpp"
+#include "harness/vocabulary.hpp"
+
 namespace fabricheck {
 namespace {
 
+using nlohmann::json;
 namespace fs = std::filesystem;
+
+constexpr double kJoulesOfEnergyStep = 1.0 / 65536;
+constexpr std::uint64_t kLinkDown = 0;
+constexpr std::uint64_t kLinkUp = 1;
+
+/// A member of gpu_metrics: where it is in versions 1.3 to 1.8 (-1: it is not), and its number in
+/// the records of 1.9.
+struct Member {
+  const char* name;
+  std::size_t bytes;
+  std::size_t count;
+  std::array<int, 6> offsets;
+  unsigned id;
+};
+constexpr unsigned kNoId = ~0U;
+constexpr std::array<Member, 13> kMembers{{
+    {"energy_accumulator", 8, 1, {24, 24, 88, 16, 24, 24}, 7},
+    {"indep_throttle_status", 8, 1, {112, -1, -1, -1, -1, -1}, kNoId},
+    {"accumulation_counter", 4, 1, {-1, -1, -1, 32, 40, 40}, 9},
+    {"prochot_residency_acc", 4, 1, {-1, -1, -1, 36, 44, 44}, 10},
+    {"ppt_residency_acc", 4, 1, {-1, -1, -1, 40, 48, 48}, 11},
+    {"socket_thm_residency_acc", 4, 1, {-1, -1, -1, 44, 52, 52}, 12},
+    {"vr_thm_residency_acc", 4, 1, {-1, -1, -1, 48, 56, 56}, 13},
+    {"hbm_thm_residency_acc", 4, 1, {-1, -1, -1, 52, 60, 60}, 14},
+    {"pcie_link_width", 2, 1, {74, 48, 112, 60, 68, 68}, 16},
+    {"pcie_link_speed", 2, 1, {76, 50, 114, 62, 70, 70}, 17},
+    {"xgmi_link_width", 2, 1, {-1, 52, 116, 64, 72, 72}, 18},
+    {"xgmi_link_speed", 2, 1, {-1, 54, 118, 66, 74, 74}, 19},
+    {"xgmi_link_status", 2, 8, {-1, -1, -1, -1, 264, 264}, 31},
+}};
+
+/// The number of so many bytes, the lowest first; nothing for all ones, which the driver leaves
+/// where it has none.
+std::optional<std::uint64_t> number_at(const std::string& bytes, std::size_t at, std::size_t size) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  }
+  const std::uint64_t none = size == 8 ? ~0ULL : (1ULL << (8 * size)) - 1;
+  return value == none ? std::nullopt : std::optional(value);
+}
+
+/// Values that lie one after the other; those that are not given are left out, but for links, whose
+/// place is their number: there they are all ones.
+void put(GpuMetrics& metrics, const Member& member, const std::string& bytes, std::size_t at,
+         std::size_t size, std::size_t count) {
+  std::vector<std::uint64_t> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto value = number_at(bytes, at + i * size, size);
+    if (value || count > 1) {
+      values.push_back(value.value_or(~0ULL));
+    }
+  }
+  if (!values.empty()) {
+    metrics.values[member.name] = values;
+  }
+}
+
+/// Version 1.9: records, each of a word that says what follows, and its values.
+bool read_records(GpuMetrics& metrics, const std::string& bytes, std::size_t size) {
+  const auto count = number_at(bytes, 4, 4).value_or(0);
+  std::size_t at = 8;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (at + 8 > size) {
+      return false;
+    }
+    const auto word = number_at(bytes, at, 8).value_or(0);
+    const auto id = static_cast<unsigned>(word >> 10 & 0x3ff);
+    const auto values = static_cast<std::size_t>(word & 0x3ff);
+    const std::size_t width = std::size_t{1} << ((word >> 20 & 0xf) / 2);
+    at += 8;
+    if (width > 8 || at + values * width > size) {
+      return false;
+    }
+    for (const auto& member : kMembers) {
+      if (member.id == id) {
+        put(metrics, member, bytes, at, width, values);
+      }
+    }
+    at += values * width;
+  }
+  return true;
+}
 
 /// The names in a folder, in order; none where it cannot be read.
 std::set<std::string> names_in(const fs::path& folder) {
@@ -22,19 +109,331 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+std::optional<double> number_of(const std::optional<std::string>& text) {
+  double value = 0;
+  return text && std::sscanf(text->c_str(), "%lf", &value) == 1 ? std::optional(value)
+                                                                : std::nullopt;
+}
+
+/// Lines of a name and a number, such as "ue: 0" or "location_id 49408".
+std::map<std::string, std::uint64_t> numbers_by_name(const std::optional<std::string>& text) {
+  std::map<std::string, std::uint64_t> numbers;
+  std::istringstream lines(text.value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    std::array<char, 64> name{};
+    unsigned long long value = 0;
+    if (std::sscanf(line.c_str(), "%63[^: ]%*[: ]%llu", name.data(), &value) == 2) {
+      numbers[name.data()] = value;
+    }
+  }
+  return numbers;
+}
+
+/// Reads the files of one device into a reading.
+class Reader {
+ public:
+  Reader(const std::string& sys, std::string address, DeviceReading& reading)
+      : sys_(sys),
+        address_(std::move(address)),
+        folder_(device_folder(sys, address_)),
+        reading_(reading) {}
+
+  void read() {
+    read_kfd_nodes();
+    read_monitor();
+    read_clock_levels();
+    read_number("busy_percent", "gpu_busy_percent");
+    read_metrics();
+    read_memory_errors();
+    read_number("pcie.replays", "pcie_replay_count");
+    read_versions();
+    read_partitions();
+    read_processes();
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::string> text(const std::string& name) const {
+    return file_text(folder_ / name);
+  }
+
+  void read_number(const std::string& item, const std::string& name) {
+    if (const auto value = number_of(text(name)); value && *value >= 0) {
+      reading_.set(item, static_cast<std::uint64_t>(*value), name);
+    }
+  }
+
+  /// The nodes of the compute driver that the device is: several where it is partitioned.
+  void read_kfd_nodes() {
+    unsigned domain = 0;
+    unsigned bus = 0;
+    unsigned device = 0;
+    if (std::sscanf(address_.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3) {
+      return;
+    }
+    const auto nodes = sys_ / "class/kfd/kfd/topology/nodes";
+    for (const auto& node : names_in(nodes)) {
+      auto properties = numbers_by_name(file_text(nodes / node / "properties"));
+      // The other bits of location_id number partitions.
+      const auto place = properties["location_id"];
+      if (properties["simd_count"] == 0 || properties["domain"] != domain ||
+          (place >> 8 & 0xff) != bus || (place >> 3 & 0x1f) != device) {
+        continue;
+      }
+      const auto id = number_of(file_text(nodes / node / "gpu_id"));
+      if (id && *id > 0) {
+        gpu_ids_.push_back(std::to_string(static_cast<std::uint64_t>(*id)));
+      }
+      highest_clock_ = std::max(highest_clock_, properties["max_engine_clk_fcompute"]);
+    }
+  }
+
+  void read_monitor() {
+    for (const auto& name : names_in(folder_ / "hwmon")) {
+      const auto monitor = "hwmon/" + name + "/";
+      if (text(monitor + "name") != "amdgpu") {
+        continue;
+      }
+      read_temperatures(monitor);
+      for (const auto& [item, file] :
+           {std::pair("clock_mhz", "freq1_input"), std::pair("memory_clock_mhz", "freq2_input")}) {
+        if (const auto hertz = number_of(text(monitor + file))) {
+          reading_.set(item, 1e-6 * *hertz, file);
+        }
+      }
+      for (const auto& [item, file] :
+           {std::pair("power_w", "power1_average"), std::pair("power_w", "power1_input"),
+            std::pair("power_cap_w", "power1_cap"),
+            std::pair("power_cap_default_w", "power1_cap_default")}) {
+        const auto microwatts = text(monitor + file);
+        if (const auto watts = watts_of(microwatts.value_or(""))) {
+          reading_.set(item, *watts, file);
+        } else if (microwatts) {
+          reading_.lack(item, std::string(file) + " is '" + *microwatts +
+                                  "': the second die of a package has none of its own");
+        }
+      }
+    }
+  }
+
+  void read_temperatures(const std::string& monitor) {
+    for (int i = 1; i <= 3; ++i) {
+      const auto file = "temp" + std::to_string(i);
+      const auto label = text(monitor + file + "_label");
+      const auto millidegrees = number_of(text(monitor + file + "_input"));
+      if (!label || !millidegrees) {
+        continue;
+      }
+      // The junction, which comes after the edge, is where the device is hottest.
+      const auto* item = *label == "mem" ? "memory_temperature_c" : "temperature_c";
+      reading_.set(item, 1e-3 * *millidegrees, file + "_input (" + *label + ")");
+    }
+  }
+
+  void read_clock_levels() {
+    if (highest_clock_ > 0) {
+      reading_.set("clock_max_mhz", highest_clock_, "KFD max_engine_clk_fcompute");
+    } else if (const auto mhz = highest_clock_mhz(text("pp_dpm_sclk").value_or(""))) {
+      reading_.set("clock_max_mhz", *mhz, "pp_dpm_sclk");
+    }
+    if (const auto mhz = highest_clock_mhz(text("pp_dpm_mclk").value_or(""))) {
+      reading_.set("memory_clock_max_mhz", *mhz, "pp_dpm_mclk");
+    }
+  }
+
+  void read_metrics() {
+    const auto bytes = file_bytes(folder_ / "gpu_metrics");
+    const auto metrics = gpu_metrics(bytes.value_or(""));
+    if (!metrics) {
+      const std::string why = bytes ? "gpu_metrics is of an unknown version" : "no gpu_metrics";
+      for (const auto* item : {"throttle", "energy_j", "links"}) {
+        reading_.lack(item, why);
+      }
+      return;
+    }
+    const auto source = "gpu_metrics " + metrics->version;
+    if (const auto status = metrics->value("indep_throttle_status")) {
+      reading_.set("throttle", amd_throttle_words(*status), source);
+    } else {
+      reading_.lack("throttle", source + " does not tell it");
+    }
+    if (const auto steps = metrics->value("energy_accumulator"); steps && *steps > 0) {
+      reading_.set("energy_j", kJoulesOfEnergyStep * static_cast<double>(*steps), source);
+    }
+    // The link of the package: in /sys the device may be behind a switch of its own.
+    const auto width = metrics->value("pcie_link_width");
+    const auto speed = metrics->value("pcie_link_speed");
+    if (width && speed && *width > 0 && *speed > 0) {
+      reading_.set("pcie.width", *width, source);
+      reading_.set("pcie.gt_per_s", 0.1 * static_cast<double>(*speed), source);
+    }
+    read_residency(*metrics, source);
+    read_links(*metrics, source);
+  }
+
+  /// Cycles since the driver was loaded, of a length that is documented nowhere: seconds come of
+  /// two snapshots.
+  void read_residency(const GpuMetrics& metrics, const std::string& source) {
+    const auto cycles = metrics.value("accumulation_counter");
+    if (!cycles) {
+      return;
+    }
+    Residency residency;
+    residency.cycles = *cycles;
+    for (const auto& [word, name] : {std::pair(throttle::power, "ppt_residency_acc"),
+                                     std::pair(throttle::thermal, "socket_thm_residency_acc"),
+                                     std::pair(throttle::thermal, "hbm_thm_residency_acc"),
+                                     std::pair(throttle::hardware, "vr_thm_residency_acc"),
+                                     std::pair(throttle::hardware, "prochot_residency_acc")}) {
+      if (const auto count = metrics.value(name)) {
+        residency.counts[word].push_back(*count);
+      }
+    }
+    residency.source = source;
+    residency.at = wall_seconds();
+    reading_.residency = residency;
+  }
+
+  void read_links(const GpuMetrics& metrics, const std::string& source) {
+    const auto found = metrics.values.find("xgmi_link_status");
+    if (found == metrics.values.end()) {
+      reading_.lack("links", source + " does not tell the state of xGMI links");
+      return;
+    }
+    const auto width = metrics.value("xgmi_link_width");
+    const auto speed = metrics.value("xgmi_link_speed");
+    json links = json::array();
+    for (std::size_t i = 0; i < found->second.size(); ++i) {
+      const auto status = found->second[i];
+      if (status != kLinkDown && status != kLinkUp) {
+        continue;  // the device has no such link
+      }
+      json link{{"index", i},          {"up", status == kLinkUp}, {"width", nullptr},
+                {"gb_per_s", nullptr}, {"peer", nullptr},         {"errors", nullptr}};
+      // One width and one speed of a lane, in Gbit/s, for all links.
+      if (status == kLinkUp && width && speed) {
+        link["width"] = *width;
+        link["gb_per_s"] = static_cast<double>(*width * *speed) / 8;
+      }
+      links.push_back(link);
+    }
+    reading_.set("links", links, source);
+    reading_.lack("links.peer", source + " does not tell it");
+    reading_.lack("links.errors", "xgmi_error is reset by reading it, and not read");
+  }
+
+  /// Of the memory, and of those of caches and engines. The driver adds what the hardware counted
+  /// to a sum since it was loaded, so that no reader takes anything from another.
+  void read_memory_errors() {
+    std::uint64_t corrected = 0;
+    std::uint64_t uncorrected = 0;
+    std::string sources;
+    bool of_memory = false;
+    for (const std::string block : {"umc", "gfx", "sdma", "mmhub"}) {
+      for (const auto& name : {"ras/" + block + "_err_count", "ras/aca_" + block}) {
+        auto numbers = numbers_by_name(text(name));
+        if (numbers.count("ue") == 0 || numbers.count("ce") == 0) {
+          continue;
+        }
+        corrected += numbers["ce"];
+        uncorrected += numbers["ue"];
+        sources += (sources.empty() ? "" : ", ") + name;
+        of_memory = of_memory || block == "umc";
+        break;
+      }
+    }
+    if (!sources.empty()) {
+      reading_.set("memory_errors.corrected", corrected, sources);
+      reading_.set("memory_errors.uncorrected", uncorrected, sources);
+    }
+    if (!of_memory) {
+      reading_.lack("memory_errors", "no ras/umc_err_count: those of its memory are not known");
+    }
+    unsigned long long mask = 0;
+    const auto features = text("ras/features");
+    if (features && std::sscanf(features->c_str(), "feature mask: %llx", &mask) == 1 &&
+        (mask & 1) != 0) {
+      reading_.set("ecc", true, "ras/features");
+    }
+  }
+
+  void read_versions() {
+    if (const auto vbios = text("vbios_version"); vbios && !vbios->empty()) {
+      reading_.set("vbios", *vbios, "vbios_version");
+    }
+    const std::string ending = "_fw_version";
+    json firmware = json::object();
+    for (const auto& name : names_in(folder_ / "fw_version")) {
+      const auto version = text("fw_version/" + name);
+      const auto stem = name.size() - std::min(name.size(), ending.size());
+      if (version && name.substr(stem) == ending && std::strtoull(version->c_str(), nullptr, 16)) {
+        firmware[name.substr(0, stem)] = *version;
+      }
+    }
+    if (!firmware.empty()) {
+      reading_.set("firmware", firmware, "fw_version");
+    }
+  }
+
+  void read_partitions() {
+    for (const auto& [item, name] : {std::pair("compute_partition", "current_compute_partition"),
+                                     std::pair("memory_partition", "current_memory_partition")}) {
+      const auto mode = text(name);
+      if (mode && !mode->empty() && *mode != "UNKNOWN" && *mode != "Not supported") {
+        reading_.set(item, *mode, name);
+      }
+    }
+  }
+
+  void read_processes() {
+    const auto all = sys_ / "class/kfd/kfd/proc";
+    std::error_code none;
+    if (gpu_ids_.empty() || !fs::is_directory(all, none)) {
+      reading_.lack("processes", gpu_ids_.empty() ? "no node of the compute driver (KFD) can be "
+                                                    "read that has the device's PCI address"
+                                                  : "no /sys/class/kfd/kfd/proc");
+      return;
+    }
+    std::vector<DriverProcess> processes;
+    for (const int pid : kfd_processes(sys_)) {
+      const auto folder = all / std::to_string(pid);
+      std::uint64_t bytes = 0;
+      bool used = false;
+      for (const auto& id : gpu_ids_) {
+        bytes += static_cast<std::uint64_t>(
+            std::max(0.0, number_of(file_text(folder / ("vram_" + id))).value_or(0)));
+      }
+      for (const auto& queue : names_in(folder / "queues")) {
+        const auto id = file_text(folder / "queues" / queue / "gpuid").value_or("");
+        used = used || std::find(gpu_ids_.begin(), gpu_ids_.end(), id) != gpu_ids_.end();
+      }
+      // One that only has the driver open, as monitors do, uses no device.
+      if (used || bytes > 0) {
+        processes.push_back({pid, bytes});
+      }
+    }
+    reading_.list(std::move(processes), "/sys/class/kfd/kfd/proc", true);
+  }
+
+  fs::path sys_;
+  std::string address_;
+  fs::path folder_;
+  DeviceReading& reading_;
+  std::vector<std::string> gpu_ids_;
+  std::uint64_t highest_clock_ = 0;
+};
+
 }  // namespace
 
-std::optional<double> current_clock_mhz(const std::string& levels) {
+std::optional<double> highest_clock_mhz(const std::string& levels) {
+  std::optional<double> highest;
   std::istringstream text(levels);
   for (std::string line; std::getline(text, line);) {
     double mhz = 0;
-    char mark = 0;
-    if (std::sscanf(line.c_str(), "%*d: %lf%*[Mm]%*[Hh]%*[Zz] %c", &mhz, &mark) == 2 &&
-        mark == '*' && mhz > 0) {
-      return mhz;
+    if (std::sscanf(line.c_str(), "%*d: %lf%*[Mm]%*[Hh]%*[Zz]", &mhz) == 1 && mhz > 0) {
+      highest = std::max(highest.value_or(0), mhz);
     }
   }
-  return std::nullopt;
+  return highest;
 }
 
 std::optional<double> watts_of(const std::string& microwatts) {
@@ -45,24 +444,61 @@ std::optional<double> watts_of(const std::string& microwatts) {
   return 1e-6 * value;
 }
 
-void read_amdgpu(const std::string& sys, const std::string& pci_address, DeviceReading& reading) {
-  auto name = pci_address;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  const auto folder = fs::path(sys) / "bus/pci/devices" / name;
-  if (const auto mhz = current_clock_mhz(file_text(folder / "pp_dpm_sclk").value_or(""))) {
-    reading.set("clock_mhz", *mhz, "pp_dpm_sclk");
+std::optional<std::uint64_t> GpuMetrics::value(const std::string& name) const {
+  const auto found = values.find(name);
+  return found == values.end() ? std::nullopt : std::optional(found->second.front());
+}
+
+std::optional<GpuMetrics> gpu_metrics(const std::string& bytes) {
+  if (bytes.size() < 8) {
+    return std::nullopt;
   }
-  if (const auto mhz = current_clock_mhz(file_text(folder / "pp_dpm_mclk").value_or(""))) {
-    reading.set("memory_clock_mhz", *mhz, "pp_dpm_mclk");
+  const auto size = static_cast<std::size_t>(number_at(bytes, 0, 2).value_or(0));
+  const auto format = number_at(bytes, 2, 1).value_or(0);
+  const auto content = number_at(bytes, 3, 1).value_or(0);
+  if (size < 8 || size > bytes.size() || format != 1 || content < 3 || content > 9) {
+    return std::nullopt;
   }
-  for (const auto& monitor : names_in(folder / "hwmon")) {
-    if (const auto cap =
-            watts_of(file_text(folder / "hwmon" / monitor / "power1_cap").value_or(""))) {
-      reading.set("power_cap_w", *cap, "power1_cap");
+  GpuMetrics metrics;
+  metrics.version = "1." + std::to_string(content);
+  if (content == 9) {
+    return read_records(metrics, bytes, size) ? std::optional(metrics) : std::nullopt;
+  }
+  for (const auto& member : kMembers) {
+    const int offset = member.offsets.at(content - 3);
+    if (offset < 0) {
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(offset);
+    if (at + member.bytes * member.count > size) {
+      return std::nullopt;
+    }
+    put(metrics, member, bytes, at, member.bytes, member.count);
+  }
+  return metrics;
+}
+
+json amd_throttle_words(std::uint64_t status) {
+  const auto bits = [](unsigned first, unsigned last) {
+    return (last == 63 ? ~0ULL : (1ULL << (last + 1)) - 1) & ~((1ULL << first) - 1);
+  };
+  const auto power = bits(0, 15);  // limits of the package
+  // Regulators and what the board asserts; from 16 on it is currents.
+  const auto hardware = bits(16, 31) | bits(38, 41) | bits(44, 47);
+  const auto thermal = bits(32, 47) & ~hardware;
+  json words = json::array();
+  for (const auto& [word, mask] :
+       {std::pair(throttle::power, power), std::pair(throttle::thermal, thermal),
+        std::pair(throttle::hardware, hardware), std::pair(throttle::other, bits(48, 63))}) {
+    if ((status & mask) != 0) {
+      words.push_back(word);
     }
   }
-  reading.explain_rest("no file of the driver amdgpu that is read tells it");
+  return words;
+}
+
+void read_amdgpu(const std::string& sys, const std::string& pci_address, DeviceReading& reading) {
+  Reader(sys, pci_address, reading).read();
 }
 
 std::set<int> kfd_processes(const std::string& sys) {

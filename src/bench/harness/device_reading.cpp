@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 namespace fabricheck {
@@ -87,14 +89,15 @@ void DeviceReading::explain_rest(const std::string& why) {
       lack(name, why);
     }
     for (const auto& part : parts.items()) {
-      if (values_[name].is_null() || values_[name][part.key()].is_null()) {
+      const bool unknown = values_[name].is_null() || values_[name][part.key()].is_null();
+      if (unknown && absent_.count(name) == 0) {
         lack(name + "." + part.key(), why);
       }
     }
   }
 }
 
-std::optional<std::string> file_text(const std::string& path) {
+std::optional<std::string> file_bytes(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     return std::nullopt;
@@ -109,8 +112,22 @@ std::optional<std::string> file_text(const std::string& path) {
   if (got < 0) {
     return std::nullopt;  // a driver may refuse to say it
   }
-  text.erase(text.find_last_not_of(" \t\r\n") + 1);
   return text;
+}
+
+std::optional<std::string> file_text(const std::string& path) {
+  auto text = file_bytes(path);
+  if (text) {
+    text->erase(text->find_last_not_of(" \t\r\n") + 1);
+  }
+  return text;
+}
+
+std::string device_folder(const std::string& sys, const std::string& pci_address) {
+  auto name = pci_address;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return sys + "/bus/pci/devices/" + name;
 }
 
 }  // namespace fabricheck

@@ -16,6 +16,15 @@ struct DriverProcess {
   std::optional<std::uint64_t> memory_bytes{};
 };
 
+/// For how many of its cycles a device was throttled: counters of its driver, whose cycles are of
+/// unknown length. What they are in seconds two readings tell.
+struct Residency {
+  double at = 0;  ///< seconds, by the clock of wall_seconds()
+  std::uint64_t cycles = 0;
+  std::map<std::string, std::vector<std::uint64_t>> counts;  ///< by word; several may go together
+  std::string source;
+};
+
 /// The members of the schema's device_state but for its index, with what told each, and why those
 /// are null that nothing told.
 class DeviceReading {
@@ -42,6 +51,8 @@ class DeviceReading {
   }
   [[nodiscard]] bool processes_of_host() const { return processes_of_host_; }
 
+  std::optional<Residency> residency{};
+
  private:
   std::optional<std::vector<DriverProcess>> processes_;
   bool processes_of_host_ = false;
@@ -50,8 +61,13 @@ class DeviceReading {
   std::map<std::string, std::string> absent_;
 };
 
-/// The text of a small file, such as those of /sys; nothing where it cannot be read. Blanks and
-/// line ends at its end are left out.
+/// The contents of a small file, such as those of /sys; nothing where it cannot be read.
+std::optional<std::string> file_bytes(const std::string& path);
+
+/// The same without blanks and line ends at its end.
 std::optional<std::string> file_text(const std::string& path);
+
+/// The folder of a PCI device under `sys` (/sys).
+std::string device_folder(const std::string& sys, const std::string& pci_address);
 
 }  // namespace fabricheck

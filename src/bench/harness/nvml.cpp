@@ -391,7 +391,6 @@ void Nvml::read(const std::string& pci_address, DeviceReading& reading) const {
   } else {
     reading.set("pcie.replays", replays, "nvmlDeviceGetPcieReplayCounter");
   }
-  reading.explain_rest("NVML does not tell it");
 }
 
 json throttle_words(unsigned long long reasons) {

@@ -31,13 +31,6 @@ constexpr const char* kAmd = "0x1002";
 /// What Linux calls the namespace of all processes; those of containers have other numbers.
 constexpr const char* kFirstNamespace = "pid:[4026531836]";
 
-std::string folder_of(const std::string& sys, const std::string& pci_address) {
-  auto name = pci_address;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return sys + "/bus/pci/devices/" + name;
-}
-
 /// Whether this process sees all processes of the host, by the host's numbers.
 bool sees_host(const std::string& proc) {
   std::error_code unknown;
@@ -91,6 +84,31 @@ void read_host_link(const std::string& folder, DeviceReading& reading) {
     } else {
       reading.set(item, value, name);
     }
+  }
+}
+
+/// Adds the seconds of throttling between two readings of the driver's cycles.
+void add_throttled_seconds(const std::optional<Residency>& former, DeviceReading& reading) {
+  const auto& now = reading.residency;
+  if (!now) {
+    return;
+  }
+  if (!former || now->cycles <= former->cycles || now->counts.size() != former->counts.size()) {
+    reading.lack("throttled_s", now->source + (former ? " did not go on counting"
+                                                      : " counts cycles of unknown length: the "
+                                                        "snapshot after has seconds"));
+    return;
+  }
+  const auto all = static_cast<double>(now->cycles - former->cycles);
+  for (const auto& [word, counts] : now->counts) {
+    double share = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      // They have 32 bits, and begin again.
+      const auto cycles = static_cast<std::uint32_t>(counts[i] - former->counts.at(word).at(i));
+      share = std::max(share, std::min(1.0, cycles / all));
+    }
+    reading.set("throttled_s." + word, share * (now->at - former->at),
+                now->source + ", since the snapshot before");
   }
 }
 
@@ -195,7 +213,7 @@ std::vector<DeviceReading> NodeState::read_devices() const {
   for (std::size_t i = 0; i < readings.size(); ++i) {
     works.emplace_back([this, &readings, i] {
       const auto& address = scope_.devices[i].pci_address;
-      const auto folder = folder_of(roots_.sys, address);
+      const auto folder = device_folder(roots_.sys, address);
       auto& reading = readings[i];
       const auto vendor = file_text(folder + "/vendor");
       if (vendor == kAmd) {
@@ -374,7 +392,7 @@ json NodeState::snapshot(bool first) {
   json opening = nvml_ != nullptr && nvml_->problem().empty() ? json(0) : json(nullptr);
   const bool nvidia =
       std::any_of(scope_.devices.begin(), scope_.devices.end(), [this](const auto& device) {
-        const auto vendor = file_text(folder_of(roots_.sys, device.pci_address) + "/vendor");
+        const auto vendor = file_text(device_folder(roots_.sys, device.pci_address) + "/vendor");
         return !vendor || vendor == kNvidia;
       });
   if (first && nvidia) {
@@ -389,6 +407,12 @@ json NodeState::snapshot(bool first) {
   const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   const auto former = std::exchange(reference_, host_times(roots_.proc));
   auto readings = read_devices();
+  residencies_.resize(readings.size());
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    add_throttled_seconds(first ? std::nullopt : residencies_[i], readings[i]);
+    readings[i].explain_rest("the driver does not tell it");
+    residencies_[i] = first ? readings[i].residency : residencies_[i];
+  }
   std::optional<OtherLoad> load;
   if (!first) {
     load = other_load(former, reference_, scope_.pids, ticks_per_second);

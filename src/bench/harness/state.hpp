@@ -74,7 +74,8 @@ class NodeState {
   StateScope scope_;
   std::set<int> certain_;  ///< pids that use a device and are of other runs for sure
   std::unique_ptr<Nvml> nvml_;
-  HostTimes reference_;  ///< of the last snapshot
+  std::vector<std::optional<Residency>> residencies_;  ///< of before(), by device
+  HostTimes reference_;                                ///< of the last snapshot
 };
 
 }  // namespace fabricheck
