@@ -149,6 +149,13 @@ TEST_CASE("gpu_metrics that is cut, or of a layout that is not known, is not rea
   bytes = metrics_file("v1_9_mi300x.bin");
   bytes[4] = static_cast<char>(bytes[4] + 1);  // one record more than there is
   CHECK_FALSE(gpu_metrics(bytes));
+  bytes = metrics_file("v1_9_mi300x.bin");
+  const auto records = static_cast<unsigned char>(bytes[4]);
+  REQUIRE(records > 1);
+  bytes[4] = 1;  // a record of more values than there are
+  bytes[8] = '\xff';
+  bytes[9] = static_cast<char>(bytes[9] | 3);
+  CHECK_FALSE(gpu_metrics(bytes));
 }
 
 TEST_CASE("bits of throttling become words") {
@@ -359,6 +366,11 @@ TEST_CASE("in a container those that had the driver open before are others, for 
   CHECK(process["pid"] == 2254756);
   CHECK(process["command"].is_null());  // a process of that number here is another one
   CHECK(reason(snapshot, "devices.processes").rfind("1 process(es)", 0) == 0);
+  // Of a launch it may be a rank, whose MPI opened the driver.
+  auto ranks = tree.state();
+  auto scope = Tree::scope({"0000:29:00.0"});
+  scope.alone = false;
+  CHECK(ranks.before(scope)["devices"][0]["processes"].is_null());
 }
 
 TEST_CASE("what reading resets, or disturbs, is not opened") {

@@ -175,6 +175,7 @@ TEST_CASE("reasons of NVIDIA's clocks become words, and idleness none") {
 TEST_CASE("addresses of NVIDIA's library are written as Linux writes them") {
   CHECK(linux_pci_address("00000000:8B:00.0") == "0000:8b:00.0");
   CHECK_FALSE(linux_pci_address("FFFFFFFF:FFFF:FF.0"));
+  CHECK_FALSE(linux_pci_address("FFFFFFFF:8B:00.0"));
   CHECK_FALSE(linux_pci_address(""));
 }
 
