@@ -195,7 +195,7 @@ def device_state(index: int = 0, **changes: Any) -> dict[str, Any]:
         "energy_j": 28966.055,
         "memory_errors": {"corrected": 0, "uncorrected": 0},
         "pcie": {"width": 16, "width_max": 16, "gt_per_s": 32, "gt_per_s_max": 32, "replays": 0},
-        "links": [link_state(link) for link in range(18)],
+        "links": links(),
         "vbios": "96.00.A5.00.1A",
         "firmware": {"inforom": "G520.0282.02.02"},
         "compute_partition": "none",
@@ -205,16 +205,9 @@ def device_state(index: int = 0, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def link_state(index: int = 0, **changes: Any) -> dict[str, Any]:
-    """Build the state of an NVLink that is up."""
-    return {
-        "index": index,
-        "up": True,
-        "width": None,
-        "gb_per_s": 26.562,
-        "peer": None,
-        "errors": 0,
-    } | changes
+def links(**changes: Any) -> dict[str, Any]:
+    """Build the state of the NVLinks of a device, all of which are up."""
+    return {"number": 18, "down": [], "width": None, "gb_per_s": 26.562, "errors": {}} | changes
 
 
 def process(pid: int = 4711, **changes: Any) -> dict[str, Any]:
@@ -264,8 +257,6 @@ def snapshot(
         }
         | host,
         "devices": list(devices),
-        "absent": [{"item": "host.governor", "why": "there is no cpufreq"}],
-        "sources": {"devices.clock_mhz": "nvmlDeviceGetClockInfo", "host.others": "/proc/stat"},
     }
 
 
@@ -285,6 +276,8 @@ def state(
             others if others is not None else host_use(),
             "2026-01-02T03:04:15Z",
         ),
+        "absent": [{"item": "host.governor", "why": "there is no cpufreq"}],
+        "sources": {"devices.clock_mhz": "nvmlDeviceGetClockInfo", "host.others": "/proc/stat"},
     }
 
 

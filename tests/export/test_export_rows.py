@@ -294,7 +294,7 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(re
     folder = factories.case_folder(results_folder, "a")
     factories.write(
         folder / "result.json",
-        factories.document(state={"before": before, "after": after}),
+        factories.document(state=factories.state() | {"before": before, "after": after}),
     )
     factories.session(results_folder, [case])
     found, said = rows(results_folder)
@@ -320,7 +320,7 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(re
 
 def test_a_run_without_its_end_has_the_state_before_alone(results_folder):
     case = factories.case("a")
-    state = {"before": factories.snapshot(), "after": None}
+    state = factories.state() | {"after": None}
     folder = factories.case_folder(results_folder, "a")
     factories.write(folder / "result.json", factories.document(state=state))
     factories.session(results_folder, [case])

@@ -470,7 +470,7 @@ def test_state_of_a_run_that_did_not_end_has_no_after():
 
 
 def test_state_of_a_simulated_node_is_refused():
-    state = {"before": factories.snapshot(), "after": None}
+    state = factories.state() | {"after": None}
     said = refused(factories.simulated_document(state=state))
     assert "$.state: is set, and the clock is simulated" in said
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 
 import pytest
@@ -198,9 +197,8 @@ def test_counter_that_is_not_known_tells_nothing():
 
 
 def test_links_that_went_down_and_their_errors_are_named():
-    links = [factories.link_state(0), factories.link_state(1), factories.link_state(2, up=False)]
-    later = copy.deepcopy(links)
-    later[0]["errors"], later[1]["up"] = 4, False
+    links = factories.links(down=[2], errors={"1": 2})
+    later = factories.links(down=[1, 2], errors={"0": 4, "1": 2})
     built = document([device(0, links=links), device(1)], [device(0, links=later), device(1)])
     assert said(state.slowdowns(built)) == [
         "Device 0 (0000:41:00.0) lost link 1 meanwhile.",

@@ -13,7 +13,7 @@ def document(node, driver="580.159.04", kernel="Linux 6.1.0", vbios="96.00.A5.00
     """Build a document of one H200 on a node."""
     own = factories.on_h200(1, versions={"runtime": "13.0", "driver": driver})
     own["host"] |= {"scheduler_node": node, "kernel": kernel}
-    for snapshot in own["state"].values():
+    for snapshot in (own["state"]["before"], own["state"]["after"]):
         snapshot["devices"] = [factories.device_state(vbios=vbios)]
     if name is not None:
         own["devices"][0]["name"] = name
@@ -70,7 +70,7 @@ def test_rarer_value_is_named_with_its_nodes(tmp_path, what, change, usual):
 
 def test_firmware_of_devices_is_compared_by_its_name(tmp_path):
     odd = document("node2")
-    for snapshot in odd["state"].values():
+    for snapshot in (odd["state"]["before"], odd["state"]["after"]):
         snapshot["devices"][0]["firmware"] = {"inforom": "G520.0282.02.01", "gsp": "580"}
     cases = [(made.good(node=f"node{number}"), document(f"node{number}")) for number in (1, 3)]
     found = made.judge(made.write(tmp_path, [*cases, (made.good(node="node2"), odd)]))

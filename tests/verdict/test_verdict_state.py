@@ -183,7 +183,7 @@ def test_slow_device_is_told_with_what_slowed_it(tmp_path):
 
 def test_device_that_takes_no_part_is_a_caveat(tmp_path):
     turned = document(copy.deepcopy(HOT))
-    for one in turned["state"].values():
+    for one in (turned["state"]["before"], turned["state"]["after"]):
         one["devices"] = [each | {"index": 1 - each["index"]} for each in one["devices"]]
     found = only(tmp_path, missed(), turned)
     assert found.reasons[0].sentence == f"stream_local: {SENTENCE}"

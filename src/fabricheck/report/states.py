@@ -52,7 +52,7 @@ def of(observed: Observed) -> State | None:
     if not snapshots:
         return None
     every = chain.from_iterable(map(state.causes, documents))
-    absent = {one["item"]: one["why"] for snapshot in snapshots for one in snapshot["absent"]}
+    absent = {one["item"]: one["why"] for each in documents for one in each["state"]["absent"]}
     return State(
         causes=tuple(map(state.sentence, state.merged(every))),
         host=tuple(_host(snapshots)),
@@ -125,8 +125,8 @@ def _pcie(own: Sequence[DeviceState]) -> str:
 
 def _links(own: Sequence[DeviceState]) -> str:
     known = [one["links"] for one in own if one["links"] is not None]
-    up = _range((sum(link["up"] is True for link in links) for links in known), "d")
-    return up and f"{up} of {max(map(len, known))}"
+    up = _range((links["number"] - len(links["down"]) for links in known), "d")
+    return up and f"{up} of {max(links['number'] for links in known)}"
 
 
 def _errors(own: Sequence[DeviceState]) -> str:

@@ -268,15 +268,14 @@ class Pcie(TypedDict):
     replays: int | None
 
 
-class LinkState(TypedDict):
-    """A device's link to another device."""
+class Links(TypedDict):
+    """A device's links to other devices."""
 
-    index: int
-    up: bool | None
+    number: int
+    down: list[int]
     width: int | None
     gb_per_s: float | None
-    peer: str | None
-    errors: int | None
+    errors: dict[str, int] | None
 
 
 class DeviceProcess(TypedDict):
@@ -307,7 +306,7 @@ class DeviceState(TypedDict):
     energy_j: float | None
     memory_errors: MemoryErrors | None
     pcie: Pcie | None
-    links: list[LinkState] | None
+    links: Links | None
     vbios: str | None
     firmware: dict[str, str] | None
     compute_partition: str | None
@@ -331,8 +330,6 @@ class Snapshot(TypedDict):
     opening_seconds: float | None
     host: HostState
     devices: list[DeviceState]
-    absent: list[Absent]
-    sources: dict[str, str]
 
 
 class State(TypedDict):
@@ -340,6 +337,8 @@ class State(TypedDict):
 
     before: Snapshot
     after: Snapshot | None
+    absent: list[Absent]
+    sources: dict[str, str]
 
 
 class ResultDocument(TypedDict):

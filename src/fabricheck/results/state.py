@@ -477,14 +477,13 @@ def link_errors(document: ResultDocument, devices: Devices = None) -> list[Error
     """Return the errors of links between devices that are new since before the run."""
     found = []
     for device, first, last in _both(document, devices):
-        was = {one["index"]: one["errors"] for one in first["links"] or ()}
-        rises = {
-            one["index"]: rise
-            for one in last["links"] or ()
-            if (rise := int(_rise(was.get(one["index"]), one["errors"])))
-        }
+        was, now = (one["links"]["errors"] if one["links"] else None for one in (first, last))
+        if was is None or now is None:
+            continue
+        rises = {int(link): number - was.get(link, 0) for link, number in now.items()}
+        rises = {link: rise for link, rise in rises.items() if rise > 0}
         if rises:
-            found.append(Errors(device, "link error", sum(rises.values()), tuple(rises)))
+            found.append(Errors(device, "link error", sum(rises.values()), tuple(sorted(rises))))
     return found
 
 
@@ -492,9 +491,10 @@ def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksD
     """Return the links that were up before the run and are down after it."""
     found = []
     for device, first, last in _both(document, devices):
-        up = {one["index"] for one in first["links"] or () if one["up"]}
-        lost = [one["index"] for one in last["links"] or () if one["up"] is False]
-        down = tuple(index for index in lost if index in up)
+        if first["links"] is None or last["links"] is None:
+            continue
+        was = first["links"]["down"]
+        down = tuple(link for link in last["links"]["down"] if link not in was)
         if down:
             found.append(LinksDown(device, down))
     return found

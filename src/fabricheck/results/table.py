@@ -584,7 +584,7 @@ def _of_device(one: DeviceState) -> dict[str, Any]:
     throttled: Mapping[Any, float | None] = one["throttled_s"] or {}
     errors: Mapping[str, Any] = one["memory_errors"] or {}
     links, firmware, throttle = one["links"], one["firmware"], one["throttle"]
-    known = [link["errors"] for link in links or () if link["errors"] is not None]
+    link_errors = links["errors"] if links is not None else None
     return {
         "of_device": one,
         "device": one["index"],
@@ -593,9 +593,9 @@ def _of_device(one: DeviceState) -> dict[str, Any]:
         **{f"throttled_{word}_s": throttled.get(word) for word in ("power", "thermal", "hardware")},
         **{f"memory_errors_{word}": errors.get(word) for word in ("corrected", "uncorrected")},
         **{f"pcie_{name}": pcie.get(name) for name in Pcie.__annotations__},
-        "links": None if links is None else len(links),
-        "links_up": None if links is None else sum(link["up"] is True for link in links),
-        "link_errors": sum(known) if known else None,
+        "links": None if links is None else links["number"],
+        "links_up": None if links is None else links["number"] - len(links["down"]),
+        "link_errors": None if link_errors is None else sum(link_errors.values()),
         "firmware": None if firmware is None else ", ".join(
             f"{name} {version}" for name, version in sorted(firmware.items())
         ),

@@ -262,7 +262,7 @@ class _Recording:
 
     def _state(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         state = facts.get("state")
-        return {} if state is None else {"state": {"before": state["before"], "after": self.after}}
+        return {} if state is None else {"state": {**state, "after": self.after}}
 
     def _notes(self) -> Iterator[str]:
         if self.lost is not None:

@@ -145,8 +145,8 @@ def _of_state(document: ResultDocument) -> Iterator[tuple[str, str]]:
         if device["pcie"] is not None and device["pcie"]["width"] is not None:
             yield f"PCIe lanes{of}", str(device["pcie"]["width"])
         if device["links"] is not None:
-            up = sum(link["up"] is True for link in device["links"])
-            yield f"links that are up{of}", f"{up} of {len(device['links'])}"
+            number, down = device["links"]["number"], device["links"]["down"]
+            yield f"links that are up{of}", f"{number - len(down)} of {number}"
 
 
 def _text(value: str | float | bool) -> str:
