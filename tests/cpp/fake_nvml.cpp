@@ -120,11 +120,7 @@ int nvmlDeviceGetNvLinkState(void*, unsigned link, int* up) {
          : link >= state.links ? 2
                                : answer(__func__, up, link + state.links_down < state.links);
 }
-int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned link, char* info) {
-  std::memset(info, 0, 68);
-  std::snprintf(info + 36, 32, "%s", link == 0 ? "00000000:8B:00.0" : "FFFFFFFF:FFFF:FF.0");
-  return code_of(__func__);
-}
+
 int nvmlDeviceGetNvLinkErrorCounter(void*, unsigned link, int kind, unsigned long long* count) {
   return kind != 0 ? 2 : answer(__func__, count, 100 + link);
 }

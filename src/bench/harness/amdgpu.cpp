@@ -301,23 +301,24 @@ class Reader {
     }
     const auto width = metrics.value("xgmi_link_width");
     const auto speed = metrics.value("xgmi_link_speed");
-    json links = json::array();
-    for (std::size_t i = 0; i < found->second.size(); ++i) {
-      const auto status = found->second[i];
-      if (status != kLinkDown && status != kLinkUp) {
-        continue;  // the device has no such link
+    LinkReading links;
+    for (unsigned i = 0; i < found->second.size(); ++i) {
+      // Any other value is of a link that the device does not have.
+      if (found->second[i] == kLinkUp) {
+        links.up(i);
+      } else if (found->second[i] == kLinkDown) {
+        links.down(i);
       }
-      json link{{"index", i},          {"up", status == kLinkUp}, {"width", nullptr},
-                {"gb_per_s", nullptr}, {"peer", nullptr},         {"errors", nullptr}};
-      // One width and one speed of a lane, in Gbit/s, for all links.
-      if (status == kLinkUp && width && speed) {
-        link["width"] = *width;
-        link["gb_per_s"] = static_cast<double>(*width * *speed) / 8;
-      }
-      links.push_back(link);
     }
-    reading_.set("links", links, source);
-    reading_.lack("links.peer", source + " does not tell it");
+    if (links.empty()) {
+      reading_.lack("links", source + " tells of no xGMI link");
+      return;
+    }
+    if (width && speed) {
+      // One width, and one speed of a lane in Gbit/s, for all links.
+      links.set_speed(*width, static_cast<double>(*width * *speed) / 8);
+    }
+    reading_.set("links", links.json(), source);
     reading_.lack("links.errors", "xgmi_error is reset by reading it, and not read");
   }
 

@@ -48,6 +48,40 @@ const std::map<std::string, json>& members() {
 
 }  // namespace
 
+void LinkReading::up(unsigned link, std::optional<std::uint64_t> errors) {
+  ++number_;
+  counted_ = counted_ || errors;
+  if (errors && *errors > 0) {
+    errors_[link] = *errors;
+  }
+}
+
+void LinkReading::down(unsigned link) {
+  ++number_;
+  down_.push_back(link);
+}
+
+void LinkReading::set_speed(std::optional<std::uint64_t> width, std::optional<double> gb_per_s) {
+  width_ = width;
+  gb_per_s_ = gb_per_s;
+}
+
+nlohmann::json LinkReading::json() const {
+  const bool any_up = down_.size() < number_;
+  nlohmann::json errors;
+  if (counted_) {
+    errors = nlohmann::json::object();
+    for (const auto& [link, count] : errors_) {
+      errors[std::to_string(link)] = count;
+    }
+  }
+  return {{"number", number_},
+          {"down", down_},
+          {"width", any_up && width_ ? nlohmann::json(*width_) : nlohmann::json()},
+          {"gb_per_s", any_up && gb_per_s_ ? nlohmann::json(*gb_per_s_) : nlohmann::json()},
+          {"errors", errors}};
+}
+
 DeviceReading::DeviceReading() {
   for (const auto& [name, parts] : members()) {
     values_[name] = nullptr;

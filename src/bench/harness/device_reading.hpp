@@ -25,6 +25,27 @@ struct Residency {
   std::string source;
 };
 
+/// The links of a device to others, as a driver tells them one by one.
+class LinkReading {
+ public:
+  void up(unsigned link, std::optional<std::uint64_t> errors = {});
+  void down(unsigned link);
+  /// Lanes and GB/s of those that are up.
+  void set_speed(std::optional<std::uint64_t> width, std::optional<double> gb_per_s);
+
+  [[nodiscard]] bool empty() const { return number_ == 0; }
+  /// The member `links`.
+  [[nodiscard]] nlohmann::json json() const;
+
+ private:
+  unsigned number_ = 0;
+  std::vector<unsigned> down_;
+  bool counted_ = false;
+  std::map<unsigned, std::uint64_t> errors_;
+  std::optional<std::uint64_t> width_;
+  std::optional<double> gb_per_s_;
+};
+
 /// The members of the schema's device_state but for its index, with what told each, and why those
 /// are null that nothing told.
 class DeviceReading {

@@ -36,17 +36,6 @@ struct Utilization {
   unsigned memory;
 };
 
-struct PciInfo {
-  std::array<char, 16> legacy_address;
-  unsigned domain;
-  unsigned bus;
-  unsigned device;
-  unsigned device_id;
-  unsigned subsystem_id;
-  std::array<char, 32> address;
-};
-static_assert(sizeof(PciInfo) == 68, "as in nvml.h");
-
 struct ProcessInfo {
   unsigned pid;
   unsigned long long memory_bytes;
@@ -281,7 +270,7 @@ void Nvml::read_versions(void* device, DeviceReading& reading) const {
 }
 
 void Nvml::read_links(void* device, DeviceReading& reading) const {
-  json links = json::array();
+  LinkReading links;
   std::optional<std::string> wrong;
   for (unsigned link = 0; link < kMostLinks; ++link) {
     int up = 0;
@@ -289,27 +278,20 @@ void Nvml::read_links(void* device, DeviceReading& reading) const {
     if (wrong) {
       break;  // past the last one, too
     }
-    json entry{{"index", link},       {"up", up != 0},   {"width", nullptr},
-               {"gb_per_s", nullptr}, {"peer", nullptr}, {"errors", nullptr}};
-    // Of a link that is down these are errors, or the values of another time.
-    if (up != 0) {
-      PciInfo peer{};
-      if (const auto none = call("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, link, &peer)) {
-        reading.lack("links.peer", *none);
-      } else if (const auto address = linux_pci_address(peer.address.data())) {
-        entry["peer"] = *address;
-      }
-      // Replays alone: each kind takes half a millisecond for each link, and what is received
-      // wrong is sent again.
-      unsigned long long replays = 0;
-      if (const auto none =
-              call("nvmlDeviceGetNvLinkErrorCounter", device, link, kReplays, &replays)) {
-        reading.lack("links.errors", *none);
-      } else {
-        entry["errors"] = replays;
-      }
+    if (up == 0) {
+      links.down(link);  // what it counts are the values of another time
+      continue;
     }
-    links.push_back(entry);
+    // Replays alone: each kind takes half a millisecond for each link, and what is received
+    // wrong is sent again.
+    unsigned long long replays = 0;
+    if (const auto none =
+            call("nvmlDeviceGetNvLinkErrorCounter", device, link, kReplays, &replays)) {
+      reading.lack("links.errors", *none);
+      links.up(link);
+    } else {
+      links.up(link, replays);
+    }
   }
   if (links.empty()) {
     reading.lack("links", wrong.value_or("NVML tells of no link"));
@@ -323,14 +305,10 @@ void Nvml::read_links(void* device, DeviceReading& reading) const {
     reading.lack("links.gb_per_s",
                  std::string(kFields) + " does not tell field " + std::to_string(kLinkSpeed));
   } else {
-    for (auto& link : links) {
-      if (link["up"] == true) {
-        link["gb_per_s"] = 1e-3 * number_of(speed);  // it is in MB/s
-      }
-    }
+    links.set_speed(std::nullopt, 1e-3 * number_of(speed));  // it is in MB/s
   }
   reading.lack("links.width", "NVML does not tell it");
-  reading.set("links", links, "nvmlDeviceGetNvLinkState");
+  reading.set("links", links.json(), "nvmlDeviceGetNvLinkState");
 }
 
 void Nvml::read_processes(void* device, DeviceReading& reading) const {
@@ -414,20 +392,6 @@ json throttle_words(unsigned long long reasons) {
     words.push_back(throttle::other);
   }
   return words;
-}
-
-std::optional<std::string> linux_pci_address(const std::string& address) {
-  unsigned domain = 0;
-  unsigned bus = 0;
-  unsigned device = 0;
-  unsigned function = 0;
-  if (std::sscanf(address.c_str(), "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4 ||
-      domain > 0xffff || bus > 0xff) {
-    return std::nullopt;
-  }
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
-  return text.data();
 }
 
 }  // namespace fabricheck

@@ -49,8 +49,4 @@ class Nvml {
 /// clocks that it was told to have is none.
 nlohmann::json throttle_words(unsigned long long reasons);
 
-/// A PCI address as Linux writes it (0000:8b:00.0) of NVML's (00000000:8B:00.0); nothing for what
-/// is none, such as the far end of a link that the driver may not see.
-std::optional<std::string> linux_pci_address(const std::string& address);
-
 }  // namespace fabricheck

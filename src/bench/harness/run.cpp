@@ -164,7 +164,7 @@ class StateKeeper {
       keep([&] {
         const auto pids = launch_ == nullptr ? std::vector<int>{getpid()} : launch_->processes();
         before_ = state_->before(state_scope(document_.content(), pids));
-        document_.set("state", {{"before", before_}, {"after", nullptr}});
+        document_.set("state", both_states(before_, nullptr));
       });
     }
     if (!kSimulated && launch_ != nullptr) {
@@ -174,7 +174,7 @@ class StateKeeper {
 
   void after() {
     if (!before_.is_null()) {
-      keep([&] { document_.set("state", {{"before", before_}, {"after", state_->after()}}); });
+      keep([&] { document_.set("state", both_states(before_, state_->after())); });
     }
   }
 

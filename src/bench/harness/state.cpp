@@ -93,10 +93,14 @@ void add_throttled_seconds(const std::optional<Residency>& former, DeviceReading
   if (!now) {
     return;
   }
-  if (!former || now->cycles <= former->cycles || now->counts.size() != former->counts.size()) {
-    reading.lack("throttled_s", now->source + (former ? " did not go on counting"
-                                                      : " counts cycles of unknown length: the "
-                                                        "snapshot after has seconds"));
+  if (!former) {
+    for (const auto& [word, counts] : now->counts) {
+      reading.set("throttled_s." + word, 0.0, now->source + ", from the snapshot before on");
+    }
+    return;
+  }
+  if (now->cycles <= former->cycles || now->counts.size() != former->counts.size()) {
+    reading.lack("throttled_s", now->source + " did not go on counting");
     return;
   }
   const auto all = static_cast<double>(now->cycles - former->cycles);
@@ -108,7 +112,7 @@ void add_throttled_seconds(const std::optional<Residency>& former, DeviceReading
       share = std::max(share, std::min(1.0, cycles / all));
     }
     reading.set("throttled_s." + word, share * (now->at - former->at),
-                now->source + ", since the snapshot before");
+                now->source + ", from the snapshot before on");
   }
 }
 
@@ -434,6 +438,26 @@ json NodeState::snapshot(bool first) {
   result["sources"] = sources;
   result["seconds"] = wall_seconds() - started;
   return result;
+}
+
+json both_states(json before, json after) {
+  json absent = json::array();
+  json sources = json::object();
+  std::set<std::string> named;
+  for (auto* snapshot : {&before, &after}) {
+    if (snapshot->is_null()) {
+      continue;
+    }
+    for (const auto& entry : (*snapshot)["absent"]) {
+      if (named.insert(entry["item"]).second) {
+        absent.push_back(entry);
+      }
+    }
+    sources.update((*snapshot)["sources"]);
+    snapshot->erase("absent");
+    snapshot->erase("sources");
+  }
+  return {{"before", before}, {"after", after}, {"absent", absent}, {"sources", sources}};
 }
 
 }  // namespace fabricheck

@@ -78,4 +78,8 @@ class NodeState {
   HostTimes reference_;                                ///< of the last snapshot
 };
 
+/// The member `state` of the document from its snapshots; `after` may be null. What nothing told,
+/// and what told the rest, stands once for both.
+nlohmann::json both_states(nlohmann::json before, nlohmann::json after);
+
 }  // namespace fabricheck

@@ -45,9 +45,9 @@ def test_a_run_has_a_snapshot_before_and_after_in_less_than_a_tenth_of_a_second(
     host = after["host"]
     assert host["cores"] == os.sysconf("SC_NPROCESSORS_ONLN")
     assert host["huge_page_bytes"] in (None, 2 << 20, 1 << 30, 32 << 20, 512 << 20)
-    said = {entry["item"] for entry in after["absent"]}
+    said = {entry["item"] for entry in state["absent"]}
     assert all(host[item] is not None or f"host.{item}" in said for item in host)
-    assert all(f"host.{item}" in after["sources"] for item in host if host[item] is not None)
+    assert all(f"host.{item}" in state["sources"] for item in host if host[item] is not None)
     # Virtual devices have no PCI address, and no driver.
     assert before["devices"] == after["devices"] == []
     assert before["opening_seconds"] is after["opening_seconds"] is None
