@@ -10,6 +10,7 @@
 #include <string>
 
 #include "harness/amdgpu.hpp"
+#include "harness/gpu_metrics.hpp"
 #include "harness/state.hpp"
 
 using namespace fabricheck;

@@ -3,12 +3,9 @@
 // change from version to version; it is not used.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "harness/device_reading.hpp"
 
@@ -26,23 +23,6 @@ std::optional<double> highest_clock_mhz(const std::string& levels);
 /// Watts of the text of hwmon's power1_cap, which is in microwatts. Nothing when it is no positive
 /// number: the second die of a package has no cap and no power of its own.
 std::optional<double> watts_of(const std::string& microwatts);
-
-/// The file gpu_metrics.
-struct GpuMetrics {
-  std::string version;  ///< "1.3"
-  /// By the driver's names, those that are used and given.
-  std::map<std::string, std::vector<std::uint64_t>> values;
-
-  [[nodiscard]] std::optional<std::uint64_t> value(const std::string& name) const;
-};
-
-/// Its contents, of versions 1.3 to 1.9. Nothing of another one, whose layout is not known, nor of
-/// a file that was cut.
-std::optional<GpuMetrics> gpu_metrics(const std::string& bytes);
-
-/// Words of the vocabulary (throttle) for the bits of indep_throttle_status, which are the same for
-/// all devices.
-nlohmann::json amd_throttle_words(std::uint64_t status);
 
 /// The processes that have the compute driver (KFD) open, by the numbers that the host gives them.
 std::set<int> kfd_processes(const std::string& sys);
