@@ -79,8 +79,9 @@ def test_the_ranks_of_a_launch_are_no_others(programs, mpiexec, environment, tmp
     )  # fmt: skip
     state = load(target)["state"]
     assert state["after"]["host"]["others"]["seconds"] > 0.5
-    for snapshot in state.values():
-        commands = {one["command"] for one in snapshot["host"]["others"]["processes"]}
+    for moment in ("before", "after"):
+        others = state[moment]["host"]["others"]
+        commands = {one["command"] for one in others["processes"]}
         assert name not in commands
 
 
