@@ -8,6 +8,8 @@
 #include <cctype>
 #include <utility>
 
+#include "harness/vocabulary.hpp"
+
 namespace fabricheck {
 namespace {
 
@@ -27,7 +29,8 @@ const std::map<std::string, json>& members() {
       {"power_cap_default_w", nullptr},
       {"busy_percent", nullptr},
       {"throttle", nullptr},
-      {"throttled_s", {{"power", nullptr}, {"thermal", nullptr}, {"hardware", nullptr}}},
+      {"throttled_s",
+       {{throttle::power, nullptr}, {throttle::thermal, nullptr}, {throttle::hardware, nullptr}}},
       {"energy_j", nullptr},
       {"memory_errors", {{"corrected", nullptr}, {"uncorrected", nullptr}}},
       {"pcie",
