@@ -125,6 +125,20 @@ def test_the_program_of_the_facts_tells_the_state_before_and_after_the_launches(
     assert load(tmp_path / "facts.json") == one and load(tmp_path / "facts-after.json") == other
 
 
+def test_seconds_that_count_from_the_run_of_the_facts_on_are_not_compared(tmp_path):
+    document = factories.on_h200()
+    document["state"]["sources"]["devices.throttled_s.power"] = (
+        "gpu_metrics 1.6, from the snapshot before on"
+    )
+    recorded_here = recorded(*bandwidth(), tmp_path=tmp_path, facts_document=document)
+    seconds = [
+        [device["throttled_s"] for device in recorded_here["state"][when]["devices"]]
+        for when in ("before", "after")
+    ]
+    assert seconds[0] == [factories.device_state()["throttled_s"]] * 2
+    assert seconds[1] == [None, None]
+
+
 def test_launches_whose_state_after_them_is_not_told_keep_their_values(tmp_path):
     factories.write(tmp_path / "one.json", factories.document(state=factories.state()))
     facts = f"cd '{tmp_path}' && ! [ -e facts.json.first ] && cp one.json facts.json"

@@ -21,7 +21,7 @@ from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
-from fabricheck.results.model import ResultDocument, Series, Snapshot
+from fabricheck.results.model import ResultDocument, Series, Snapshot, State
 from fabricheck.tools import benchmarks
 from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, Launch, Plan
 from fabricheck.tools.runner import (
@@ -40,6 +40,9 @@ from fabricheck.tools.topology.host import describe_host
 
 #: Libraries that hold an MPI: MPICH and those made of it, Open MPI, and SimGrid's SMPI.
 _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich|mpi_\w+|simgrid)\.so\S* => (/\S+)", re.MULTILINE)
+
+#: How a source ends that counts since the first snapshot of its run, as `state.cpp` writes it.
+FROM_THE_FIRST = "from the snapshot before on"
 
 # MPI allows this one call without MPI_Init. In a process of its own: a library may end it.
 _ASK_LIBRARY = """
@@ -134,7 +137,7 @@ class _Recording:
         path = self.folder / FACTS
         first = path.rename(path.with_name(f"{FACTS}.first"))
         try:
-            self.after = self._facts()["state"]["before"]
+            self.after = _comparable(self._facts()["state"])
             path.rename(path.with_name(FACTS_AFTER))
         except (FabricheckError, KeyError) as error:
             self.lost = str(error)
@@ -279,6 +282,16 @@ class _Recording:
             yield "the messages are simulated as between the devices whose hosts the ranks are on"
         if self.plan.benchmark.verifies_apart:
             yield "the data were compared in runs of their own (-c), not in those that are timed"
+
+
+def _comparable(state: State) -> Snapshot:
+    """Return the first snapshot of another run, without what is counted from that run on."""
+    snapshot = state["before"]
+    for item, source in state["sources"].items():
+        if item.startswith("devices.throttled_s") and source.endswith(FROM_THE_FIRST):
+            for device in snapshot["devices"]:
+                device["throttled_s"] = None
+    return snapshot
 
 
 def mpi_version(program: Path) -> str | None:

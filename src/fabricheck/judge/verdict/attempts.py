@@ -224,8 +224,11 @@ class Attempt:
             return
         elif case.phase == "sanity":
             rule, said = self._of_sanity(case, reason)
-            doubted = rule == "not-believed" and case.error == DOUBTED
-            yield self._measured(rule, said, None, None) if doubted else self._say(rule, said)
+            if rule == "not-believed" and case.error == DOUBTED:
+                said = said.removeprefix("doubted value error: ")  # as ReFrame names the class
+                yield self._measured(rule, said, None, None)
+            else:
+                yield self._say(rule, said)
         elif case.phase is not None and case.phase not in JUDGING:
             ran = case.phase in ("cleanup", "finalize")
             yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
