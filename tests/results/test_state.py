@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import factories
 from fabricheck.results import state
-from fabricheck.results.document import parse
+from fabricheck.results.document import load, parse
 
 
 def document(before=(), after=None, others=None, **changes):
@@ -251,3 +252,33 @@ def test_devices_of_series_are_all_that_take_part():
     of_ranks = factories.series(device=None, device_set=[], ranks=[0, 1])
     of_ranks["source"] = of_ranks["destination"] = factories.place("host-pageable", None)
     assert state.devices_of([of_ranks], factories.on_h200(ranks=ranks)) == {1}
+
+
+STATES = Path(__file__).parents[1] / "outputs" / "state"
+
+
+def measured(name):
+    """Load a document of two H200."""
+    return load(STATES / f"h200-{name}.json")
+
+
+def test_a_quiet_node_with_h200_has_no_cause():
+    quiet = measured("healthy")
+    assert state.causes(quiet) == []
+    both = (quiet["state"]["before"], quiet["state"]["after"])
+    assert all(one["seconds"] < 0.1 and len(one["devices"]) == 2 for one in both)
+
+
+def test_another_process_on_h200_is_named():
+    assert said(state.causes(measured("shared"))) == [
+        "Process 2249 (stream of user root) used devices 0 (0000:00:06.0) and 1 (0000:00:07.0) "
+        "before and after the measurement."
+    ]
+
+
+def test_loops_on_all_cores_beside_h200_are_named():
+    (told,) = said(state.causes(measured("busy")))
+    assert told.startswith("Others kept 31.")
+    assert told.endswith(
+        " of 32 cores busy meanwhile, 5.0 of them bash of user root (5 processes)."
+    )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from fabricheck.core.amounts import size
 from fabricheck.core.text import count
 from fabricheck.results import state
 from fabricheck.results.model import DeviceState, ResultDocument, Snapshot
@@ -85,7 +84,7 @@ def _host(snapshots: Sequence[Snapshot]) -> Iterator[str]:
     yield f"load in the last minute {load or UNKNOWN}"
     yield f"frequency governor {', '.join(governors) or UNKNOWN}"
     yield f"huge pages reserved {pages or UNKNOWN}"
-    yield f"free memory {size(min(free))} at least" if free else f"free memory {UNKNOWN}"
+    yield f"free memory {min(free) / 2**30:.1f} GiB at least" if free else f"free memory {UNKNOWN}"
 
 
 def _devices(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, ...]]:
