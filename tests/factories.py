@@ -254,6 +254,7 @@ def snapshot(
             "huge_pages_free": 0,
             "huge_page_bytes": 2 << 20,
             "free_bytes": {"0": 120 << 30},
+            "memory_errors": None,
         }
         | host,
         "devices": list(devices),

@@ -292,6 +292,15 @@ TEST_CASE("in a container processes count as others only where the run is among 
 TEST_CASE("the host is read from the files of the system") {
   const Machine machine;
   fake();
+  const auto controllers = machine.root() / "sys/devices/system/edac/mc";
+  for (const auto& [name, file, text] :
+       {std::tuple("mc0", "mc_name", "F19h_M30h"), std::tuple("mc0", "ce_count", "3"),
+        std::tuple("mc0", "ue_count", "0"), std::tuple("mc8", "mc_name", "MI200"),
+        std::tuple("mc8", "ce_count", "0"), std::tuple("mc8", "ue_count", "2"),
+        std::tuple("mc9", "mc_name", "MI200"), std::tuple("power", "control", "auto")}) {
+    fs::create_directories(controllers / name);
+    std::ofstream(controllers / name / file) << text << "\n";
+  }
   const auto snapshot = NodeState(machine.roots()).before(Machine::scope());
   const auto& host = snapshot["host"];
   CHECK(host["load_1min"] == 1.64);
@@ -301,6 +310,9 @@ TEST_CASE("the host is read from the files of the system") {
   CHECK(host["huge_pages_free"] == 7);
   CHECK(host["huge_page_bytes"] == 2 << 20);
   CHECK(host["free_bytes"] == json{{"0", 1 << 20}});
+  CHECK(host["memory_errors"] ==
+        json{{{"controller", "mc0 (F19h_M30h)"}, {"corrected", 3}, {"uncorrected", 0}},
+             {{"controller", "mc8 (MI200)"}, {"corrected", 0}, {"uncorrected", 2}}});
   CHECK(host["others"]["seconds"].get<double>() >= 0.04);
   CHECK(host["others"]["processes"] == json::array());
   CHECK(snapshot["sources"]["host.governor"] == "scaling_governor");
@@ -308,7 +320,8 @@ TEST_CASE("the host is read from the files of the system") {
   fs::remove(machine.root() / "proc/loadavg");
   fs::remove(machine.root() / "proc/stat");
   const auto bare = NodeState(machine.roots()).before(Machine::scope());
-  for (const auto* item : {"load_1min", "cores", "governor", "free_bytes", "others"}) {
+  for (const auto* item :
+       {"load_1min", "cores", "governor", "free_bytes", "others", "memory_errors"}) {
     CHECK_MESSAGE(bare["host"][item].is_null(), item);
     CHECK_MESSAGE(!reason(bare, std::string("host.") + item).empty(), item);
   }

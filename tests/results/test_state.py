@@ -179,6 +179,36 @@ def test_errors_are_what_is_new():
     ]
 
 
+def test_errors_of_memory_controllers_are_those_of_the_host():
+    built = document()
+    for when, uncorrected in (("before", 1), ("after", 3)):
+        built["state"][when]["host"]["memory_errors"] = [
+            {"controller": "mc0 (F19h_M30h)", "corrected": 7, "uncorrected": 0},
+            {"controller": "mc8 (MI200)", "corrected": 0, "uncorrected": uncorrected},
+        ]
+    assert said(state.uncorrected_errors(built)) == [
+        "Memory controller mc8 (MI200) had 2 new uncorrected memory errors meanwhile."
+    ]
+    assert not state.uncorrected_errors(built, {0, 1}) and not state.causes(built)
+    built["state"]["after"]["host"]["memory_errors"][0]["corrected"] = 8
+    assert said(state.causes(built)) == [
+        "Memory controller mc0 (F19h_M30h) had 1 new corrected memory error meanwhile."
+    ]
+    built["state"]["before"]["host"]["memory_errors"] = None
+    assert not state.uncorrected_errors(built)
+
+
+def test_a_narrow_pcie_link_is_named():
+    narrow = device(1, pcie={"width": 8})
+    built = document([device(0), narrow], [device(0), narrow])
+    assert said(state.causes(built)) == [
+        "The PCIe link of device 1 (0000:42:00.0) has 8 of 16 lanes."
+    ]
+    assert not state.slowdowns(built, {0})
+    unknown = device(1, pcie={"width": 8, "width_max": None})
+    assert not state.causes(document([device(0), unknown], [device(0), unknown]))
+
+
 def test_counter_that_went_down_tells_nothing():
     before = [device(0, memory_errors={"corrected": 3, "uncorrected": 4}, pcie={"replays": 9},
                      throttled_s={"power": 9.0})]  # fmt: skip

@@ -157,6 +157,35 @@ std::string governors(const std::string& sys, const std::vector<int>& cores) {
   return text;
 }
 
+/// The errors that each memory controller counts (EDAC), those of devices joined to the CPU among
+/// them; null where the kernel counts none.
+json controller_errors(const std::string& sys) {
+  std::map<std::string, json> found;
+  std::error_code none;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(sys + "/devices/system/edac/mc", none)) {
+    const auto number = entry.path().filename().string();
+    const auto folder = entry.path().string();
+    const auto corrected = file_text(folder + "/ce_count");
+    const auto uncorrected = file_text(folder + "/ue_count");
+    unsigned long long few = 0;
+    unsigned long long bad = 0;
+    if (!corrected || !uncorrected || std::sscanf(corrected->c_str(), "%llu", &few) != 1 ||
+        std::sscanf(uncorrected->c_str(), "%llu", &bad) != 1) {
+      continue;
+    }
+    const auto name = file_text(folder + "/mc_name").value_or("");
+    found[number] = {{"controller", name.empty() ? number : number + " (" + name + ")"},
+                     {"corrected", few},
+                     {"uncorrected", bad}};
+  }
+  json errors;
+  for (const auto& [number, error] : found) {
+    errors.push_back(error);
+  }
+  return errors;
+}
+
 json or_null(const std::optional<std::string>& text) { return text ? json(*text) : json(nullptr); }
 
 }  // namespace
@@ -320,7 +349,8 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
             {"huge_pages_reserved", nullptr},
             {"huge_pages_free", nullptr},
             {"huge_page_bytes", nullptr},
-            {"free_bytes", nullptr}};
+            {"free_bytes", nullptr},
+            {"memory_errors", nullptr}};
   const auto set = [&](const std::string& item, json value, const std::string& source,
                        const std::string& why) {
     if (value.is_null()) {
@@ -379,6 +409,8 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
   }
   set("free_bytes", free_bytes, "/sys/devices/system/node",
       "/sys/devices/system/node does not tell it");
+  set("memory_errors", controller_errors(roots_.sys), "/sys/devices/system/edac/mc",
+      "/sys/devices/system/edac/mc has no memory controller");
   return host;
 }
 

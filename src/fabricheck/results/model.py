@@ -238,6 +238,14 @@ class HostUse(TypedDict):
     processes: list[BusyProcess]
 
 
+class ControllerErrors(TypedDict):
+    """Errors that a memory controller of the host saw since the system was started."""
+
+    controller: str
+    corrected: int
+    uncorrected: int
+
+
 class HostState(TypedDict):
     """The host at one moment."""
 
@@ -249,6 +257,7 @@ class HostState(TypedDict):
     huge_pages_free: int | None
     huge_page_bytes: int | None
     free_bytes: dict[str, int] | None
+    memory_errors: NotRequired[list[ControllerErrors] | None]
 
 
 class MemoryErrors(TypedDict):

@@ -16,7 +16,9 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import Throttle
 from fabricheck.results.model import (
     BusyProcess,
+    ControllerErrors,
     DeviceState,
+    HostState,
     HostUse,
     ResultDocument,
     Series,
@@ -56,6 +58,17 @@ class Named:
 
     def __str__(self) -> str:
         return f"{self.index} ({self.pci_address})" if self.pci_address else str(self.index)
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A memory controller of the host by its name, as ``mc8 (MI200)``."""
+
+    name: str
+
+    def text(self, address: bool = True) -> str:
+        """Return ``memory controller mc8 (MI200)``."""
+        return f"memory controller {self.name}"
 
 
 def _listed(noun: str, names: Iterable[object]) -> str:
@@ -300,13 +313,13 @@ _BY = {
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of a device that its driver counted during the run.
+    """Errors of a device, or of memory of the host, that were counted during the run.
 
     what: ``uncorrected memory error``, ``corrected memory error``, ``PCIe replay``, ``link error``.
     links: the links that had them.
     """
 
-    device: Named
+    device: Named | Controller
     what: str
     number: int
     links: tuple[int, ...] = ()
@@ -326,6 +339,28 @@ class Errors:
         """Return all of them."""
         links = tuple(sorted({*self.links, *other.links}))
         return replace(self, number=self.number + other.number, links=links)
+
+
+@dataclass(frozen=True)
+class NarrowPcie:
+    """A device whose link to the host has fewer lanes than it can have."""
+
+    device: Named
+    width: int
+    most: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The device."""
+        return (NarrowPcie, self.device)
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``the PCIe link of device 3 (...) has 8 of 16 lanes``."""
+        return f"the PCIe link of {self.device.text(address)} has {self.width} of {self.most} lanes"
+
+    def with_(self, other: NarrowPcie) -> NarrowPcie:
+        """Return the narrower one."""
+        return min(self, other, key=lambda one: one.width)
 
 
 @dataclass(frozen=True)
@@ -455,12 +490,29 @@ def corrected_errors(document: ResultDocument, devices: Devices = None) -> list[
 
 
 def _memory_errors(document: ResultDocument, devices: Devices, kind: str) -> list[Errors]:
-    return [
-        Errors(device, f"{kind} memory error", rise)
+    counted: list[tuple[Named | Controller, object, object]] = [
+        (device, first["memory_errors"], last["memory_errors"])
         for device, first, last in _both(document, devices)
-        for rise in (_rise_of(first["memory_errors"], last["memory_errors"], kind),)
+    ]
+    if devices is None:
+        # The memory of a device that is joined to the CPU may be among that of the host.
+        first, last = ({}, {}) if (both := _hosts(document)) is None else map(_controllers, both)
+        counted += [(Controller(name), first.get(name), last[name]) for name in last]
+    return [
+        Errors(who, f"{kind} memory error", rise)
+        for who, before, after in counted
+        for rise in (_rise_of(before, after, kind),)
         if rise
     ]
+
+
+def _hosts(document: ResultDocument) -> tuple[HostState, HostState] | None:
+    found = [snapshot["host"] for snapshot, _ in _snapshots(document)]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _controllers(host: HostState) -> dict[str, ControllerErrors]:
+    return {one["controller"]: one for one in host.get("memory_errors") or ()}
 
 
 def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Errors]:
@@ -471,6 +523,20 @@ def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Erro
         for rise in (_rise_of(first["pcie"], last["pcie"], "replays"),)
         if rise
     ]
+
+
+def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[NarrowPcie]:
+    """Return the devices whose PCIe link had fewer lanes than it can have after the run, or before.
+
+    Its speed is not asked for: an idle link is slower by itself.
+    """
+    found = []
+    for device, before, after in _pairs(document, devices):
+        pcie = (after or before)["pcie"]
+        width, most = (pcie["width"], pcie["width_max"]) if pcie is not None else (None, None)
+        if width and most and width < most:
+            found.append(NarrowPcie(device, width, most))
+    return found
 
 
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
@@ -514,6 +580,7 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
         return []
     return [
         *throttled(document, devices),
+        *narrow_pcie(document, devices),
         *links_down(document, devices),
         *link_errors(document, devices),
         *pcie_replays(document, devices),
