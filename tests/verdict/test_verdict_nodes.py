@@ -349,6 +349,15 @@ def job(tmp_path):
     return job
 
 
+def test_a_node_that_left_nothing_where_all_others_are_simulated_is_a_simulated_one(tmp_path):
+    cases = [(made.good(node=None, **SIM), factories.simulated_document())]
+    found = made.judge(made.write(tmp_path, cases, command=NAMED), nodes=("node2",))
+    assert found["node2*"].simulated == "local:sim-mi250x"
+    both = [*cases, (made.good("other", node=None, **HOST), factories.document())]
+    found = made.judge(made.write(tmp_path / "both", both, command=NAMED), nodes=("node2",))
+    assert found["node2"].simulated is None
+
+
 def on_cores(monkeypatch, cores, job):
     """Return the verdicts by as many processes, and whether a document was read in this one."""
     monkeypatch.setattr(judging, "_FEWEST", 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -162,7 +162,7 @@ def _simulation(row: Check, simulated: frozenset[str]) -> str | None:
 
 
 def silent(
-    there: Iterable[Subject],
+    there: Collection[Subject],
     results: Results,
     expected_nodes: Iterable[str],
     simulated: frozenset[str],

@@ -61,7 +61,7 @@ def judge(
         # A folder has something of the node of another one: they are taken together.
         survey, made = share_out([results.sources], of_sources, Survey.together)
     found = [one for judged in made for one in judged]
-    absent = silent((subject for subject, _ in found), results, expected_nodes, survey.simulated)
+    absent = silent([subject for subject, _ in found], results, expected_nodes, survey.simulated)
     verdicts = [
         *(one for _, one in found),
         *(verdict(one, NodeResults(scheduled=one.node != UNPLACED), survey) for one in absent),
