@@ -65,8 +65,8 @@ _OF_A_CHECK = (
     Rule(
         "memory-errors",
         "HW-FAIL",
-        "The driver counted new uncorrected errors of a device's memory during a run. Once is "
-        "enough.",
+        "The driver counted new uncorrected errors of a device's memory during a run, or the host "
+        "those of a memory controller. Once is enough.",
         "HW-FAIL",
     ),
     Rule(
