@@ -394,8 +394,9 @@ def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
     """Return which other processes used devices before or after the run."""
     found: dict[tuple[object, ...], Use] = {}
     for snapshot, when in _snapshots(document):
-        for device, state in _devices(document, snapshot, devices):
+        for index, state in _devices(snapshot, devices):
             for process in state["processes"] or ():
+                device = _named(document, index)
                 use = Use(process["pid"], process["user"], process["command"], (device,), when)
                 found[use.key] = found[use.key].with_(use) if use.key in found else use
     return list(found.values())
@@ -441,10 +442,12 @@ def busy_host(document: ResultDocument) -> BusyHost | None:
 def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttled]:
     """Return the devices that ran below their clock: a counter rose, or a snapshot shows why."""
     found = []
-    for device, before, after in _pairs(document, devices):
+    for index, before, after in _pairs(document, devices):
         counted = _throttled_s(before, after) if after is not None else {}
         length = document["duration_s"]
         long = [why for why, seconds in counted.items() if seconds > THROTTLED_SHARE * length]
+        if not (long or before["throttle"] or (after is not None and after["throttle"])):
+            continue
         seen = [
             (state, when)
             for state, when in ((before, When(before=True)), (after, When(after=True)))
@@ -452,15 +455,13 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
         ]
         shown = chain.from_iterable(state["throttle"] or () for state, _ in seen)
         reasons = tuple(dict.fromkeys((*long, *shown)))
-        if not reasons:
-            continue
         when = When(meanwhile=bool(long))
         for _, each in seen:
             when |= each
         clocks = [state["clock_mhz"] for state, _ in seen if state["clock_mhz"] is not None]
         found.append(
             Throttled(
-                device,
+                _named(document, index),
                 reasons,
                 seconds=max(counted[why] for why in long) if long else None,
                 of_seconds=length,
@@ -490,16 +491,16 @@ def corrected_errors(document: ResultDocument, devices: Devices = None) -> list[
 
 
 def _memory_errors(document: ResultDocument, devices: Devices, kind: str) -> list[Errors]:
-    counted: list[tuple[Named | Controller, object, object]] = [
-        (device, first["memory_errors"], last["memory_errors"])
-        for device, first, last in _both(document, devices)
+    counted: list[tuple[int | Controller, object, object]] = [
+        (index, first["memory_errors"], last["memory_errors"])
+        for index, first, last in _both(document, devices)
     ]
     if devices is None:
         # The memory of a device that is joined to the CPU may be among that of the host.
         first, last = ({}, {}) if (both := _hosts(document)) is None else map(_controllers, both)
         counted += [(Controller(name), first.get(name), last[name]) for name in last]
     return [
-        Errors(who, f"{kind} memory error", rise)
+        Errors(_named(document, who) if isinstance(who, int) else who, f"{kind} memory error", rise)
         for who, before, after in counted
         for rise in (_rise_of(before, after, kind),)
         if rise
@@ -518,8 +519,8 @@ def _controllers(host: HostState) -> dict[str, ControllerErrors]:
 def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Errors]:
     """Return the replays of devices' PCIe links that are new since before the run."""
     return [
-        Errors(device, "PCIe replay", rise)
-        for device, first, last in _both(document, devices)
+        Errors(_named(document, index), "PCIe replay", rise)
+        for index, first, last in _both(document, devices)
         for rise in (_rise_of(first["pcie"], last["pcie"], "replays"),)
         if rise
     ]
@@ -531,38 +532,39 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
     Its speed is not asked for: an idle link is slower by itself.
     """
     found = []
-    for device, before, after in _pairs(document, devices):
+    for index, before, after in _pairs(document, devices):
         pcie = (after or before)["pcie"]
         width, most = (pcie["width"], pcie["width_max"]) if pcie is not None else (None, None)
         if width and most and width < most:
-            found.append(NarrowPcie(device, width, most))
+            found.append(NarrowPcie(_named(document, index), width, most))
     return found
 
 
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
     """Return the errors of links between devices that are new since before the run."""
     found = []
-    for device, first, last in _both(document, devices):
+    for index, first, last in _both(document, devices):
         was, now = (one["links"]["errors"] if one["links"] else None for one in (first, last))
         if was is None or now is None:
             continue
         rises = {int(link): number - was.get(link, 0) for link, number in now.items()}
         rises = {link: rise for link, rise in rises.items() if rise > 0}
         if rises:
-            found.append(Errors(device, "link error", sum(rises.values()), tuple(sorted(rises))))
+            device, total = _named(document, index), sum(rises.values())
+            found.append(Errors(device, "link error", total, tuple(sorted(rises))))
     return found
 
 
 def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
     """Return the links that were up before the run and are down after it."""
     found = []
-    for device, first, last in _both(document, devices):
+    for index, first, last in _both(document, devices):
         if first["links"] is None or last["links"] is None:
             continue
         was = first["links"]["down"]
         down = tuple(link for link in last["links"]["down"] if link not in was)
         if down:
-            found.append(LinksDown(device, down))
+            found.append(LinksDown(_named(document, index), down))
     return found
 
 
@@ -628,32 +630,33 @@ def _snapshots(document: ResultDocument) -> Iterator[tuple[Snapshot, When]]:
             yield state["after"], When(after=True)
 
 
-def _devices(
-    document: ResultDocument, snapshot: Snapshot, devices: Devices
-) -> Iterator[tuple[Named, DeviceState]]:
+def _named(document: ResultDocument, index: int) -> Named:
     addresses = {one["index"]: one["pci_address"] for one in document["devices"]}
+    return Named(index, addresses.get(index))
+
+
+def _devices(snapshot: Snapshot, devices: Devices) -> Iterator[tuple[int, DeviceState]]:
     for state in snapshot["devices"]:
-        index = state["index"]
-        if devices is None or index in devices:
-            yield Named(index, addresses.get(index)), state
+        if devices is None or state["index"] in devices:
+            yield state["index"], state
 
 
 def _pairs(
     document: ResultDocument, devices: Devices
-) -> Iterator[tuple[Named, DeviceState, DeviceState | None]]:
+) -> Iterator[tuple[int, DeviceState, DeviceState | None]]:
     """Yield each device before and, where that is known, after the run."""
-    found = [dict(_devices(document, one, devices)) for one, _ in _snapshots(document)]
-    after = found[1] if len(found) > 1 else {}
-    for device, state in found[0].items() if found else ():
-        yield device, state, after.get(device)
+    found = [_devices(one, devices) for one, _ in _snapshots(document)]
+    after = dict(found[1]) if len(found) > 1 else {}
+    for index, state in found[0] if found else ():
+        yield index, state, after.get(index)
 
 
 def _both(
     document: ResultDocument, devices: Devices
-) -> Iterator[tuple[Named, DeviceState, DeviceState]]:
-    for device, before, after in _pairs(document, devices):
+) -> Iterator[tuple[int, DeviceState, DeviceState]]:
+    for index, before, after in _pairs(document, devices):
         if after is not None:
-            yield device, before, after
+            yield index, before, after
 
 
 def _rise(before: float | None, after: float | None) -> float:
