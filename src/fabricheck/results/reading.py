@@ -24,7 +24,7 @@ from fabricheck.results.killed import UNREPORTED, Killed
 from fabricheck.results.observed import Observed, metrics_of, observe, series_of, told_apart
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.session import Case, Session, together
-from fabricheck.results.table import Check, Metric, Node, Series, State, check_row, nodes, states
+from fabricheck.results.table import Check, Metric, Node, Series, check_row, nodes
 from fabricheck.site import sets
 
 #: The name of what began last: a session, a session that was killed, or a job over many nodes.
@@ -243,11 +243,6 @@ class Results:
     def series(self) -> Iterator[Series]:
         """The rows of all series, those with wrong data too."""
         return (row for check in self.checks for row in series_of(check))
-
-    @property
-    def states(self) -> Iterator[State]:
-        """The rows of the states of host and devices, before and after each check's program."""
-        return (row for check in self.checks for row in states(check))
 
     @property
     def nodes(self) -> Iterator[Node]:
