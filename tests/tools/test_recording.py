@@ -25,6 +25,7 @@ from fabricheck.tools.recording import mpi_version, record
 from full_disk import files_of_at_most
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
+STATE = Path(__file__).parents[2] / "src" / "bench" / "harness" / "state.cpp"
 OSU = OUTPUTS / "osu-7.4-host"
 NCCL = OUTPUTS / "nccl-tests-h200"
 MIB = 1 << 20
@@ -127,9 +128,9 @@ def test_the_program_of_the_facts_tells_the_state_before_and_after_the_launches(
 
 def test_seconds_that_count_from_the_run_of_the_facts_on_are_not_compared(tmp_path):
     document = factories.on_h200()
-    document["state"]["sources"]["devices.throttled_s.power"] = (
-        "gpu_metrics 1.6, from the snapshot before on"
-    )
+    words = "gpu_metrics 1.6, from the snapshot before on"
+    document["state"]["sources"]["devices.throttled_s.power"] = words
+    assert f'{words.partition(" 1.6")[2]}"' in STATE.read_text()  # as the programs write it
     recorded_here = recorded(*bandwidth(), tmp_path=tmp_path, facts_document=document)
     seconds = [
         [device["throttled_s"] for device in recorded_here["state"][when]["devices"]]
