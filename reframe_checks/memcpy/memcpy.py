@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
+from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 
@@ -33,9 +34,11 @@ def copies(operation, memory, place, reduce, name="{}_{}_{}_{}", ends=None, **wh
     name = name.format(operation, memory, place, reduce)
     if ends is None:
         return Metric(name, fields, who, reduce, independent=True)
+    # The way to another domain need not be the same for all devices.
+    alike = place == "near"
     among = tuple(([device] if role == "sum" else device, domain) for device, domain in ends)
     over = (*who, f"{host}.numa_domain")
-    return Metric(name, fields, over, reduce, among=among, independent=True)
+    return Metric(name, fields, over, reduce, among=among, independent=True, alike=alike)
 
 
 def near(memory):
@@ -45,6 +48,12 @@ def near(memory):
         for operation in OPERATIONS
         for reduce in ("worst", "median")
     )
+
+
+def both_ways(memory):
+    """Return the metric of both directions at once beside the two alone, with memory next to it."""
+    each = (copies(operation, memory, "near", "worst") for operation in ("both", "h2d", "d2h"))
+    return relative.both_ways(*each)
 
 
 class CopyCheck(MeasuringCheck):
@@ -91,7 +100,7 @@ class memcpy_near(CopyCheck):
     descr = "hipMemcpy between each device and pinned memory next to it (E2)"
     tags = {"E2", "smoke", "node", "full"}
     memory = ("pinned",)
-    metrics = near("pinned")
+    metrics = (*near("pinned"), both_ways("pinned"))
 
 
 @rfm.simple_test

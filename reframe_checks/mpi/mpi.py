@@ -13,6 +13,9 @@ from fabricheck.rfm.messages import (
 )
 from fabricheck.rfm.metrics import Metric
 
+#: Bytes of a message of collectives, as the program has them by default.
+COLLECTIVE_BYTES = 1 << 20
+
 #: Elements of the messages to be verified; the two large numbers are prime.
 COUNTS = (1, 1009, 262147)
 
@@ -57,6 +60,7 @@ class mpi_collectives(MpiCheck):
                 {"experiment": "E10", "operation": name, "ranks": list(range(count)), **CONVENTION},
                 (),
                 unit="us",
+                rule=self.collective_rule(name, self.devices_of(count), COLLECTIVE_BYTES),
             )
             for name in self.collectives
             for count in range(2, len(self.rank_devices) + 1)

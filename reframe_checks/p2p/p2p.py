@@ -3,6 +3,7 @@
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
+from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs, pair_arguments, peers_of_the_first
@@ -46,6 +47,16 @@ class PairCheck(MeasuringCheck):
             for reduce in ("worst", "median")
         ]
 
+    def both_ways(self, class_name, pairs):
+        """Return the metric of both directions at once beside the two alone, of a class."""
+        pairs = [pair for pair in pairs if pair[0] < pair[1]]
+        at_once = self.metric("engine-both", "sum", "GB/s", class_name, pairs, "worst")
+        there, back = (
+            self.metric("engine", "single", "GB/s", class_name, own, "worst")
+            for own in (pairs, [pair[::-1] for pair in pairs])
+        )
+        return relative.both_ways(at_once, there, back)
+
     def metric(self, operation, role, unit, class_name, pairs, reduce):
         """Return the metric of the pairs of a class; of both directions at once a pair has one."""
         convention = dict(zip(FIELDS, CONVENTION[operation], strict=True))
@@ -72,6 +83,11 @@ class p2p_engine(PairCheck):
         "latency": ("single", "us"),
     }
     env_vars = ENGINES_ON
+
+    def expected_metrics(self):
+        """Return those of each operation, and both directions at once beside the two alone."""
+        classes = ordered_pairs(self.node).items()
+        return [*super().expected_metrics(), *(self.both_ways(*one) for one in classes)]
 
 
 @rfm.simple_test

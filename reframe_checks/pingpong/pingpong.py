@@ -42,6 +42,7 @@ class PingpongCheck(RanksCheck):
                 ("ranks",),
                 reduce,
                 among=ranks,
+                alike=self.placement == "right",
             )
             for operation, end in HOST_END.items()
             for memory in self.memory

@@ -4,6 +4,7 @@ import itertools
 
 import reframe as rfm
 
+from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 
@@ -14,12 +15,12 @@ KERNELS = ("copy", "scale", "add", "triad")
 CONVENTION = {"bytes_counted": "read+write", "engine": "kernel"}
 
 
-def stream(name, reduce, over=("device",), among=None, memory="device", **where):
+def stream(name, reduce, over=("device",), among=None, memory="device", alike=None, **where):
     """Return a metric of one STREAM kernel on arrays well past the caches."""
     places = {"source.memory": memory, "destination.memory": memory}
     where = {"regime": "memory", **CONVENTION, **places, **where}
     alone = where.get("role") not in ("sum", "share")
-    return Metric(name, where, over, reduce, among=among, independent=alone)
+    return Metric(name, where, over, reduce, among=among, independent=alone, alike=alike)
 
 
 def of_set(name, members):
@@ -38,8 +39,9 @@ def of_set(name, members):
 
 def of_blocks(kernel):
     """Return the best and the worst block of one kernel at the largest size of a scan."""
+    of = {"operation": kernel, "bytes": LARGEST, "alike": False}
     return [
-        stream(f"{kernel}_{reduce}_block", reduce, ("block_size",), operation=kernel, bytes=LARGEST)
+        stream(f"{kernel}_{reduce}_block", reduce, ("block_size",), **of)
         for reduce in ("best", "worst")
     ]
 
@@ -129,5 +131,13 @@ class stream_concurrent(StreamCheck):
         return [*super().program_arguments(), *itertools.chain.from_iterable(sets)]
 
     def expected_metrics(self):
-        """Return the copy of a device alone, and of each set the sum and the worst share."""
-        return [metric for name, members in self.sets().items() for metric in of_set(name, members)]
+        """Return the copy of a device alone, and of each set the sum and the worst share.
+
+        Of all devices also the worst NUMA domain beside the others: the shares of its devices.
+        """
+        found = [metric for name, own in self.sets().items() for metric in of_set(name, own)]
+        domains = {(one.index,): one.domain for one in self.node.devices} if self.node else {}
+        if len(set(domains.values())) > 1:
+            share = next(one for one in found if one.name == "copy_all_share")
+            found.append(relative.of_members(share, self.node, domains))
+        return found

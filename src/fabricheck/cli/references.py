@@ -19,6 +19,7 @@ from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
     REPORT_ONLY,
+    RULE,
     SIMULATED,
     Row,
     Source,
@@ -171,13 +172,14 @@ def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> Non
     gating = sum(count for kind, count in kinds.items() if kind not in (REPORT_ONLY, MISSING))
     each = ", ".join(f"{kinds[kind]} {word}" for kind, word in (
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
-        ("calibration", "calibrated"),
+        ("calibration", "calibrated"), (RULE, "by a rule"),
     ))  # fmt: skip
     # Of a rehearsal alone: docs/calibration.md.
     each += f", {kinds[SIMULATED]} simulated" if kinds[SIMULATED] else ""
+    bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
     console.print(
         f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
-        f"only, {kinds[MISSING]} have no reference."
+        f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
     )
     for row in shown:
         if row.kind == MISSING:

@@ -28,6 +28,11 @@ def requires(entry: Sequence[Any]) -> bool:
     return any(bound is not None for bound in entry[1:3])
 
 
+def required(entry: Any) -> bool:
+    """Whether an entry as a file states it is there and can be missed."""
+    return entry is not None and requires(plain(entry))
+
+
 def entry_of(raw: Any) -> Entry | None:
     """Return a reference as it stands in a file, or None where it is no plain one ($xfail)."""
     if not isinstance(raw, Sequence) or isinstance(raw, str) or len(raw) != 4:

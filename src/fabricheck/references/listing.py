@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from fabricheck.references.dry_run import Told
 from fabricheck.references.entries import plain, requires
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import ACCEPTANCE, MACHINES
-from fabricheck.references.stated import References
+from fabricheck.references.stated import REDUCED, References
 from fabricheck.site.software import lock
 
 REPORT_ONLY = "report only"
+RULE = "rule"
 SIMULATED = "simulated"
 MISSING = "none"
 
@@ -53,7 +54,7 @@ class Row:
     """One metric of a check: its reference, of which kind that is, how it came about, and whence.
 
     kind: published, published elsewhere, derived, calibration, simulated (of a calibration by
-        simulated sessions), report only, or none.
+        simulated sessions), rule, report only, or none.
     """
 
     check: str
@@ -82,6 +83,9 @@ def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]
             if entry is None:
                 yield Row(*place, None, MISSING)
                 continue
+            if about.get("rule"):
+                yield Row(*place, tuple(entry), RULE, about["rule"])
+                continue
             if plain(entries.get(metric)) != plain(entry):
                 raise InvalidInputError(
                     f"{one.check} {metric} on {one.partition}: ReFrame uses {entry}, and "
@@ -92,7 +96,19 @@ def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]
             machine = MACHINES.get(one.partition)
             if kind == "published" and any(source.system != machine for source in sources):
                 kind = ELSEWHERE
+            if kind == REPORT_ONLY:
+                how = how or _compared(metric, one.metrics)
             yield Row(*place, tuple(entry), kind, how, tuple(sources))
+
+
+def _compared(metric: str, metrics: Collection[str]) -> str:
+    """Return which comparison limits a metric of which no value is at hand."""
+    stem = REDUCED.sub("", metric)
+    reasons = {"alike": "its members are compared", "of_single": "it is compared with itself alone"}
+    for ending, reason in reasons.items():
+        if f"{stem}_{ending}" in metrics:
+            return f"no value is at hand; {reason} (_{ending})"
+    return ""
 
 
 def _of(

@@ -11,7 +11,7 @@ from typing import Any
 
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import calibrated, origin
+from fabricheck.references import calibrated, origin, rules
 from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
 from fabricheck.references.entries import entry_of, requires
 from fabricheck.references.origin import Origin
@@ -24,9 +24,9 @@ INDEX = ["$partition"]
 #: The key of what holds on all partitions that have no entries of their own.
 ANY = "any"
 
-#: What is in the folder of the reference files and holds none: published values, and what simulated
-#: nodes are compared with.
-OTHERS = (FILE, "fidelity-*.yaml")
+#: What is in the folder of the reference files and holds none: published values, rules, and what
+#: simulated nodes are compared with.
+OTHERS = (FILE, rules.FILE, "fidelity-*.yaml")
 
 #: A metric's stem is its name without how it was reduced; provenance may name either.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")

@@ -7,11 +7,22 @@ each sentence of the check.
 from __future__ import annotations
 
 
-def sentence(metric: str, where: str, value: float, limit: str, unit: str, reference: float) -> str:
+def sentence(
+    metric: str,
+    where: str,
+    value: float,
+    limit: str,
+    unit: str,
+    reference: float,
+    compared: str = "",
+) -> str:
     """Return the sentence of a check on one metric.
 
-    :param where: pairs, devices and node. limit: ``at least 10`` or ``at most 10``.
+    :param where: pairs, devices and node. limit: ``at least 10`` or ``at most 10``. compared: the
+        value of one that compares measurements, with these.
     """
+    if compared:
+        return f"Metric {metric}: {where} measured {compared}, and {limit} {unit} is required."
     return (
         f"Metric {metric}: {where} measured {value:g} {unit}, and {limit} {unit} is required "
         f"(reference {reference:g} {unit})."

@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,16 @@ from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.text import first_of
-from fabricheck.core.vocabulary import ENV_METRICS
+from fabricheck.core.vocabulary import ENV_METRICS, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.node.loading import find
-from fabricheck.references import entries, published, stated
+from fabricheck.references import entries, published, rules, stated
+from fabricheck.references.rules import Rule
 from fabricheck.results import failures, made_of, settings, state
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.rfm import bounds, exceptions, predictions, run_match, slurm, steps
+from fabricheck.rfm import bounds, exceptions, predictions, relative, run_match, slurm, steps
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition
 
@@ -94,13 +96,39 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     #: The check's references on the partition, by metric; set when the partition is known.
     entries: dict[str, Any]
 
-    #: Of each metric the value, where it was measured, and what can explain it; set when the
+    #: The rules of metrics that have no other limit, by metric; set when the partition is known.
+    rules_used: dict[str, Rule]
+
+    #: Of each metric the figure, where it was measured, and what can explain it; set when the
     #: document is believed.
-    _figures: dict[str, tuple[float, str, Sequence[state.Cause]]]
+    _figures: dict[str, tuple[Figure, str, Sequence[state.Cause]]]
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the metrics; overridden where they depend on the partition (its node model)."""
         return self.metrics
+
+    def judged_metrics(self) -> Sequence[Metric]:
+        """Return these metrics, and those that compare the members of one that are alike."""
+        expected = self.expected_metrics()
+        return [*expected, *relative.alike(expected, self.population(), self.node)]
+
+    def collective_rule(
+        self,
+        operation: str,
+        devices: Sequence[int],
+        size: int,
+        library: str = "mpi",
+        unit: Unit = "us",
+    ) -> Rule | None:
+        """Return the rule for a collective of some devices; none where no model knows their links.
+
+        :param size: of the message, in bytes. library: see `rules.collective`.
+        """
+        if self.node is None or not devices:
+            return None
+        link = min(self.node.peer_peak_gbs(*pair) for pair in combinations(devices, 2))
+        library = "simulated" if self.simulated else library
+        return rules.collective(operation, size, len(devices), link, library, unit)
 
     def program_arguments(self) -> Sequence[str]:
         """Return the command line; overridden where it depends on the partition."""
@@ -171,14 +199,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _declare_metrics(self) -> None:
-        expected = self.expected_metrics()
-        if not expected:
+        judged = self.judged_metrics()
+        if not judged:
             raise PipelineError(f"Check {self.name} declares no metric.")
-        self._declare(expected)
+        self._declare(judged)
         self.limit_s = self.seconds
         with contextlib.suppress(predictions.Unpredicted):
             self.limit_s = max(self.seconds, 60 * math.ceil(2 * self.predicted_s() / 60))
-        self._require_references(expected)
+        self._require_references(judged)
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         check, partition = type(self).__name__, self.current_partition
@@ -186,11 +214,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             found = stated.of(published.folder())
             if check not in found.file_of:
                 raise NotFoundError(f"No file in {found.folder} has references of {check}.")
-            self.entries = found.entries(
-                check, partition.fullname, partition.extras.get("references")
-            )
+            named = partition.extras.get("references")
+            stated_entries = found.entries(check, partition.fullname, named)
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
+        self.rules_used = {
+            metric.name: metric.rule
+            for metric in metrics
+            if metric.rule is not None and not entries.required(stated_entries.get(metric.name))
+        }
+        ruled = {name: list(rule.entry) for name, rule in self.rules_used.items()}
+        self.entries = {**stated_entries, **ruled}
         self._record_metrics(metrics)
         faults: list[str] = []
         for metric in metrics:
@@ -223,7 +257,11 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
             "metrics": {
-                one.name: {"unit": one.unit, "entry": entries.plain(self.entries.get(one.name))}
+                one.name: {
+                    "unit": one.unit,
+                    "entry": entries.plain(self.entries.get(one.name)),
+                    "rule": self.rules_used[one.name].why if one.name in self.rules_used else None,
+                }
                 for one in metrics
             },
         }
@@ -241,7 +279,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
 
     def _value(self, name: str) -> float:
-        return self._figures[name][0]
+        return self._figures[name][0].value
 
     @run_before("run")  # type: ignore[untyped-decorator]
     def _set_command(self) -> None:
@@ -300,7 +338,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise SanityError(f"{self.program} left no result to believe: {error}") from None
         faults = list(run_match.faults(document, self.requested()))
         figures = []
-        for metric in self.expected_metrics():
+        for metric in self.judged_metrics():
             try:
                 figures.append(self.figure(document, metric))
             except MetricError as error:
@@ -312,7 +350,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
             figure.metric.name: (
-                figure.value,
+                figure,
                 where_measured(document, figure.decisive),
                 state.causes(document, state.devices_of(figure.decisive, document)),
             )
@@ -379,7 +417,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         except PerformanceError as error:
             raise PerformanceError("\n".join([str(error), *self._failures()])) from None
         judged = self._judged()
-        lost = [metric.name for metric in self.expected_metrics() if metric.name not in judged]
+        lost = [metric.name for metric in self.judged_metrics() if metric.name not in judged]
         if lost:
             raise PerformanceError(f"No value for the declared metric(s) {', '.join(lost)}.")
         free = [
@@ -406,7 +444,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             least, most = sn.reference_bounds(reference, lower, upper)
             short = least is not None and value < least
             limit = f"at least {least:g}" if short else f"at most {most:g}"
-            _, where, causes = self._figures[name]
-            said = failures.sentence(name, where, value, limit, unit, reference)
+            figure, where, causes = self._figures[name]
+            said = failures.sentence(name, where, value, limit, unit, reference, figure.said)
             sentences.append(state.joined(said, causes))
         return sentences

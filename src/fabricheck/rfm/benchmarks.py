@@ -310,7 +310,10 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         name = "_".join(filter(None, [operation, class_name, label, reduce]))
         where = {**CONVENTION, "operation": operation, "bytes": size, "experiment": "E9"}
         among = one_each(pairs)
-        return Metric(name, where, ("device_set",), reduce, unit, among, independent=True)
+        return Metric(
+            name, where, ("device_set",), reduce, unit, among, independent=True,
+            alike=bool(class_name),
+        )  # fmt: skip
 
 
 class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
@@ -354,6 +357,11 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
                 },
                 (),
                 unit="us",
+                rule=self.collective_rule(
+                    OSU.operations[program],
+                    devices if self.runtime != "host" else (),
+                    self.judged_sizes()[1],
+                ),
             )
             for program in self.programs
             for devices in self.growing_sets()
@@ -427,6 +435,7 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
                 self._where(operation, unit, devices),
                 (),
                 unit=unit,
+                rule=self.collective_rule(operation, devices, self.judged_sizes()[1], "rccl", unit),
             )
             for operation in NCCL_TESTS.operations.values()
             for devices in self.device_sets()

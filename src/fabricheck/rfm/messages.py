@@ -13,6 +13,7 @@ from reframe.core.exceptions import SanityError
 from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS, Unit
 from fabricheck.results.made_of import Reduction
 from fabricheck.results.model import ResultDocument
+from fabricheck.rfm import relative
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import WORST_AND_MEDIAN, Figure, Metric, MetricError, Population
 from fabricheck.rfm.pairs import one_each, ordered_pairs
@@ -65,6 +66,10 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
     def buffers(self) -> str:
         """Where messages lie: ``device`` or ``host``."""
         return "device" if "gpu_aware_mpi" in self.current_environ.features else "host"
+
+    def devices_of(self, ranks: int) -> Sequence[int]:
+        """Return the devices of the first ranks; none where buffers are of the host."""
+        return self.rank_devices[:ranks] if self.buffers == "device" else ()
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -132,14 +137,29 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
         return ordered_pairs(self.node)
 
     def expected_metrics(self) -> Sequence[Metric]:
-        """Return the worst and the median of each group, alone and with other pairs at once."""
-        return [
+        """Return the worst and the median of each group, alone and with other pairs at once.
+
+        Of these also the worst beside itself alone.
+        """
+        found = [
             self._metric(operation, role, name, pairs, reduce)
             for operation in self.operations
             for role in self._roles(operation)
             for name, pairs in self.groups().items()
             for reduce in WORST_AND_MEDIAN
         ]
+        return [*found, *self._beside_alone()]
+
+    def _beside_alone(self) -> Iterator[Metric]:
+        for operation in self.operations:
+            if self.node is None or "share" not in self._roles(operation):
+                continue
+            for name, pairs in self.groups().items():
+                at_once, alone = (
+                    self._metric(operation, role, name, pairs, "worst")
+                    for role in ("share", "single")
+                )
+                yield relative.together(at_once, alone, self.node)
 
     def _roles(self, operation: str) -> Sequence[str]:
         """Return how pairs are measured: latencies alone, and two pairs at once need four ranks."""
@@ -164,4 +184,5 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
             self.operations[operation],
             one_each(pairs),
             independent=role == "single",
+            alike=role == "single" and bool(group),
         )

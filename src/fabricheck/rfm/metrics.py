@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.core.vocabulary import Unit
+from fabricheck.references.rules import Rule
 from fabricheck.results.host_copies import host_domains
 from fabricheck.results.made_of import MadeOf, Reduction
 from fabricheck.results.model import ResultDocument, Series
@@ -45,6 +46,8 @@ class Metric:
     unit: GB/s (1e9 bytes per second) or us; count and % of metrics that override `figure`.
     independent: it means the same on any number of devices: of one device, or one pair of a link
         class, that works alone. Sums, shares, ranks that all work together and collectives do not.
+    alike: whether its members are compared with each other; by default where it is independent.
+    rule: what holds where no reference requires anything.
     """
 
     name: str
@@ -54,6 +57,8 @@ class Metric:
     unit: Unit = "GB/s"
     among: tuple[tuple[Any, ...], ...] | None = None
     independent: bool = False
+    alike: bool | None = None
+    rule: Rule | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -76,12 +81,16 @@ class Metric:
 
 @dataclass(frozen=True)
 class Figure:
-    """The value of a metric in its unit, all series it was made of, and those that decided it."""
+    """The value of a metric in its unit, all series it was made of, and those that decided it.
+
+    said: the value as a sentence has it, where that is more than the value and its unit.
+    """
 
     metric: Metric
     value: float
     series: tuple[Series, ...]
     decisive: tuple[Series, ...]
+    said: str = ""
 
     def made_of(self, document: ResultDocument) -> MadeOf:
         """Return the places of its series in the document, and how they are reduced."""
@@ -154,15 +163,19 @@ def _listed(noun: str, words: Sequence[str]) -> str:
     return f"{noun}s {', '.join(words[:-1])} and {words[-1]}"
 
 
+def combinations(metric: Metric, population: Population) -> Sequence[tuple[Any, ...]]:
+    """Return the values of `over` of each series that a metric is made of."""
+    if metric.among is not None:
+        return metric.among
+    return tuple(itertools.product(*(population[name] for name in metric.over)))
+
+
 def _one_each(
     document: ResultDocument, metric: Metric, population: Population
 ) -> tuple[Series, ...]:
     matching = _matching(document, metric)
     chosen: list[Series] = []
-    combinations = metric.among
-    if combinations is None:
-        combinations = tuple(itertools.product(*(population[name] for name in metric.over)))
-    for key in combinations:
+    for key in combinations(metric, population):
         wanted = dict(zip(metric.over, key, strict=True))
         found = [series for series in matching if _fits(series, wanted)]
         if len(found) != 1:

@@ -1,0 +1,153 @@
+"""Limits that need no published value: what holds of one measurement by others of the same node.
+
+Their numbers stand in ``rules.yaml`` beside the reference files, each with what it rests on.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from fabricheck.core import yaml_files
+from fabricheck.core.vocabulary import Unit
+from fabricheck.references.entries import Entry
+from fabricheck.references.published import OWN_FOLDER, folder
+
+FILE = "rules.yaml"
+
+#: The ends of the names of metrics that are made for a rule: they compare, and have no other value.
+RELATIVE = re.compile(r"_(alike|of_single)$")
+
+#: By collective how often its data pass from device to device, and the bytes that a device sends or
+#: receives at least, of n devices, as a part of the message size.
+_PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgather": 2}
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Spread(_Model):
+    spread_percent: float = Field(gt=0)
+    recorded: str
+
+
+class _Alike(_Model):
+    least_percent: float = Field(gt=0)
+    times: float = Field(gt=0)
+    spreads: dict[str, _Spread]
+
+
+class _Least(_Model):
+    least_percent: float = Field(gt=0, le=100)
+
+
+class _Factor(_Model):
+    factor: float = Field(gt=1)
+    recorded: str
+
+
+class _Collectives(_Model):
+    pass_us: float = Field(gt=0)
+    times: dict[str, _Factor]
+
+
+class _File(_Model):
+    alike: _Alike
+    both_ways: _Least
+    together: _Least
+    collectives: _Collectives
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The entry that a rule gives a metric, and the rule as the reason of it."""
+
+    entry: Entry
+    why: str
+
+
+def alike(kind: str) -> Rule:
+    """Return how far a member may be behind the median of the others.
+
+    :param kind: the transfer, as ``rules.yaml`` names its spread.
+    """
+    stated = _stated().alike
+    part = allowed_percent(kind) / 100
+    why = f"members of a node are alike: {stated.least_percent:g} % behind the others, or "
+    why += f"{stated.times:g} times the spread of {kind.replace('_', ' ')}"
+    return Rule((100, -part, None, "%"), why)
+
+
+def allowed_percent(kind: str) -> float:
+    """Return how many percent a member may be behind the others."""
+    stated = _stated().alike
+    spread = stated.spreads[kind].spread_percent
+    return max(stated.least_percent, round(stated.times * spread, 3))
+
+
+def spreads() -> Mapping[str, float]:
+    """Return by the kind of transfer the standard deviation of healthy members in percent."""
+    return {kind: one.spread_percent for kind, one in _stated().alike.spreads.items()}
+
+
+def both_ways() -> Rule:
+    """Return what both directions at once have to reach of the two alone."""
+    part = _stated().both_ways.least_percent / 100
+    return Rule((100, part - 1, None, "%"), "both directions do not take turns")
+
+
+def together() -> Rule:
+    """Return what a pair has to reach beside others of its fair share of itself alone."""
+    part = _stated().together.least_percent / 100
+    return Rule((100, part - 1, None, "%"), "pairs at once share links as the node model has them")
+
+
+def collective(
+    operation: str, size: int, devices: int, link_gbs: float, library: str, unit: Unit
+) -> Rule:
+    """Return what a collective has to reach by what the slowest link of its devices allows.
+
+    :param size: of the message in bytes, as the library's own benchmark counts it.
+    :param library: whose factor counts: ``mpi``, ``rccl`` or ``simulated``.
+    :param unit: us of its time, or GB/s of its bus bandwidth.
+    """
+    stated = _stated().collectives
+    share = _share(operation, devices, whole=library == "rccl")
+    allowed_us = _PASSES[operation] * stated.pass_us + share * size / link_gbs / 1e3
+    factor = stated.times[library].factor
+    why = f"its passes of {stated.pass_us:g} us and its bytes over {link_gbs:g} GB/s, the peak of "
+    why += f"its slowest link, {factor:g} times"
+    if unit == "us":
+        return Rule((round(allowed_us, 3), None, factor - 1, unit), why)
+    bus = share * size / allowed_us / 1e3
+    return Rule((round(bus, 3), round(1 / factor - 1, 6), None, unit), why)
+
+
+def _share(operation: str, devices: int, whole: bool) -> float:
+    """Return the bytes that a device sends or receives at least, as a part of the message size.
+
+    :param whole: the size of an allgather is that of the whole, not of what each device gives.
+    """
+    others = (devices - 1) / devices
+    if operation == "allgather":
+        return others if whole else devices - 1
+    return {"bcast": 1.0, "reduce": 1.0, "allreduce": 2 * others, "reduce_scatter": others}[
+        operation
+    ]
+
+
+def _stated() -> _File:
+    own = folder() / FILE
+    path = own if own.exists() else OWN_FOLDER / FILE
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, _changed: int) -> _File:
+    return yaml_files.validated(_File, yaml_files.read(path), path)

@@ -1,0 +1,222 @@
+"""Metrics that compare a node with itself, so that their limits need no published value.
+
+Members that the node model calls alike are held against each other, both directions at once and
+pairs at once against each alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabricheck.node import NodeModel
+from fabricheck.references import rules
+from fabricheck.references.rules import Rule
+from fabricheck.results.made_of import pair_of
+from fabricheck.results.model import ResultDocument, Series
+from fabricheck.rfm.metrics import (
+    Figure,
+    Metric,
+    MetricError,
+    Population,
+    combinations,
+    series_of,
+    where_measured,
+)
+
+_HOST = ("host-pinned", "managed")
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A member: its series, their values together, and the cable that it shares with another."""
+
+    series: tuple[Series, ...]
+    value: float
+    cable: Hashable
+
+
+@dataclass(frozen=True)
+class Alike(Metric):
+    """The worst of alike members in percent of the median of the others.
+
+    of: the metric whose series the members have. groups: by the values of its `over` the member
+    that a series belongs to, whose value is then their sum; each is one of its own by default.
+    """
+
+    of: Metric = field(kw_only=True)
+    groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Make the figure; the series of the worst member decide it.
+
+        :raises MetricError: as `Metric.figure` does.
+        """
+        members = self._members(document, population)
+        every = tuple(one for member in members for one in member.series)
+        parts = [(_percent(one, members), number) for number, one in enumerate(members)]
+        percent, worst = min(parts)
+        member = members[worst]
+        others = statistics.median(_others(member, members))
+        unit = every[0]["unit"]
+        said = f"({member.value:.6g} of {others:.6g} {unit})"
+        return Figure(self, percent, every, member.series, f"{percent:.4g} % of the others {said}")
+
+    def _members(self, document: ResultDocument, population: Population) -> list[_Member]:
+        found: dict[Hashable, list[Series]] = {}
+        keys = combinations(self.of, population)
+        chosen = series_of(document, self.of, population, self.of.unit)
+        for number, (key, series) in enumerate(zip(keys, chosen, strict=True)):
+            name = number if self.groups is None else self.groups[key]
+            found.setdefault(name, []).append(series)
+        if len(found) < 2:
+            raise MetricError(f"Metric {self} has one member on {where_measured(document, ())}.")
+        return [
+            _Member(tuple(own), sum(one["median"] for one in own), _cable(own))
+            for own in found.values()
+        ]
+
+
+def _cable(series: Sequence[Series]) -> Hashable:
+    """Return what the other direction of the same pair has in common with it; None of no pair."""
+    pair = pair_of(series[0])
+    return frozenset(pair) if len(series) == 1 and len(pair) == 2 else None
+
+
+def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
+    """Return the values of the others.
+
+    The other direction of the same cable is none of them where there are other cables: what is
+    wrong with the cable is wrong with both.
+    """
+    rest = [one for one in members if one is not member]
+    away = [one.value for one in rest if member.cable is None or one.cable != member.cable]
+    return away or [one.value for one in rest]
+
+
+def _percent(member: _Member, members: Sequence[_Member]) -> float:
+    others = statistics.median(_others(member, members))
+    higher = member.series[0]["better"] == "higher"
+    low, high = (member.value, others) if higher else (others, member.value)
+    return 100 * low / high if high > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class OfSingle(Metric):
+    """The worst of some measurements in percent of the same transfers alone.
+
+    of: what is measured at the same time. singles: the transfers alone, in the order of its series;
+    of several their values are added. node: whose links pairs at the same time share; each then has
+    its part of itself alone.
+    """
+
+    of: Metric = field(kw_only=True)
+    singles: tuple[Metric, ...] = field(kw_only=True)
+    node: NodeModel | None = field(default=None, kw_only=True)
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Make the figure; the series of the least part decide it.
+
+        :raises MetricError: as `Metric.figure` does.
+        """
+        at_once = series_of(document, self.of, population, self.of.unit)
+        alone = [series_of(document, one, population, one.unit) for one in self.singles]
+        parts = []
+        for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
+            fair = sum(one["median"] for one in single) / _sharing(own, self.node)
+            parts.append((100 * own["median"] / fair if fair > 0 else 0.0, number, fair))
+        percent, worst, fair = min(parts)
+        own = at_once[worst]
+        every = (*at_once, *itertools.chain.from_iterable(alone))
+        share = " that its links leave it" if self.node is not None else ""
+        said = f"({own['median']:.6g} of {fair:.6g} {own['unit']}{share})"
+        return Figure(self, percent, every, (own,), f"{percent:.4g} % of itself alone {said}")
+
+
+def _sharing(series: Series, node: NodeModel | None) -> int:
+    """Return how many of the pairs at work use the link that most of them do, of a pair's path."""
+    if node is None:
+        return 1
+    at_work = list(zip(series["device_set"][::2], series["device_set"][1::2], strict=True))
+    uses = Counter(hop for pair in at_work for hop in _hops(node, *pair))
+    return max((uses[hop] for hop in _hops(node, *pair_of(series))), default=1) or 1
+
+
+def _hops(node: NodeModel, source: int, destination: int) -> Iterator[tuple[int, int]]:
+    if node.switch is None:  # else each device has links of its own
+        yield from itertools.pairwise(node.widest_path(source, destination))
+
+
+def alike(
+    metrics: Sequence[Metric], population: Population, node: NodeModel | None
+) -> list[Metric]:
+    """Return for each metric of the worst of several alike members the one that compares them."""
+    return [
+        of_members(metric, node)
+        for metric in metrics
+        if metric.reduce == "worst"
+        and (metric.independent if metric.alike is None else metric.alike)
+        and len(combinations(metric, population)) > 1
+    ]
+
+
+def of_members(
+    metric: Metric,
+    node: NodeModel | None,
+    groups: Mapping[tuple[Any, ...], Hashable] | None = None,
+) -> Alike:
+    """Return the metric that compares the members of another one."""
+    name = f"{metric.name.removesuffix('_worst')}_alike"
+    rule = rules.alike(kind(metric, node))
+    return Alike(name, metric.where, metric.over, unit="%", rule=rule, of=metric, groups=groups)
+
+
+def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
+    """Return the metric of both directions at once beside each alone."""
+    return _of_single(metric, singles, rules.both_ways(), None)
+
+
+def together(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
+    """Return the metric of pairs at once beside each alone."""
+    return _of_single(metric, (single,), rules.together(), node)
+
+
+def _of_single(
+    metric: Metric, singles: tuple[Metric, ...], rule: Rule, node: NodeModel | None
+) -> OfSingle:
+    name = f"{metric.name.removesuffix('_worst')}_of_single"
+    return OfSingle(
+        name, metric.where, metric.over, unit="%", rule=rule, of=metric, singles=singles, node=node
+    )
+
+
+def kind(metric: Metric, node: NodeModel | None) -> str:
+    """Return which transfer a metric is of, as the file of rules names its spread."""
+    where = metric.where
+    memories = {where.get("source.memory"), where.get("destination.memory")}
+    if metric.unit == "us":
+        return "message_latency" if where.get("engine") == "mpi" else "latency"
+    if where.get("movement") in ("page-migration", "prefetch"):
+        return "migration"
+    if "host-pageable" in memories:
+        return "pageable_amd" if node is not None and node.vendor == "amd" else "pageable"
+    if memories.intersection(_HOST):
+        if where.get("role") == "share" or metric.over == ("ranks",):
+            return "host_links_at_once"
+        return "host_link_both_ways" if where.get("role") == "sum" else "host_link"
+    if "peer" not in memories and where.get("engine") != "mpi":
+        return "kernel"
+    if where.get("engine") == "copy-engine":
+        return "copy_engine"
+    if node is not None and not _direct(metric, node):
+        return "kernel_over_several_links"
+    return "message" if where.get("engine") == "mpi" else "kernel"
+
+
+def _direct(metric: Metric, node: NodeModel) -> bool:
+    pairs = [key[0] for key in metric.among or ()]
+    return all(node.link_class(*pair).direct for pair in pairs if len(pair) == 2)
