@@ -135,9 +135,10 @@ class stream_concurrent(StreamCheck):
 
         Of all devices also the worst NUMA domain beside the others: the shares of its devices.
         """
-        found = [metric for name, own in self.sets().items() for metric in of_set(name, own)]
+        found = []
         domains = {(one.index,): one.domain for one in self.node.devices} if self.node else {}
-        if len(set(domains.values())) > 1:
-            share = next(one for one in found if one.name == "copy_all_share")
-            found.append(relative.of_members(share, self.node, domains))
+        for name, members in self.sets().items():
+            own = of_set(name, members)
+            every = len(members) == len(domains) and len(set(domains.values())) > 1
+            found += [*own, relative.of_members(own[-1], self.node, domains)] if every else own
         return found
