@@ -54,6 +54,23 @@ def independent(
     :raises NotFoundError: when no site has the partition.
     :raises InvalidInputError: when a check cannot be loaded.
     """
+    with set_up(partition, checks, references) as found:
+        return {
+            type(check).__name__: frozenset(
+                one.name for one in check.expected_metrics() if one.independent
+            )
+            for check in found
+        }
+
+
+@contextmanager
+def set_up(partition: str, checks: Sequence[Path], references: Path) -> Iterator[Iterator[Any]]:
+    """Let ReFrame be on a partition, and give the checks of its sets as they are set up there.
+
+    :param checks, references: as in `listed`.
+    :raises NotFoundError: when no site has the partition.
+    :raises InvalidInputError: when a check cannot be loaded.
+    """
     for file in sites.files(*sites.folders()):
         site = sites.read(file)
         for system in site.get("systems", []):
@@ -62,12 +79,8 @@ def independent(
                     _checks(checks, references) as loaded,
                     loaded.runtime(system, site["environments"]),
                 ):
-                    return {
-                        type(check).__name__: frozenset(
-                            one.name for one in check.expected_metrics() if one.independent
-                        )
-                        for check in loaded.set_up(partition)
-                    }
+                    yield loaded.set_up(partition)
+                    return
     raise NotFoundError(f"No site has the partition {partition}.")
 
 

@@ -58,13 +58,19 @@ class Alike(Metric):
         """
         members = self._members(document, population)
         every = tuple(one for member in members for one in member.series)
-        parts = [(_percent(one, members), number) for number, one in enumerate(members)]
-        percent, worst = min(parts)
+        percent, worst = min((own, number) for number, own in enumerate(_percents(members)))
         member = members[worst]
         others = statistics.median(_others(member, members))
         unit = every[0]["unit"]
         said = f"({member.value:.6g} of {others:.6g} {unit})"
         return Figure(self, percent, every, member.series, f"{percent:.4g} % of the others {said}")
+
+    def percents(self, document: ResultDocument, population: Population) -> list[float]:
+        """Return each member in percent of the median of the others.
+
+        :raises MetricError: as `Metric.figure` does.
+        """
+        return _percents(self._members(document, population))
 
     def _members(self, document: ResultDocument, population: Population) -> list[_Member]:
         found: dict[Hashable, list[Series]] = {}
@@ -98,8 +104,11 @@ def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
     return away or [one.value for one in rest]
 
 
-def _percent(member: _Member, members: Sequence[_Member]) -> float:
-    others = statistics.median(_others(member, members))
+def _percents(members: Sequence[_Member]) -> list[float]:
+    return [_percent(one, statistics.median(_others(one, members))) for one in members]
+
+
+def _percent(member: _Member, others: float) -> float:
     higher = member.series[0]["better"] == "higher"
     low, high = (member.value, others) if higher else (others, member.value)
     return 100 * low / high if high > 0 else 0.0
@@ -203,7 +212,7 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
     if where.get("movement") in ("page-migration", "prefetch"):
         return "migration"
     if "host-pageable" in memories:
-        return "pageable_amd" if node is not None and node.vendor == "amd" else "pageable"
+        return "pageable"
     if memories.intersection(_HOST):
         if where.get("role") == "share" or metric.over == ("ranks",):
             return "host_links_at_once"

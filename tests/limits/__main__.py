@@ -1,0 +1,115 @@
+"""Draw healthy sessions, count those that fail, and what limits among alike members would find.
+
+python tests/limits                 # twice 1,000 sessions for each set of limits
+python tests/limits --write         # into docs/limits.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import drawn
+
+from fabricheck.core import page_block
+from fabricheck.core.checkout import ROOT
+from fabricheck.rfm import relative
+
+#: The numbers of nodes and of days on each of which sessions are drawn.
+DRAWN = ((20, 50), (200, 5))
+
+PAGE = ROOT / "docs" / "limits.md"
+
+BLOCK = "drawn sessions"
+
+#: The partitions whose limits the sessions are judged by.
+PARTITIONS = ("local:sim-mi250x", "lumi:gpu")
+
+#: The size of a fault, in percent, whose share is told that is found.
+FAULT = 5.0
+
+#: The share of runs in which a fault is to be found.
+FOUND = 0.99
+
+
+@dataclass
+class Seen:
+    """What was seen of one set of limits.
+
+    failed: by check and metric the sessions that it failed. slack: by check, metric and limit in
+    percent, of each member in each session by how much it could be slower.
+    """
+
+    sessions: int = 0
+    failing: int = 0
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    slack: dict[tuple[str, str, float], list[float]] = field(default_factory=dict)
+
+
+def see(partition: str, nodes: int, days: int, seed: int) -> Seen:
+    """Draw sessions of some nodes on some days, and judge them by the limits of a partition."""
+    rng, seen = random.Random(seed), Seen()
+    with drawn.chosen_once():
+        session = drawn.session(partition)
+        compared = [one for one in session.judged if isinstance(one.metric, relative.Alike)]
+        for _ in range(nodes):
+            factors = drawn.factors(rng, session.documents)
+            for _ in range(days):
+                session.draw(rng, factors)
+                failures = session.failures()
+                seen.sessions += 1
+                seen.failing += bool(failures)
+                seen.failed.update((one.check, one.metric.name) for one in failures)
+                for one in compared:
+                    assert one.limits[0] is not None
+                    key = (one.check, one.metric.name, 100 - one.limits[0])
+                    own = seen.slack.setdefault(key, [])
+                    own += one.found(session.documents[one.check])
+    return seen
+
+
+def lines(seen: Mapping[tuple[str, int, int], Seen], seed: int) -> Iterator[str]:
+    """Yield what is written: the sessions that failed, and the sizes of faults that are found."""
+    yield f"Healthy sessions, drawn with the seed {seed}:"
+    yield ""
+    for (partition, nodes, days), own in seen.items():
+        why = ", ".join(f"{check} {metric} {n}" for (check, metric), n in own.failed.most_common())
+        said = f": {why}" if why else ""
+        yield (
+            f"- {nodes} nodes on {days} days each, limits of `{partition}`: {own.failing} of "
+            f"{own.sessions} failed{said}."
+        )
+    yield ""
+    yield f"Of the {nodes} nodes, with the limits of `{partition}`:"
+    yield ""
+    yield f"| check | metric | limit | {FAULT:g} % found | found in 99 of 100 from |"
+    yield "|---|---|---|---|---|"
+    for (check, metric, limit), slack in own.slack.items():
+        share = sum(one < FAULT for one in slack) / len(slack)
+        size = sorted(slack)[int(FOUND * len(slack))]
+        yield f"| {check} | {metric} | -{limit:.3g} % | {100 * share:.1f} % | {size:.1f} % |"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
+    given = parser.parse_args(arguments)
+    seen = {
+        (partition, nodes, days): see(partition, nodes, days, given.seed)
+        for nodes, days in DRAWN
+        for partition in PARTITIONS
+    }
+    text = "\n".join(lines(seen, given.seed))
+    if given.write:
+        page_block.rewrite(PAGE, {BLOCK: f"{text}\n"})
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""Sessions that are drawn: the documents of a simulated session with noise, judged by its checks.
+
+A session has the noise of samples as it was recorded on H200, a fixed factor for each device and
+pair of its node, and a shift for its day. Their sizes are assumed: `SIGMAS`.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+from fabricheck.core.checkout import ROOT
+from fabricheck.references.entries import plain
+from fabricheck.results.document import load
+from fabricheck.results.made_of import pair_of
+from fabricheck.rfm import listing, metrics, relative
+
+OUTPUTS = ROOT / "tests" / "outputs"
+SIMULATED = OUTPUTS / "simulated-mi250x"
+RECORDED = OUTPUTS / "h200" / "session-x2"
+
+#: Those of its checks whose noise counts.
+RECORDED_CHECKS = (
+    "memcpy_near", "mpi_pairs", "p2p_engine", "p2p_kernel", "pingpong_right", "stream_concurrent",
+    "stream_local",
+)  # fmt: skip
+
+#: The standard deviations of the fixed factors, and of a day's shift: assumed, not measured. A copy
+#: of pinned memory of one device at a time is one of an engine.
+SIGMAS = {"kernel or engine": 0.007, "host links": 0.02, "pageable": 0.03}
+SIGMA_OF_A_DAY = 0.005
+
+#: What has the noise of what was not recorded.
+UNKNOWN_NOISE = ("kernel or engine", "copy-engine", False)
+
+#: At how many percent of the reference a value is missed; None where nothing is required.
+Limits = tuple[float | None, float | None]
+
+
+def kind_of(series: Mapping[str, Any]) -> str:
+    """Return the kind of a series, by which `SIGMAS` has its factor."""
+    memories = {series["source"]["memory"], series["destination"]["memory"]}
+    if "host-pageable" in memories:
+        return "pageable"
+    at_once = series["role"] != "single" or len(series.get("ranks") or ()) > 0
+    of_host = memories & {"host-pinned", "managed"}
+    return "host links" if of_host and at_once else "kernel or engine"
+
+
+def _noise_of(series: Mapping[str, Any]) -> tuple[str, str, bool]:
+    return (kind_of(series), series["engine"], series["unit"] == "us")
+
+
+@cache
+def recorded_noise() -> Mapping[Any, Sequence[Sequence[float]]]:
+    """Return by kind, engine and whether it is a time the samples of each series over their median.
+
+    Of checks of the set node; of bandwidths those past the caches, which metrics are made of.
+    """
+    found: dict[Any, list[list[float]]] = {}
+    for path in sorted(RECORDED.glob("output/**/result.json")):
+        if path.parent.name not in RECORDED_CHECKS:
+            continue
+        for series in load(path)["series"]:
+            if series["regime"] == "memory" or series["unit"] == "us":
+                own = [one / series["median"] for one in series["samples"]]
+                found.setdefault(_noise_of(series), []).append(own)
+    return found
+
+
+@dataclass
+class Judged:
+    """A metric of a check with its limits, and its series in the document."""
+
+    check: str
+    metric: metrics.Metric
+    limits: Limits
+    population: Mapping[str, Sequence[Any]]
+
+    def missed(self, document: Any) -> bool:
+        """Whether the document's value is beyond a limit."""
+        value = self.metric.figure(document, self.population).value
+        low, high = self.limits
+        return (low is not None and value < low) or (high is not None and value > high)
+
+    def found(self, document: Any) -> list[float]:
+        """Return for each member by how many percent it could become slower and just not miss it.
+
+        Below 0 of one that misses it already.
+        """
+        assert isinstance(self.metric, relative.Alike) and self.limits[0] is not None
+        parts = self.metric.percents(document, self.population)
+        return [100 * (1 - self.limits[0] / part) for part in parts]
+
+
+@dataclass
+class Drawn:
+    """The documents of a session by check, and what they are judged by.
+
+    healthy: the medians of each document's series, as simulated.
+    """
+
+    documents: dict[str, Any]
+    judged: list[Judged]
+    healthy: dict[str, list[float]]
+
+    def draw(self, rng: random.Random, factors: Mapping[Any, float]) -> None:
+        """Give each series the median that a session on a day has."""
+        day = {kind: 1 + rng.gauss(0, SIGMA_OF_A_DAY) for kind in SIGMAS}
+        noise = recorded_noise()
+        for check, document in self.documents.items():
+            for series, healthy in zip(document["series"], self.healthy[check], strict=True):
+                one = rng.choice(noise.get(_noise_of(series)) or noise[UNKNOWN_NOISE])
+                sample = statistics.median(rng.choices(one, k=len(one)))
+                scale = factors[_member(series)] * day[kind_of(series)]
+                faster = series["better"] == "higher"
+                series["median"] = healthy * sample * (scale if faster else 1 / scale)
+
+    def failures(self) -> list[Judged]:
+        """Return what the present values miss."""
+        return [one for one in self.judged if one.missed(self.documents[one.check])]
+
+
+def _member(series: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what has a factor of its own: a pair, or a device by kind."""
+    pair = pair_of(series)  # type: ignore[arg-type]
+    if len(pair) == 2 and kind_of(series) == "kernel or engine":
+        return ("pair", *sorted(pair))
+    device = series["device"] if series["device"] is not None else tuple(series["device_set"])
+    return (kind_of(series), device)
+
+
+def factors(rng: random.Random, documents: Mapping[str, Any]) -> dict[Any, float]:
+    """Draw the fixed factors of a node."""
+    members = {
+        _member(series): kind_of(series)
+        for document in documents.values()
+        for series in document["series"]
+    }
+    return {member: 1 + rng.gauss(0, SIGMAS[kind]) for member, kind in sorted(
+        members.items(), key=str)}  # fmt: skip
+
+
+def session(partition: str) -> Drawn:
+    """Return the simulated session as the checks of a partition judge it.
+
+    Left out are checks that the simulated session does not have, as of RCCL.
+    """
+    paths = SIMULATED.glob("output/*/local/sim-mi250x/sim/*/result.json")
+    documents: dict[str, Any] = {one.parent.name: load(one) for one in sorted(paths)}
+    documents = {name: one for name, one in documents.items() if one["series"]}
+    judged = [one for one in _judged(partition) if one.check in documents]
+    healthy = {
+        name: [one["median"] for one in document["series"]] for name, document in documents.items()
+    }
+    return Drawn(documents, judged, healthy)
+
+
+@contextmanager
+def chosen_once() -> Iterator[None]:
+    """Let metrics choose their series once: a draw changes values and nothing else."""
+    kept: dict[tuple[int, int], Any] = {}
+
+    def series_of(document: Any, metric: metrics.Metric, *how: Any) -> Any:
+        key = (id(document), id(metric))
+        if key not in kept:
+            kept[key] = chosen(document, metric, *how)
+        return kept[key]
+
+    chosen = metrics.series_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "series_of", series_of)
+        patch.setattr(relative, "series_of", series_of)
+        yield
+
+
+def _judged(partition: str) -> Iterator[Judged]:
+    with listing.set_up(partition, [ROOT / "reframe_checks"], ROOT / "reference_values") as checks:
+        for check in checks:
+            for metric in check.judged_metrics():
+                if metric.unit == "count":
+                    continue
+                value, lower, upper, _ = plain(check.entries[metric.name])
+                limits = tuple(None if one is None else value * (1 + one) for one in (lower, upper))
+                if limits != (None, None):
+                    yield Judged(type(check).__name__, metric, limits, check.population())

@@ -1,0 +1,121 @@
+"""What limits need no published value see of a node: docs/limits.md has the whole of it."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import drawn
+import pytest
+
+from fabricheck.core import page_block
+from fabricheck.core.checkout import ROOT
+from fabricheck.rfm import relative
+
+PAGE = ROOT / "docs" / "limits.md"
+DEVICE, PAIR = 3, [1, 0]
+
+
+@pytest.fixture(scope="module")
+def session():
+    with drawn.chosen_once():
+        yield drawn.session("lumi:gpu")
+
+
+@pytest.fixture
+def healthy(session):
+    """The session as it was simulated; what a test changes is put back."""
+    for check, document in session.documents.items():
+        for series, median in zip(document["series"], session.healthy[check], strict=True):
+            series["median"] = median
+    return session
+
+
+def slow(session, check, part, **fields):
+    """Multiply the medians of some series of a check; return what is missed then."""
+    chosen = [
+        one
+        for one in session.documents[check]["series"]
+        if all(one[name] == value for name, value in fields.items())
+    ]
+    assert chosen
+    for series in chosen:
+        series["median"] *= part
+    return {one.metric.name for one in session.failures() if one.check == check}
+
+
+def test_a_healthy_node_misses_nothing(healthy):
+    assert len(healthy.judged) > 200
+    assert healthy.failures() == []
+
+
+@pytest.mark.parametrize(
+    ("check", "fields", "missed"),
+    [
+        ("stream_local", {"device": DEVICE}, "triad_alike"),
+        ("memcpy_near", {"device_set": [DEVICE], "operation": "h2d"}, "h2d_pinned_near_alike"),
+        ("p2p_kernel", {"device_set": PAIR, "operation": "write"}, "write_quad_alike"),
+        ("p2p_engine", {"device_set": PAIR, "operation": "engine"}, "engine_quad_alike"),
+        ("mpi_pairs", {"ranks": PAIR, "role": "single"}, "bandwidth_quad_alike"),
+    ],
+)
+def test_five_percent_in_one_member_is_seen(healthy, check, fields, missed):
+    assert missed in slow(healthy, check, 0.95, **fields)
+
+
+def test_less_than_the_limit_is_not(healthy):
+    assert slow(healthy, "stream_local", 0.975, device=DEVICE) == set()
+
+
+def test_the_memory_of_a_domain_is_seen_where_all_devices_copy(healthy):
+    # Its two devices have the same: among the shares no one is behind.
+    fields = {"role": "share", "device_set": list(range(8))}
+    assert slow(healthy, "stream_concurrent", 0.9, device=2, **fields) == set()
+    found = slow(healthy, "stream_concurrent", 0.9, device=3, **fields)
+    assert found == {"copy_all_share_alike"}
+
+
+def test_a_slow_cable_is_seen_both_ways_in_a_class_of_two(healthy):
+    metric = next(one for one in healthy.judged if one.metric.name == "write_dual_alike")
+    document = healthy.documents["p2p_kernel"]
+    for pair in ([0, 6], [6, 0]):
+        slow(healthy, "p2p_kernel", 0.95, device_set=pair, operation="write")
+    parts = sorted(metric.metric.percents(document, metric.population))
+    assert parts == pytest.approx([95, 95, 100 / 0.95, 100 / 0.95])
+
+
+def test_directions_that_take_turns_are_seen(healthy):
+    found = slow(healthy, "p2p_engine", 0.5, operation="engine-both", device_set=[0, 1])
+    assert "engine_both_quad_of_single" in found
+    # All of a class alike: nothing else sees it.
+    for series in healthy.documents["p2p_engine"]["series"]:
+        if series["operation"] == "engine-both" and series["device_set"] != [0, 1]:
+            series["median"] *= 0.5
+    names = {one.metric.name for one in healthy.failures()}
+    assert names and all(name.endswith("_of_single") for name in names)
+
+
+def test_pairs_at_once_may_share_a_link_and_no_more(healthy):
+    found = slow(healthy, "mpi_pairs", 0.7, role="share", ranks=[0, 1])
+    assert "bandwidth_together_quad_of_single" in found
+
+
+def test_a_collective_that_is_stuck_is_seen(healthy):
+    found = slow(healthy, "mpi_collectives", 4.0, operation="allreduce")
+    assert "allreduce_8" in found and "allreduce_2" not in found
+
+
+def test_no_drawn_session_of_one_node_misses_a_rule(session):
+    rng = Random(1)
+    factors = drawn.factors(rng, session.documents)
+    for _ in range(20):
+        session.draw(rng, factors)
+        assert [one.metric.name for one in session.failures()] == []
+
+
+def test_the_page_has_every_metric_that_compares_members(session):
+    block = page_block.read(PAGE, "drawn sessions")
+    rows = {tuple(row) for row in re.findall(r"^\| (\w+) \| (\w+) \| -([\d.]+) %", block, re.M)}
+    judged = [one for one in session.judged if isinstance(one.metric, relative.Alike)]
+    here = {(one.check, one.metric.name, f"{100 - one.limits[0]:.3g}") for one in judged}
+    assert rows == here
