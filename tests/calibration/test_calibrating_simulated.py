@@ -107,7 +107,7 @@ def told(folder):
     from fabricheck.references.dry_run import Told
 
     metrics = {METRIC: {"unit": "GB/s", "entry": entry(folder)}}
-    (row,) = rows([Told(CHECK, SIM, "sim", metrics)], References(folder), {SIM: None})
+    (row,) = rows([Told(CHECK, SIM, "sim", metrics)], References(folder), {SIM: None}, {})
     return row
 
 

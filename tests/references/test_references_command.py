@@ -77,12 +77,12 @@ def text(code: int = 0) -> str:
 def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_with(checks):
     checks.append(told("stream_local", STREAM))
     said = text()
-    assert "copy_* [1400, -0.15, null, GB/s] published elsewhere paper-stream-local [1]" in said
+    assert "copy_* [1400, -0.15, null, GB/s] published elsewhere paper-stream-local [1];" in said
     assert "[1] Schieffer et al." in said
     assert "(of dardel (inferred), measured with ROCm 5.7.0): V.B l.237" in said
     assert (
-        "2 metrics: 2 have a limit (0 published, 2 published elsewhere, 0 derived, 0 calibrated)"
-        in said
+        "2 metrics: 2 have a limit (0 published, 2 published elsewhere, 0 derived, 0 calibrated, "
+        "0 by a rule), 0 are report only" in said
     )
 
 
@@ -96,11 +96,11 @@ def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_w
 )
 def test_published_is_told_apart_by_the_machine_that_was_measured(partition, kind):
     """A site without measurements of its own has none by using LUMI's set."""
-    entry = (25.2833, -0.05 if partition == GPU else -0.1, None, "GB/s")
+    entry = (25.2833, -0.4, None, "GB/s")
     metrics = {"h2d_pageable_near_worst": {"unit": "GB/s", "entry": entry}}
     found = told("memcpy_near_pageable", metrics, partition)
     sets = {"lumi:gpu": "lumi", "frontier:gpu": "frontier", "north:gpu": "frontier"}
-    (row,) = listing.rows([found], References(OWN_FOLDER), sets)
+    (row,) = listing.rows([found], References(OWN_FOLDER), sets, {})
     assert (row.kind, row.sources[0].system) == (kind, "lumi-g")
 
 
@@ -132,8 +132,8 @@ def test_report_only_and_calibrated_values_are_told_apart(checks):
     assert "calibration median of 5 sessions [1]" in said
     assert "[1] calibrations/h200-x2.yaml (of h200:x2, measured with CUDA 13.0): 5 sessions" in said
     assert (
-        "1 have a limit (0 published, 0 published elsewhere, 0 derived, 1 calibrated), 1 are"
-        in said
+        "1 have a limit (0 published, 0 published elsewhere, 0 derived, 1 calibrated, 0 by a "
+        "rule), 1 are report only (1 of them without a reason), 0 have no reference." in said
     )
 
 
@@ -152,15 +152,33 @@ def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypat
     assert f"memcpy_numa on {GPU} told nothing" in text(code=9)
 
 
-def test_another_major_version_is_said(checks, monkeypatch):
+def test_what_weakens_a_limit_is_marked_and_explained(checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("affinity", COUNT))
+    other = "another version, 2 limits: measured with ROCm 5.7.0, and 6.2.4 is at hand."
     for version, expected in (("6.2.4", True), ("5.2.0", False)):
         monkeypatch.setattr(listing, "version_at_hand", lambda environment, v=version: v)
         said = text()
         assert f"{GPU} has ROCm {version}." in said
-        other = "2 of its references were measured with ROCm 5.7.0, another major version."
+        assert "maximum, 2 limits: the highest over sizes or repeats" in said
+        assert "one session, 2 limits: its document tells of one session." in said
         assert (other in said) is expected
+        first, *_, last = json.loads(run("--json").stdout)["references"]
+        words = [one["word"] for one in first["marks"]]
+        assert words == ["another version"] * expected + ["maximum", "one session"]
+        assert last["marks"] == []
+
+
+def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch):
+    entry = References(OWN_FOLDER).entries("stream_local", "h200:x2")["copy_worst"]
+    checks.append(told("stream_local", {"copy_worst": {"unit": "GB/s", "entry": entry}}, "h200:x2"))
+    target = partitions.choose("h200:x2")[0]
+    environment = {"extras": {"runtime": "cuda", "spack_environment": "nvidia"}}
+    here = replace(target, environments=[environment])
+    monkeypatch.setattr(partitions, "choose", lambda system: [here])
+    monkeypatch.setattr(listing, "version_at_hand", lambda environment: "14.1")
+    said = " ".join(CliRunner().invoke(app, ["references", "--system", "h200:x2"]).stdout.split())
+    assert "another version, 1 limit: measured with CUDA 13.0, and 14.1 is at hand." in said
 
 
 def lock(**changed) -> dict:

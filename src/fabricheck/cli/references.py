@@ -11,6 +11,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import dry_run, listing
@@ -46,9 +47,9 @@ def references(
     found = of(folder())
     told = dry_run.ask(system, checks_folders())
     sets = {one.name: one.partition["extras"].get("references") for one in chosen}
-    shown = list(rows(told, found, sets))
-    silent = _silent(told, chosen)
     versions = _at_hand(chosen)
+    shown = list(rows(told, found, sets, versions))
+    silent = _silent(told, chosen)
     if as_json:
         output.write_json(
             {
@@ -99,9 +100,11 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
                 free.setdefault(row.how, []).append(name)
                 continue
             cited = dict.fromkeys(numbers[_document(one)] for one in row.sources)
-            rests = " ".join([row.how, *(f"[{number}]" for number in cited)])
+            rests = " ".join([row.how, *(f"[{number}]" for number in cited)]).strip()
+            words = dict.fromkeys(one.word for one in row.marks)
             entry = "-" if row.entry is None else said(row.entry)
-            table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(rests.strip()))
+            marked = "; ".join(filter(None, [rests, ", ".join(words)]))
+            table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(marked))
         if table.row_count:
             console.print(table)
         for why, names in free.items():
@@ -109,10 +112,9 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
             console.print(output.plain(f"  Report only{reason}: {', '.join(names)}"))
     console.print("* stands for worst and median, or for the best and the worst block.")
     _print_sources(console, numbers, shown)
-    for name, known in versions.items():
-        _print_versions(console, name, known, [row for row in shown if row.partition == name])
-    for name in sorted({row.partition for row in shown} - versions.keys()):
-        console.print(f"{name}: which version of ROCm or CUDA is at hand is not known here.")
+    for name in dict.fromkeys(row.partition for row in shown):
+        _print_versions(console, name, versions.get(name))
+        _print_marks(console, [row for row in shown if row.partition == name])
     _print_end(console, shown, silent)
 
 
@@ -152,24 +154,22 @@ def _document(source: Source) -> tuple[Any, ...]:
     return (source.title, source.system, source.versions, source.inferred, source.limit)
 
 
-def _print_versions(console: Any, name: str, known: Mapping[str, str], own: Sequence[Row]) -> None:
-    for runtime, version in known.items():
-        other: Counter[str] = Counter()
-        for row in own:
-            stated = {v for one in row.sources for word, v in one.versions if word == runtime}
-            for old in {one for one in stated if one.split(".")[0] != version.split(".")[0]}:
-                other[old] += 1
-        word = RUNTIME_LABELS[runtime]
-        console.print(f"{name} has {word} {version}.")
-        for old, count in sorted(other.items()):
-            console.print(
-                f"{count} of its references were measured with {word} {old}, another major version."
-            )
+def _print_versions(console: Any, name: str, known: Mapping[str, str] | None) -> None:
+    if not known:
+        console.print(f"{name}: which version of ROCm or CUDA is at hand is not known here.")
+    for runtime, version in (known or {}).items():
+        console.print(f"{name} has {RUNTIME_LABELS[runtime]} {version}.")
+
+
+def _print_marks(console: Any, own: Sequence[Row]) -> None:
+    """Say what the words beside limits mean, and of how many limits each is said."""
+    for mark, number in sorted(Counter(one for row in own for one in row.marks).items()):
+        console.print(f"{mark.word}, {count(number, 'limit')}: {mark.why}.")
 
 
 def _print_end(console: Any, shown: Sequence[Row], silent: Sequence[str]) -> None:
     kinds = Counter(row.kind for row in shown)
-    gating = sum(count for kind, count in kinds.items() if kind not in (REPORT_ONLY, MISSING))
+    gating = sum(number for kind, number in kinds.items() if kind not in (REPORT_ONLY, MISSING))
     each = ", ".join(f"{kinds[kind]} {word}" for kind, word in (
         ("published", "published"), (ELSEWHERE, ELSEWHERE), ("derived", "derived"),
         ("calibration", "calibrated"), (RULE, "by a rule"),

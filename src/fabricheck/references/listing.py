@@ -9,9 +9,10 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import calibrated
+from fabricheck.references import calibrated, marks
 from fabricheck.references.dry_run import Told
 from fabricheck.references.entries import plain, requires
+from fabricheck.references.marks import Mark
 from fabricheck.references.origin import Origin, peak_fact, peak_gbs, record_names
 from fabricheck.references.published import ACCEPTANCE, MACHINES
 from fabricheck.references.stated import REDUCED, References
@@ -55,6 +56,7 @@ class Row:
 
     kind: published, published elsewhere, derived, calibration, simulated (of a calibration by
         simulated sessions), rule, report only, or none.
+    marks: why the value is a weak ground for the limit.
     """
 
     check: str
@@ -65,12 +67,19 @@ class Row:
     kind: str
     how: str = ""
     sources: tuple[Source, ...] = ()
+    marks: tuple[Mark, ...] = ()
 
 
-def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]) -> Iterator[Row]:
+def rows(
+    told: Sequence[Told],
+    found: References,
+    sets: Mapping[str, str | None],
+    at_hand: Mapping[str, Mapping[str, str]],
+) -> Iterator[Row]:
     """Yield a row for each metric that the checks told of.
 
     :param sets: by partition the set of references that it names.
+    :param at_hand: by partition the versions of ROCm or CUDA that it has, where known.
     :raises InvalidInputError: when ReFrame's reference is another one than the file's, or what is
         said of its origin is not complete.
     """
@@ -98,7 +107,11 @@ def rows(told: Sequence[Told], found: References, sets: Mapping[str, str | None]
                 kind = ELSEWHERE
             if kind == REPORT_ONLY:
                 how = how or _compared(metric, one.metrics)
-            yield Row(*place, tuple(entry), kind, how, tuple(sources))
+            records = [found.data.record(name) for name in record_names(origin)] if origin else []
+            versions = [version for source in sources for version in source.versions]
+            marked = marks.of(records, versions, at_hand.get(one.partition, {}))
+            its = tuple(marked) if requires(entry) else ()
+            yield Row(*place, tuple(entry), kind, how, tuple(sources), its)
 
 
 def _compared(metric: str, metrics: Collection[str]) -> str:

@@ -93,6 +93,11 @@ class Record:
         return self.conditions.get("message_size_bytes")
 
     @property
+    def is_maximum(self) -> bool:
+        """Whether it is the highest of several: of a sweep over sizes, or of repeats."""
+        return self.metric == "bandwidth_peak" or "size_sweep" in self.conditions
+
+    @property
     def is_latency(self) -> bool:
         """Whether it is a time, and not a bandwidth."""
         return self.unit == "us"

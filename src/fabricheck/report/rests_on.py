@@ -72,7 +72,7 @@ def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Sou
         told = Told(
             name, where, case.environ, {metric.metric: {"unit": metric.unit, "entry": entry}}
         )
-        row: Row = next(rows([told], found, {where: extras(where).get("references")}))
+        row: Row = next(rows([told], found, {where: extras(where).get("references")}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()
     return row.kind, row.how, row.sources
