@@ -108,7 +108,7 @@ TEST_CASE("a document appears only when it is finished") {
     CHECK(partial["complete"] == false);
     CHECK(partial["outcome"]["status"] == "running");
     document.add_series(series_json(series_of({1e-6}), 0.1));
-    document.keep_partial();
+    document.begin("copy of 1 KiB");
     CHECK(read(path + ".partial")["series"].size() == 1);
     document.finish("good", 0, "", true);
   }

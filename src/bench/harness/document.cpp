@@ -236,8 +236,9 @@ bool Document::add_note(const std::string& sentence) {
   return true;
 }
 
-void Document::keep_partial() {
+void Document::begin(const std::string& measurement) {
   const std::lock_guard lock(mutex_);
+  last_begun_ = measurement;
   const auto now = wall_seconds();
   if (!regular_ || now - last_partial_ < 1) {
     return;
@@ -249,6 +250,11 @@ void Document::keep_partial() {
   } catch (const Failure&) {
     // A full disk is reported by finish(), which then has somewhere else to put the document.
   }
+}
+
+std::string Document::last_begun() const {
+  const std::lock_guard lock(mutex_);
+  return last_begun_;
 }
 
 void Document::finish(const std::string& status, int exit_code, const std::string& message,

@@ -91,9 +91,11 @@ class Document {
   /// Returns whether it was not there yet.
   bool add_note(const std::string& sentence);
 
-  /// Keeps what is there so far in `path`.partial, at most once a second: a killed run loses
-  /// little.
-  void keep_partial();
+  /// A measurement begins. What is there so far is kept in `path`.partial, at most once a second: a
+  /// killed run loses little.
+  void begin(const std::string& measurement);
+  /// The measurement that began last; empty before the first.
+  [[nodiscard]] std::string last_begun() const;
 
   /// Sets the outcome and writes the document. `exit_code` as `status` says, or 128 + signal.
   /// If the place cannot be written the document goes to standard output and Failure is thrown.
@@ -107,6 +109,7 @@ class Document {
   bool finished_ = false;
   double started_ = 0;
   double last_partial_ = 0;
+  std::string last_begun_;
   mutable std::mutex mutex_;
   nlohmann::json json_;
 };

@@ -313,7 +313,7 @@ std::optional<int> parse(const Program& program, CommandLine& line, const Common
 
 void Run::begin(const std::string& what) {
   ++begun_;
-  document_.keep_partial();
+  document_.begin(what);
   const auto now = wall_seconds();
   if (!speaks_ || now - started_ < kSilentSeconds || now - last_shown_ < kProgressSeconds) {
     return;

@@ -86,9 +86,10 @@ void Watchdog::watch() {
     const auto left = deadline - wall_seconds();
     if (left <= 0) {
       const auto missing = launch_ == nullptr ? "" : launch_->waited_for();
+      const auto last = document_.last_begun();
       end(status_word(Status::time_limit), static_cast<int>(Status::time_limit),
           "not finished within the time limit of " + nlohmann::json(seconds_).dump() + " s" +
-              missing);
+              (missing.empty() && !last.empty() ? "; the last that began was " + last : missing));
     }
     const bool polls = launch_ != nullptr && !kSimulated;
     const bool looks = polls && speaks;
