@@ -87,7 +87,7 @@ TEST_CASE("messages have a way by engine and by kernel, and the rate of one alon
 }
 
 TEST_CASE("a message takes its bytes, and what it costs its receiver") {
-  const auto node = read_node(FABRICHECK_TEST_NODE);
+  auto node = read_node(FABRICHECK_TEST_NODE);
   const auto ways = message_ways(node, always);
   const auto seconds = [&](const MessageWay& way, double bytes) {
     return bytes / (way.bytes_per_second * message_factor(node, way, bytes));
@@ -105,7 +105,7 @@ TEST_CASE("what is no platform is refused with file and reason") {
                        doctest::Contains("'nowhere.json', which cannot be read"),
                        std::runtime_error);
   CHECK(names(refusal("{"), "is no JSON"));
-  CHECK(names(refusal("{}"), "format is not fabricheck-platform-4"));
+  CHECK(names(refusal("{}"), "format is not fabricheck-platform-5"));
   auto other = good();
   other["links"][0]["gbs"] = 0;
   CHECK(names(refusal(other.dump()), "bandwidth of 'memory 0' is not positive"));
@@ -113,8 +113,8 @@ TEST_CASE("what is no platform is refused with file and reason") {
   other["copy"][0]["links"].push_back("no such");
   CHECK(names(refusal(other.dump()), "unknown link 'no such'"));
   other = good();
-  other["migration_gbs"] = -1;
-  CHECK(names(refusal(other.dump()), "migration_gbs is not positive"));
+  other["links"].erase(other["links"].size() - 1);
+  CHECK(names(refusal(other.dump()), "no link 'page migration of device3'"));
   other = good();
   other["kernel"][0]["read"] = json::array();
   CHECK(names(refusal(other.dump()), "a route has no link"));
@@ -133,4 +133,35 @@ TEST_CASE("what is no platform is refused with file and reason") {
   other = good();
   other["devices"] = json::array();
   CHECK(names(refusal(other.dump()), "no device"));
+}
+
+TEST_CASE("a link that is slow for some sizes gives them routes of their own") {
+  auto content = good();
+  content["links"][4]["faults"] =
+      json::array({{{"bytes", {1000, 2000}}, {"bandwidth_factor", 0.5}},
+                   {{"bytes", {2000, 3000}}, {"bandwidth_factor", 0.25}},
+                   {{"delay_us", 3}, {"first", 2}}});
+  const std::string path = "slow-sizes.json";
+  std::ofstream(path) << content.dump();
+  auto node = read_node(path);
+  (void)std::remove(path.c_str());
+  const auto& route = node.copy.at({"device0", "device1"});
+  const auto narrow = [&](std::uint64_t bytes) {
+    std::vector<double> found;
+    for (auto i = route.links.size(); i < route.of(bytes).links.size(); ++i) {
+      found.push_back(node.links[route.of(bytes).links[i]].bytes_per_second);
+    }
+    return found;
+  };
+  CHECK(narrow(999).empty());
+  CHECK(narrow(1000) == std::vector{5e9});
+  CHECK(narrow(2000) == std::vector{5e9, 2.5e9});
+  CHECK(narrow(3000) == std::vector{2.5e9});
+  CHECK(narrow(3001).empty());
+  CHECK(node.copy.at({"device1", "device0"}).by_size.empty());
+  const auto& way = node.messages.at({"device0", "device1"}).by_engine;
+  CHECK(way.of(1500).links.size() == way.links.size() + 1);
+  for (const double delay : {3e-6, 3e-6, 0.0}) {
+    CHECK(delay_by_faults(node, {{&route, 10, 0}, {&route, 20, 0}}) == doctest::Approx(delay));
+  }
 }

@@ -53,7 +53,12 @@ def gbs(content, name):
 
 @pytest.mark.parametrize(
     ("sdma", "to", "link"),
-    [("0", 1, "link 0-1"), ("0", 6, "link 0-6"), ("1", 6, "copy engine"), ("1", 2, "link 0-2")],
+    [
+        ("0", 1, "link 0-1"),
+        ("0", 6, "link 0-6"),
+        ("1", 6, "copy engine of messages device0-device6"),
+        ("1", 2, "link 0-2"),
+    ],
 )
 def test_each_message_of_a_window_costs_as_much(medians, content, sdma, to, link):
     sizes = [64 << 10, 16 << 20]

@@ -67,6 +67,7 @@ def test_every_pair_of_places_with_a_device_has_its_routes(mi250x):
         for link in route[kind]
     }
     used |= {link for route in mi250x["kernel"] for link in route["read"] + route["write"]}
+    used |= {f"page migration of device{device}" for device in range(8)}  # of no route of its own
     assert used == names
 
 
@@ -77,7 +78,7 @@ def test_copies_take_the_widest_path_with_an_engine(mi250x):
         "link 0-6",
         "link 6-7",
     ]
-    assert "copy engine" in route["links"]
+    assert "copy engine of copies device1-device7" in route["links"]
     assert route["start_us"] == pytest.approx(5.39 + 3 * 3.52 + 1.83)
     single = copy_route(mi250x, "device0", "device2")
     assert single["start_us"] == pytest.approx(5.39 + 3.52)
@@ -100,16 +101,19 @@ def test_bandwidths_are_peaks_times_efficiencies(mi250x):
     assert gbs(mi250x, "memory of domain2") == pytest.approx(51.2)
     assert gbs(mi250x, "link 0-1") == pytest.approx(4 * 50 * 0.7522)
     assert gbs(mi250x, "host link to device5") == pytest.approx(36 * 0.7861)
-    assert gbs(mi250x, "copy engine") == 50
+    assert gbs(mi250x, "copy engine of copies device0-device1") == 50
     assert gbs(mi250x, "copy engine of messages device0-device1") == 50
-    [shared] = {link["each"] for link in mi250x["links"] if link["name"] != "copy engine"}
-    assert not shared
+    each = {link["name"] for link in mi250x["links"] if link["each"]}
+    assert each == {
+        link["name"] for link in mi250x["links"] if link["name"].startswith("copy engine of copies")
+    }
 
 
 def test_host_memory_of_any_domain_is_reached_by_the_devices_own_link(mi250x):
     for domain in range(4):
         route = copy_route(mi250x, f"domain{domain}", "device0")
-        assert route["links"][-2:] == ["host link to device0", "copy engine"]
+        engine = f"copy engine of copies domain{domain}-device0"
+        assert route["links"][-2:] == ["host link to device0", engine]
         assert route["links"][0] == f"memory of domain{domain}"
 
 
@@ -122,7 +126,7 @@ def test_copies_of_pageable_memory_have_a_limit_of_their_own(mi250x):
             assert route["pageable"][: len(route["links"]) + 1] == [*route["links"], limit]
             assert gbs(mi250x, limit) == pytest.approx(36 * 0.7064)
     assert mi250x["pageable"] == {"pin_us": 21.48, "staged_bytes": 65536}
-    assert mi250x["migration_gbs"] == 2.8
+    assert gbs(mi250x, "page migration of device7") == 2.8
     assert "pageable" not in copy_route(mi250x, "device0", "device1")
 
 
@@ -242,6 +246,44 @@ def test_an_overlay_changes_the_platform_and_is_named_in_it(overlay, name, value
         "content": yaml.safe_load(path.read_text()),
     }
     assert content["node"]["digest"] == platform(load("mi250x"))["node"]["digest"]
+
+
+def overlaid(tmp_path, *resources):
+    path = tmp_path / "overlay.yaml"
+    path.write_text(yaml.safe_dump({"name": "x", "description": "y", "resources": [*resources]}))
+    return platform(load("mi250x", path))
+
+
+def test_what_holds_of_some_transfers_is_a_fault_of_the_link(tmp_path):
+    content = overlaid(
+        tmp_path,
+        {"names": ["link 4-*"], "bandwidth_factor": 0.5},
+        {"names": ["link 4-5"], "bandwidth_factor": 0.5},
+        {"names": ["link 0-6"], "bandwidth_factor": 0.1, "bytes": [1 << 20, 16 << 20]},
+        {"names": ["link 0-6"], "delay_us": 9, "first": 2},
+        {"names": ["copy engine of copies device0-device6"], "hangs": True},
+    )
+    assert gbs(content, "link 4-5") == pytest.approx(200 * 0.7522 / 4)
+    assert gbs(content, "link 4-2") == pytest.approx(100 * 0.7522 / 2)
+    assert gbs(content, "link 0-6") == pytest.approx(100 * 0.7522)
+    faults = {link["name"]: link["faults"] for link in content["links"] if "faults" in link}
+    assert faults == {
+        "link 0-6": [
+            {"bandwidth_factor": 0.1, "bytes": [1 << 20, 16 << 20]},
+            {"delay_us": 9, "first": 2},
+        ],
+        "copy engine of copies device0-device6": [{"hangs": True}],
+    }
+
+
+def test_resources_that_take_turns_are_one_link_of_all_routes(tmp_path):
+    content = overlaid(tmp_path, {"names": ["link 0-6", "link 6-0"], "take_turns": True})
+    assert "link 6-0" not in {link["name"] for link in content["links"]}
+    for ends in (("device0", "device6"), ("device6", "device0"), ("device7", "device1")):
+        assert "link 0-6" in copy_route(content, *ends)["links"]
+        assert "link 0-6" in message(content, *ends)["by_kernel"]
+    route = kernel_route(content, 0, "device6")
+    assert "link 0-6" in route["read"] and "link 0-6" in route["write"]
 
 
 def test_without_a_link_copies_go_round():

@@ -19,7 +19,10 @@ SIZE = 256 << 20
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory):
-    content = platform(load("mi250x")) | {"migration_gbs": MIGRATION}
+    content = platform(load("mi250x"))
+    for link in content["links"]:
+        if link["name"].startswith("page migration"):
+            link["gbs"] = MIGRATION
     path = tmp_path_factory.mktemp("node") / "node.json"
     path.write_text(json.dumps(content))
     return path

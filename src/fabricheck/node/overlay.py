@@ -15,11 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.yaml_files import read_mapping, validated
+from fabricheck.node import platform
 from fabricheck.node.model import Device, Link, NodeModel
 from fabricheck.node.paths import Pair
 from fabricheck.node.placement import right
 
 Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Size = Annotated[int, Field(ge=0)]
 
 
 class _Part(BaseModel):
@@ -27,33 +29,45 @@ class _Part(BaseModel):
 
 
 class LinkChange(_Part):
-    """A change of the links of one pair: other count, other width, or all gone."""
+    """A change of the links of one pair: another count, or all gone."""
 
     pair: Annotated[list[int], Field(min_length=2, max_length=2)]
     count: Annotated[int, Field(ge=1)] | None = None
-    width_factor: Factor | None = None
     gone: Literal[True] | None = None
 
     @model_validator(mode="after")
     def _changes_one_thing(self) -> LinkChange:
-        given = [name for name in ("count", "width_factor", "gone") if getattr(self, name)]
-        if len(given) != 1:
-            raise ValueError("exactly one of count, width_factor and gone is needed")
+        if (self.count is None) == (self.gone is None):
+            raise ValueError("exactly one of count and gone is needed")
         return self
 
 
-class DeviceChange(_Part):
-    """A change of one device: its memory peak times a factor."""
+class ResourceChange(_Part):
+    """A change of resources of the simulated node, of all transfers over them or of some.
 
-    index: int
-    memory_factor: Factor
+    ``names`` are those of the platform's links; ``*`` stands for any text. ``bytes`` are the least
+    and the most bytes of a transfer that is changed, ``first`` how many of the first ones are.
+    ``take_turns``: they share the bandwidth of the first of them. ``hangs``: a transfer never ends.
+    """
 
+    names: Annotated[list[str], Field(min_length=1)]
+    bandwidth_factor: Factor | None = None
+    delay_us: Factor | None = None
+    take_turns: Literal[True] | None = None
+    hangs: Literal[True] | None = None
+    bytes: tuple[Size, Size] | None = None
+    first: Annotated[int, Field(ge=1)] | None = None
 
-class DomainChange(_Part):
-    """A change of one NUMA domain: its memory peak times a factor."""
-
-    index: int
-    memory_factor: Factor
+    @model_validator(mode="after")
+    def _changes_one_thing(self) -> ResourceChange:
+        effects = ("bandwidth_factor", "delay_us", "take_turns", "hangs")
+        if sum(getattr(self, name) is not None for name in effects) != 1:
+            raise ValueError(f"exactly one of {', '.join(effects)} is needed")
+        if self.bytes is not None and (self.take_turns or self.bytes[0] > self.bytes[1]):
+            raise ValueError("bytes are the least and the most of a transfer that is changed")
+        if self.first is not None and self.delay_us is None:
+            raise ValueError("first belongs to delay_us")
+        return self
 
 
 class OverlayFile(_Part):
@@ -62,15 +76,14 @@ class OverlayFile(_Part):
     name: str
     description: str
     links: list[LinkChange] = []
-    devices: list[DeviceChange] = []
-    domains: list[DomainChange] = []
+    resources: list[ResourceChange] = []
     rotate_numa: int = 0
     rocm: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
     remap_links: list[int] | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> OverlayFile:
-        parts = (self.links, self.devices, self.domains, self.rotate_numa, self.remap_links)
+        parts = (self.links, self.resources, self.rotate_numa, self.remap_links)
         if not any((*parts, self.rocm)):
             raise ValueError("it changes nothing")
         return self
@@ -111,40 +124,25 @@ def read_overlay(path: Path) -> Overlay:
 def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = None) -> NodeModel:
     """Return the changed node; the given one stays as it is.
 
-    The remapping of links comes first, then changes of single links, devices and domains, then
-    the rotation of the NUMA map.
+    The remapping of links comes first, then changes of single links, then the rotation of the NUMA
+    map. Resources are changed where the platform of the node is made; here they are looked for.
 
     :param path: what to call the overlay's file in an error; its name by default.
-    :raises InvalidFile: for a device, a domain or a link that the node lacks.
+    :raises InvalidFile: for a link or a resource that the node lacks.
     """
     parts, file = overlay.parts, str(path or overlay.file)
     links = _changed_links(node, parts, file)
-    devices = list(node.devices)
-    for change in parts.devices:
-        if not 0 <= change.index < len(devices):
-            raise InvalidFile(file, "devices", f"{node.name} has no device {change.index}")
-        old = devices[change.index]
-        peak = old.memory_peak_gbs * change.memory_factor
-        devices[change.index] = replace(old, memory_peak_gbs=peak)
-    domains = {domain.index: domain for domain in node.domains}
-    for slow in parts.domains:
-        domain = domains.get(slow.index)
-        if domain is None:
-            raise InvalidFile(file, "domains", f"{node.name} has no NUMA domain {slow.index}")
-        if domain.memory_peak_gbs is None:
-            reason = f"the memory peak of NUMA domain {slow.index} of {node.name} is unknown"
-            raise InvalidFile(file, "domains", reason)
-        peak = domain.memory_peak_gbs * slow.memory_factor
-        domains[slow.index] = replace(domain, memory_peak_gbs=peak)
     changed = replace(
         node,
         links=MappingProxyType(links),
-        devices=tuple(devices),
-        domains=tuple(domains.values()),
         rocm=parts.rocm or node.rocm,
         overlay=overlay,
     )
-    return _rotated(changed, parts.rotate_numa) if parts.rotate_numa else changed
+    if parts.rotate_numa:
+        changed = _rotated(changed, parts.rotate_numa)
+    if parts.resources:  # of a platform made elsewhere nobody would know the file
+        platform.changed(platform.platform(replace(changed, overlay=None)), parts.resources, file)
+    return changed
 
 
 def _changed_links(node: NodeModel, parts: OverlayFile, file: str) -> dict[Pair, Link]:
@@ -170,8 +168,6 @@ def _changed_links(node: NodeModel, parts: OverlayFile, file: str) -> dict[Pair,
             del links[pair]
         elif change.count is not None:
             links[pair] = replace(links[pair], count=change.count)
-        elif change.width_factor is not None:
-            links[pair] = replace(links[pair], peak_gbs=links[pair].peak_gbs * change.width_factor)
     return links
 
 

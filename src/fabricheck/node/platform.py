@@ -7,22 +7,29 @@ that a route names. All bandwidths are those that a flow can reach, peaks times 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.node.model import Device, NodeModel
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import SimulationSection
 
+if TYPE_CHECKING:
+    from fabricheck.node.overlay import ResourceChange
+
 #: The format of the JSON document, raised with every change that the runtime must know.
-FORMAT = "fabricheck-platform-4"
+FORMAT = "fabricheck-platform-5"
 #: A far pageable copy names its shared link more often than a near one, in a ratio of whole
 #: numbers of which the smaller one is at most this.
 _MOST_TIMES = 10
-#: The link that is the engine of one copy.
-_ENGINE = "copy engine"
+#: The link that is the engine of one copy, and the one of all messages from one place to another.
+_ENGINE = "copy engine of copies {}-{}"
+_QUEUE = "copy engine of messages {}-{}"
 
 
 def platform_json(node: NodeModel) -> str:
@@ -36,24 +43,28 @@ def platform(node: NodeModel) -> dict[str, Any]:
     Keys: ``format``; ``node`` (name, digest and overlay, for the result document); ``devices``;
     ``domains``; ``rocm``, the version that it behaves as; ``launch_us``, of a kernel; ``links``
     (``gbs`` in GB/s; with ``each`` every flow may have that much, else all flows share it; a flow
-    takes of a link as often as its route names it); ``kernel`` (for a device and the memory it
+    takes of a link as often as its route names it; ``faults`` are those of an overlay that depend
+    on the transfer); ``kernel`` (for a device and the memory it
     reads or writes, the links of both directions); ``copy`` (for two places, the links of a copy by
     engine, and the ``start_us`` before its data flow; of devices that links join directly how many
     are ``parallel``; with host memory also the links of ``pageable`` memory); ``pageable``
     (``pin_us`` more before a copy of pageable memory, except of at most ``staged_bytes``);
-    ``migration_gbs``, of pages that a kernel waits for; ``messages`` (for two places, the links of
+    ``messages`` (for two places, the links of
     a message of MPI ``by_engine`` and ``by_kernel``, alike between two domains; and the ``queue``
     among them that is the engine); ``message_cost`` (what a message costs its receiver: ``us`` of
     device memory, ``small_us`` of host memory and of fewer than ``small_bytes``).
 
-    :raises InvalidFile: when the model lacks what a simulation needs.
+    :raises InvalidFile: when the model lacks what a simulation needs, or the overlay names a
+        resource that the platform lacks.
     """
     parameters = node.simulation
     if parameters is None:
         raise InvalidFile(node.file, "simulation", "without this key it cannot be simulated")
     if node.switch is not None:
         raise InvalidFile(node.file, "switch", "a node with a switch cannot be simulated yet")
-    return _Platform(node, parameters).content()
+    content = _Platform(node, parameters).content()
+    overlay = node.overlay
+    return content if overlay is None else changed(content, overlay.parts.resources, overlay.file)
 
 
 class _Platform:
@@ -81,6 +92,9 @@ class _Platform:
             for source in self._places()
             for destination in self._places()
         ]
+        for device in node.devices:
+            migration = float(parameters.migration_gbs.value)
+            self._link(f"page migration of device{device.index}", migration)
         identity = node.identity
         overlay = identity["overlay"]
         return {
@@ -116,7 +130,6 @@ class _Platform:
                 "pin_us": float(parameters.pageable_pin_us.value),
                 "staged_bytes": int(parameters.pageable_staged_bytes.value),
             },
-            "migration_gbs": float(parameters.migration_gbs.value),
             "links": [{"name": name, **link} for name, link in self.links.items()],
             "kernel": kernel,
             "copy": copies,
@@ -227,7 +240,7 @@ class _Platform:
             links += self._host_links(device, source if a is None else destination, down=a is None)
             start += hop
             limits = self._pageable(device, source if a is None else destination, down=a is None)
-        links += self._engines(a or b)
+        links += self._engines(a or b, source, destination)
         route = {"source": source, "destination": destination, "links": links, "start_us": start}
         if a is not None and b is not None:
             link = self.node.links.get((min(a.index, b.index), max(a.index, b.index)))
@@ -272,7 +285,7 @@ class _Platform:
         if a is not b and (a is not None or b is not None):
             links = self._copy(source, destination)["links"]
             by_engine = [self._queue(link, source, destination) for link in links]
-        queue = f"{_ENGINE} of messages {source}-{destination}"
+        queue = _QUEUE.format(source, destination)
         return {
             "source": source,
             "destination": destination,
@@ -288,15 +301,74 @@ class _Platform:
         """
         if not self.links[link]["each"]:
             return link
-        return self._link(f"{link} of messages {source}-{destination}", self.links[link]["gbs"])
+        return self._link(_QUEUE.format(source, destination), self.links[link]["gbs"])
 
-    def _engines(self, device: Device | None) -> list[str]:
+    def _engines(self, device: Device | None, source: str, destination: str) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all those of the device."""
         engine = self.node.copy_engine
         if engine.peak_gbs is None or device is None:
             return []
-        limits = [self._link(_ENGINE, engine.peak_gbs, each=True)]
+        name = _ENGINE.format(source, destination)
+        limits = [self._link(name, engine.peak_gbs, each=True)]
         if engine.count is not None:
             total = engine.peak_gbs * engine.count
             limits.append(self._link(f"copy engines of device{device.index}", total))
         return limits
+
+
+def changed(
+    content: dict[str, Any], resources: Sequence[ResourceChange], file: str
+) -> dict[str, Any]:
+    """Return a platform with resources changed by an overlay.
+
+    What holds of every transfer becomes the link's bandwidth; the rest are faults of the link,
+    which the runtime looks at for each transfer.
+
+    :param file: what to call the overlay's file in an error.
+    :raises InvalidFile: for a resource that the platform lacks, naming those of nearly that name.
+    """
+    content = content | {"links": [dict(link) for link in content["links"]]}
+    for number, change in enumerate(resources):
+        links = {link["name"]: link for link in content["links"]}
+        names = _named(change.names, list(links), file, f"resources[{number}].names")
+        if change.take_turns:
+            content = _with_one_link(content, names)
+            continue
+        for link in map(links.__getitem__, names):
+            if change.bandwidth_factor is not None and change.bytes is None:
+                link["gbs"] *= change.bandwidth_factor
+            else:
+                fault = change.model_dump(exclude={"names"}, exclude_none=True, mode="json")
+                link.setdefault("faults", []).append(fault)
+    return content
+
+
+def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -> list[str]:
+    """Return the resources that patterns name, in their order."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matches = [name for name in names if fnmatchcase(name, pattern)]
+        if not matches:
+            near = ", ".join(f"'{one}'" for one in get_close_matches(pattern, names, cutoff=0))
+            reason = f"there is no resource '{pattern}'; of nearly that name: {near}"
+            raise InvalidFile(file, key, reason)
+        found |= dict.fromkeys(matches)
+    return list(found)
+
+
+def _with_one_link(content: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return a platform whose routes have the first of some links in the place of them all."""
+    first, *others = names
+
+    def replaced(value: Any) -> Any:
+        if isinstance(value, list):
+            return [replaced(one) for one in value]
+        return first if value in others else value
+
+    routes = {
+        key: [{field: replaced(value) for field, value in route.items()} for route in content[key]]
+        for key in ("kernel", "copy", "messages")
+    }
+    return (
+        content | routes | {"links": [one for one in content["links"] if one["name"] not in others]}
+    )

@@ -232,7 +232,7 @@ Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes
     Cost cost{route.start + pinning, {}};
     for (std::uint64_t left = bytes, i = engines; i > 0; --i) {
       const auto part = left / i;
-      cost.flows.push_back({&route, part});
+      cost.flows.push_back({&route, part, bytes});
       left -= part;
     }
     return cost;

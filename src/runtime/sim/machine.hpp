@@ -22,6 +22,9 @@ namespace fabricheck_sim {
 struct Flow {
   const Route* route = nullptr;
   std::uint64_t bytes = 0;
+  std::uint64_t transfer = 0;  ///< bytes of the transfer that it is a part of, of its own if 0
+
+  [[nodiscard]] std::uint64_t transfer_bytes() const { return transfer > 0 ? transfer : bytes; }
 };
 
 /// What an operation takes: a start, then flows at the same time.
@@ -137,7 +140,11 @@ std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription
 /// Which part of its way's bandwidth a message gets, because each costs its receiver some time. A
 /// part, and not a time before it flows: of messages under way together each costs that much.
 /// `bytes` are those that SMPI moves, 16 more than the message has.
-double message_factor(const NodeDescription& node, const MessageWay& way, double bytes);
+double message_factor(NodeDescription& node, const MessageWay& way, double bytes);
+
+/// The seconds that faults of links delay flows that start together; each that hits one is counted.
+/// A flow that hangs never returns: the process waits with it, as in a driver.
+double delay_by_faults(NodeDescription& node, const std::vector<Flow>& flows);
 
 /// Makes the platform of the node in the engine that is there, with a host for ranks on each
 /// device and NUMA domain.

@@ -9,7 +9,7 @@ namespace {
 /// Bytes that SMPI adds to every message.
 constexpr double kEnvelope = 16;
 
-/// Bytes per second of a message that has all of its links for itself.
+/// Bytes per second of a message that has all links of a route for itself.
 double rate_alone(const NodeDescription& node, const Route& route) {
   double rate = node.links[route.links.front()].bytes_per_second;
   for (const auto link : route.links) {
@@ -34,12 +34,15 @@ std::map<std::pair<Place, Place>, MessageWay> message_ways(const NodeDescription
   return ways;
 }
 
-double message_factor(const NodeDescription& node, const MessageWay& way, double bytes) {
-  const double data = bytes - kEnvelope;
+double message_factor(NodeDescription& node, const MessageWay& way, double bytes) {
+  const double data = std::max(0.0, bytes - kEnvelope);
   const bool small = way.host_only || data < static_cast<double>(node.small_message_bytes);
-  const double cost = small ? node.small_message_cost : node.message_cost;
+  const auto size = static_cast<std::uint64_t>(data);
+  const double cost = (small ? node.small_message_cost : node.message_cost) +
+                      delay_by_faults(node, {{&way.route, size}});
   const double moving = bytes / way.bytes_per_second;
-  return bytes > 0 ? moving / (moving + cost) : 1;
+  const double slowed = bytes / rate_alone(node, way.route.of(size));
+  return bytes > 0 ? moving / (slowed + cost) : 1;
 }
 
 }  // namespace fabricheck_sim

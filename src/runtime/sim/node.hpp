@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,16 +28,39 @@ struct Device {
   std::optional<std::string> pci_address;
 };
 
+/// What an overlay makes of the transfers over a link, or of some of them.
+struct LinkFault {
+  std::uint64_t least = 0;  ///< bytes of a transfer that has it
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  double part = 1;   ///< of the link's bandwidth, for all that have the fault together
+  double delay = 0;  ///< seconds before a transfer starts
+  std::uint64_t times = std::numeric_limits<std::uint64_t>::max();  ///< so many transfers have it
+  bool hangs = false;                                               ///< a transfer never ends
+
+  [[nodiscard]] bool hits(std::uint64_t bytes) const {
+    return bytes >= least && bytes <= most && times > 0;
+  }
+};
+
 struct LinkDescription {
   std::string name;
   double bytes_per_second = 0;
   bool each = false;  ///< every flow may have that much, else all flows share it
+  std::vector<LinkFault> faults{};
 };
 
 /// Links of a flow, by index, and the seconds before it starts.
 struct Route {
   std::vector<std::size_t> links;
   double start = 0;
+  /// The route of transfers of at least so many bytes, where links are slow for some sizes only.
+  std::map<std::uint64_t, Route> by_size{};
+
+  /// The route of a transfer of so many bytes.
+  [[nodiscard]] const Route& of(std::uint64_t bytes) const {
+    const auto after = by_size.upper_bound(bytes);
+    return after == by_size.begin() ? *this : std::prev(after)->second;
+  }
 };
 
 /// The ways of messages of MPI between two places.

@@ -1,5 +1,8 @@
 // The SimGrid platform of the node, the simulation itself, and how operations spend time in it.
+#include <unistd.h>
+
 #include <algorithm>
+#include <set>
 #include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <stdexcept>
 
@@ -29,12 +32,18 @@ bool own_engine = false;  // else, where there is one, it is SMPI's
 template <typename Visit>
 void for_each_route(const NodeDescription& node, const Visit& visit) {
   std::size_t number = 0;
-  for (const auto& [key, route] : node.kernel) {
+  const auto visit_sizes = [&](const Route& route) {
     visit(route, std::to_string(number++));
+    for (const auto& [least, sized] : route.by_size) {
+      visit(sized, std::to_string(number++));
+    }
+  };
+  for (const auto& [key, route] : node.kernel) {
+    visit_sizes(route);
   }
   for (const auto* routes : {&node.copy, &node.pageable, &node.migration}) {
     for (const auto& [key, route] : *routes) {
-      visit(route, std::to_string(number++));
+      visit_sizes(route);
     }
   }
 }
@@ -163,13 +172,37 @@ s4u::Host* home() { return platform.home; }
 
 double now() { return s4u::Engine::has_instance() ? s4u::Engine::get_clock() : 0; }
 
+double delay_by_faults(NodeDescription& node, const std::vector<Flow>& flows) {
+  double most = 0;
+  std::set<LinkFault*> hit;
+  for (const auto& flow : flows) {
+    double delay = 0;
+    for (const auto link : std::set(flow.route->links.begin(), flow.route->links.end())) {
+      for (auto& fault : node.links[link].faults) {
+        if (fault.hits(flow.transfer_bytes())) {
+          while (fault.hangs) {
+            pause();
+          }
+          delay += fault.delay;
+          hit.insert(&fault);
+        }
+      }
+    }
+    most = std::max(most, delay);
+  }
+  for (auto* fault : hit) {
+    --fault->times;
+  }
+  return most;
+}
+
 void spend(const Cost& cost) {
   const double factor = noise_factor();
-  s4u::this_actor::sleep_for(factor * cost.start);
+  s4u::this_actor::sleep_for(factor * (cost.start + delay_by_faults(machine().node, cost.flows)));
   std::vector<s4u::CommPtr> flows;
   for (const auto& flow : cost.flows) {
     if (flow.bytes > 0) {
-      const auto& ends = platform.ends.at(flow.route);
+      const auto& ends = platform.ends.at(&flow.route->of(flow.transfer_bytes()));
       auto comm = s4u::Comm::sendto_init();
       comm->set_payload_size(static_cast<std::uint64_t>(factor * static_cast<double>(flow.bytes)));
       comm->set_source(ends.source);
