@@ -190,6 +190,30 @@ TEST_CASE("an error of the memory that comes between the snapshots is in the sec
   CHECK(after["host"]["others"]["processes"][0]["user"].is_string());
 }
 
+TEST_CASE(
+    "of the snapshot after a run the document has what is not as before, what became unknown too") {
+  const Machine machine;
+  auto& nvml = fake();
+  NodeState state(machine.roots());
+  const auto before = state.before(Machine::scope());
+  nvml.uncorrected = 1;
+  nvml.errors = {{"nvmlDeviceGetPowerUsage", 999}};
+  machine.processes(200, 90);
+  const auto written = both_states(before, state.after());
+  CHECK(written["before"]["devices"][0]["power_w"].is_number());
+  CHECK(written["before"]["devices"] == before["devices"]);
+  CHECK(written["before"]["host"] == before["host"]);
+  CHECK(written["after"]["devices"] ==
+        json{{{"index", 0},
+              {"memory_errors", {{"corrected", 0}, {"uncorrected", 1}}},
+              {"power_w", nullptr}}});
+  const auto& host = written["after"]["host"];
+  CHECK(host.size() == 1);
+  CHECK(host.contains("others"));
+  CHECK(written["after"].contains("at"));
+  CHECK(both_states(before, nullptr)["after"].is_null());
+}
+
 TEST_CASE("errors and functions that are missing are reasons, and the rest is read") {
   const Machine machine;
   auto& nvml = fake();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -39,6 +40,8 @@ def test_a_run_has_a_snapshot_before_and_after_in_less_than_a_tenth_of_a_second(
         seconds.append((state["before"]["seconds"], state["after"]["seconds"]))
     assert min(before for before, _ in seconds) < 0.1
     assert min(after for _, after in seconds) < 0.1
+    written = json.loads(ran.output.read_text())["state"]["after"]["host"]
+    assert "others" in written and "cores" not in written
     before, after = state["before"], state["after"]
     assert before["at"] < after["at"]
     assert before["host"]["others"]["seconds"] >= 0.04

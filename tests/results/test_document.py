@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 import factories
 from fabricheck.core.errors import InvalidDocument, NotFoundError
-from fabricheck.results import document
+from fabricheck.results import document, state
 
 GOOD = json.dumps(factories.document(), indent=1)
+STATES = Path(__file__).parents[1] / "outputs" / "state"
 #: A number as a JSON value, thus after a colon, comma or bracket.
 NUMBERS = [match.span(1) for match in re.finditer(r"[:\[,]\s*(-?\d[\d.eE+-]*)(?=\s*[,\]}])", GOOD)]
 
@@ -445,6 +447,11 @@ def of_the_state(**changes):
             "$.state.after.devices[1].index",
             "device 1 is there twice",
         ),
+        (
+            {"before_devices": [factories.device_state(1)]},
+            "$.state.after.devices[0].index",
+            "device 0 is not in the snapshot before the run",
+        ),
         ({"after_at": "yesterday"}, "$.state.after.at", "'yesterday' is no date and time"),
         (
             {"after_at": "2026-01-02T03:04:04.9Z"},
@@ -457,6 +464,42 @@ def test_state_that_contradicts_the_run(changes, place, reason):
     built = of_the_state(**changes)
     assert f"{place}: {reason}" in refused(built)
     assert document.parse(json.dumps(of_the_state()))
+
+
+def test_state_after_a_run_has_what_changed_and_is_read_complete():
+    one, other = factories.device_state(0), factories.device_state(1)
+    changed = [{"index": 0}, {"index": 1, "clock_mhz": 1310, "memory_errors": None}]
+    built = of_the_state(before_devices=[one, other], after_devices=changed)
+    built["state"]["after"]["host"] = {"load_1min": 7.5}
+    after = document.parse(json.dumps(built))["state"]["after"]
+    assert after["devices"] == [one, other | {"clock_mhz": 1310, "memory_errors": None}]
+    assert after["host"] == factories.snapshot(load_1min=7.5)["host"]
+
+
+@pytest.mark.parametrize("path", sorted(STATES.glob("*.json")), ids=lambda one: one.stem)
+def test_recorded_states_are_the_same_with_what_changed_alone(path):
+    read = document.load(path)
+    both = json.loads(path.read_text())["state"]
+    assert read["state"] == both
+    short = read | {"state": both | {"after": state.changes(both["before"], both["after"])}}
+    assert len(json.dumps(short)) < len(json.dumps(read))
+    assert document.parse(json.dumps(short)) == read
+
+
+@pytest.mark.parametrize(
+    ("side", "item", "value", "said"),
+    [
+        ("before", "ecc", None, "$.state.before.devices[1]: 'ecc' is a required property"),
+        ("after", "index", None, "$.state.after.devices[1]: 'index' is a required property"),
+        ("after", "ecc", "on", '$.state.after.devices[1].ecc: "on" is not of type boolean or null'),
+    ],
+)
+def test_state_of_another_form_is_refused_by_its_place(side, item, value, said):
+    built = of_the_state()
+    odd = built["state"][side]["devices"][1] = factories.device_state(1) | {item: value}
+    if value is None:
+        del odd[item]
+    assert said in refused(built)
 
 
 def test_state_of_a_run_that_did_not_end_has_no_after():

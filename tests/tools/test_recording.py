@@ -123,6 +123,8 @@ def test_the_program_of_the_facts_tells_the_state_before_and_after_the_launches(
     document = recorded(*bandwidth(), tmp_path=tmp_path, facts=facts)
     clocks = [document["state"][when]["devices"][0]["clock_mhz"] for when in ("before", "after")]
     assert clocks == [1980, 1310] and document["outcome"]["status"] == "good"
+    written = json.loads((tmp_path / "result.json").read_text())["state"]["after"]
+    assert (written["host"], written["devices"]) == ({}, [{"index": 0, "clock_mhz": 1310}])
     assert load(tmp_path / "facts.json") == one and load(tmp_path / "facts-after.json") == other
 
 

@@ -188,6 +188,15 @@ json controller_errors(const std::string& sys) {
 
 json or_null(const std::optional<std::string>& text) { return text ? json(*text) : json(nullptr); }
 
+/// Leaves those members of host or device that are not as they were before, and a device its index.
+void keep_changes(const json& before, json& after) {
+  for (const auto& [name, value] : before.items()) {
+    if (name != "index" && after.contains(name) && after[name] == value) {
+      after.erase(name);
+    }
+  }
+}
+
 }  // namespace
 
 StateScope state_scope(const json& document, const std::vector<int>& pids) {
@@ -488,6 +497,16 @@ json both_states(json before, json after) {
     sources.update((*snapshot)["sources"]);
     snapshot->erase("absent");
     snapshot->erase("sources");
+  }
+  if (!after.is_null()) {
+    keep_changes(before["host"], after["host"]);
+    for (auto& device : after["devices"]) {
+      for (const auto& same : before["devices"]) {
+        if (same["index"] == device["index"]) {
+          keep_changes(same, device);
+        }
+      }
+    }
   }
   return {{"before", before}, {"after", after}, {"absent", absent}, {"sources", sources}};
 }

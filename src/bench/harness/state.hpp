@@ -79,7 +79,7 @@ class NodeState {
 };
 
 /// The member `state` of the document from its snapshots; `after` may be null. What nothing told,
-/// and what told the rest, stands once for both.
+/// and what told the rest, stands once for both; of host and devices `after` keeps what changed.
 nlohmann::json both_states(nlohmann::json before, nlohmann::json after);
 
 }  // namespace fabricheck

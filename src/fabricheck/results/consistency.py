@@ -122,6 +122,7 @@ def _of_the_state(document: ResultDocument, devices: set[int]) -> Findings:
     before, after = state["before"], state["after"]
     if after is not None and document["outcome"]["status"] == "running":
         yield "$.state.after", "is set, and the outcome's status is running"
+    known, among = devices, "among the document's devices"
     for side, snapshot in (("before", before), ("after", after)):
         if snapshot is None:
             continue
@@ -131,11 +132,12 @@ def _of_the_state(document: ResultDocument, devices: set[int]) -> Findings:
         seen: set[int] = set()
         for number, one in enumerate(snapshot["devices"]):
             place = f"$.state.{side}.devices[{number}].index"
-            if one["index"] not in devices:
-                yield place, f"device {one['index']} is not among the document's devices"
+            if one["index"] not in known:
+                yield place, f"device {one['index']} is not {among}"
             if one["index"] in seen:
                 yield place, f"device {one['index']} is there twice"
             seen.add(one["index"])
+        known, among = seen, "in the snapshot before the run"
     # Counters may go down between both: a driver may have been loaded again.
     began, ended = _time(before["at"]), _time(after["at"]) if after is not None else None
     if began is not None and ended is not None and ended < began:

@@ -19,6 +19,7 @@ from fabricheck.core.text import read_text, refuse_lone_surrogates
 from fabricheck.core.vocabulary import Clock
 from fabricheck.results.consistency import Contradiction, check_consistency
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.state import complete
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError as SchemaError
@@ -89,6 +90,8 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
         check_consistency(document)
     except Contradiction as contradiction:
         raise InvalidDocument(path, contradiction.reason, contradiction.place) from None
+    if "state" in document:
+        complete(document["state"])
     return document
 
 

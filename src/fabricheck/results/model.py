@@ -342,7 +342,10 @@ class Snapshot(TypedDict):
 
 
 class State(TypedDict):
-    """The node before the body of the program, and after it."""
+    """The node before the body of the program, and after it.
+
+    after: complete once the document is read; in its file it has what changed.
+    """
 
     before: Snapshot
     after: Snapshot | None

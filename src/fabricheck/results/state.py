@@ -7,10 +7,10 @@ or host, and says itself in a sentence. A document without a state has none.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import Throttle
@@ -23,6 +23,7 @@ from fabricheck.results.model import (
     ResultDocument,
     Series,
     Snapshot,
+    State,
 )
 
 #: Cores that others may keep busy: daemons and the session itself take parts of one.
@@ -614,6 +615,34 @@ def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:
 
 
 # Snapshots
+
+
+def complete(state: State) -> None:
+    """Give the snapshot after a run all members, where a document has those that changed."""
+    before, after = state["before"], state["after"]
+    if after is not None:
+        first = {one["index"]: one for one in before["devices"]}
+        after["host"] = {**before["host"], **after["host"]}
+        after["devices"] = [{**first[one["index"]], **one} for one in after["devices"]]
+
+
+def changes(before: Snapshot, after: Snapshot) -> Snapshot:
+    """Return the snapshot after a run with those members of host and devices that changed.
+
+    This is how a document has it. A device that was not there before is left out.
+    """
+    first = {one["index"]: one for one in before["devices"]}
+    devices = [
+        {"index": one["index"], **_changed(first[one["index"]], one)}
+        for one in after["devices"]
+        if one["index"] in first
+    ]
+    host = _changed(before["host"], after["host"])
+    return cast(Snapshot, {**after, "host": host, "devices": devices})
+
+
+def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in after.items() if value != before.get(name)}
 
 
 def device_states(document: ResultDocument) -> Iterator[DeviceState]:

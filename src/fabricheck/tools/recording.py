@@ -22,6 +22,7 @@ from fabricheck.core.vocabulary import STATUS_OF_EXIT, UNKNOWN
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series, Snapshot, State
+from fabricheck.results.state import changes
 from fabricheck.tools import benchmarks
 from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, Launch, Plan
 from fabricheck.tools.runner import (
@@ -265,7 +266,10 @@ class _Recording:
 
     def _state(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         state = facts.get("state")
-        return {} if state is None else {"state": {**state, "after": self.after}}
+        if state is None:
+            return {}
+        after = changes(state["before"], self.after) if self.after is not None else None
+        return {"state": {**state, "after": after}}
 
     def _notes(self) -> Iterator[str]:
         if self.lost is not None:
