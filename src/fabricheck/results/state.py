@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import Throttle
@@ -18,7 +18,6 @@ from fabricheck.results.model import (
     BusyProcess,
     ControllerErrors,
     DeviceState,
-    HostState,
     HostUse,
     ResultDocument,
     Series,
@@ -395,9 +394,10 @@ def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
     """Return which other processes used devices before or after the run."""
     found: dict[tuple[object, ...], Use] = {}
     for snapshot, when in _snapshots(document):
-        for index, state in _devices(snapshot, devices):
-            for process in state["processes"] or ():
-                device = _named(document, index)
+        for state in snapshot["devices"]:
+            asked = devices is None or state["index"] in devices
+            for process in (state["processes"] or ()) if asked else ():
+                device = _named(document, state["index"])
                 use = Use(process["pid"], process["user"], process["command"], (device,), when)
                 found[use.key] = found[use.key].with_(use) if use.key in found else use
     return list(found.values())
@@ -477,6 +477,8 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
 def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, float]:
     """Return by reason for how many seconds more the driver counts; not of what went down."""
     first, last = before["throttled_s"] or {}, after["throttled_s"] or {}
+    if first == last:
+        return {}
     rises = {why: _rise(first.get(why), seconds) for why, seconds in last.items()}
     return {why: rise for why, rise in rises.items() if rise}
 
@@ -492,37 +494,39 @@ def corrected_errors(document: ResultDocument, devices: Devices = None) -> list[
 
 
 def _memory_errors(document: ResultDocument, devices: Devices, kind: str) -> list[Errors]:
-    counted: list[tuple[int | Controller, object, object]] = [
-        (index, first["memory_errors"], last["memory_errors"])
-        for index, first, last in _both(document, devices)
+    counted: list[tuple[Named | Controller, Any, Any]] = [
+        (_named(document, index), before, after)
+        for index, before, after in _changed(document, devices, "memory_errors")
     ]
     if devices is None:
         # The memory of a device that is joined to the CPU may be among that of the host.
-        first, last = ({}, {}) if (both := _hosts(document)) is None else map(_controllers, both)
-        counted += [(Controller(name), first.get(name), last[name]) for name in last]
+        counted += _changed_controllers(document)
     return [
-        Errors(_named(document, who) if isinstance(who, int) else who, f"{kind} memory error", rise)
+        Errors(who, f"{kind} memory error", rise)
         for who, before, after in counted
-        for rise in (_rise_of(before, after, kind),)
+        for rise in (int(_rise(before[kind], after[kind])),)
         if rise
     ]
 
 
-def _hosts(document: ResultDocument) -> tuple[HostState, HostState] | None:
-    found = [snapshot["host"] for snapshot, _ in _snapshots(document)]
-    return (found[0], found[1]) if len(found) == 2 else None
-
-
-def _controllers(host: HostState) -> dict[str, ControllerErrors]:
-    return {one["controller"]: one for one in host.get("memory_errors") or ()}
+def _changed_controllers(
+    document: ResultDocument,
+) -> Iterator[tuple[Controller, ControllerErrors, ControllerErrors]]:
+    both = [snapshot["host"].get("memory_errors") or [] for snapshot, _ in _snapshots(document)]
+    if len(both) == 2 and both[0] != both[1]:
+        first = {one["controller"]: one for one in both[0]}
+        for after in both[1]:
+            name = after["controller"]
+            if name in first:
+                yield Controller(name), first[name], after
 
 
 def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Errors]:
     """Return the replays of devices' PCIe links that are new since before the run."""
     return [
         Errors(_named(document, index), "PCIe replay", rise)
-        for index, first, last in _both(document, devices)
-        for rise in (_rise_of(first["pcie"], last["pcie"], "replays"),)
+        for index, before, after in _changed(document, devices, "pcie")
+        for rise in (int(_rise(before["replays"], after["replays"])),)
         if rise
     ]
 
@@ -544,8 +548,8 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
     """Return the errors of links between devices that are new since before the run."""
     found = []
-    for index, first, last in _both(document, devices):
-        was, now = (one["links"]["errors"] if one["links"] else None for one in (first, last))
+    for index, before, after in _changed(document, devices, "links"):
+        was, now = before["errors"], after["errors"]
         if was is None or now is None:
             continue
         rises = {int(link): number - was.get(link, 0) for link, number in now.items()}
@@ -559,11 +563,8 @@ def link_errors(document: ResultDocument, devices: Devices = None) -> list[Error
 def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
     """Return the links that were up before the run and are down after it."""
     found = []
-    for index, first, last in _both(document, devices):
-        if first["links"] is None or last["links"] is None:
-            continue
-        was = first["links"]["down"]
-        down = tuple(link for link in last["links"]["down"] if link not in was)
+    for index, before, after in _changed(document, devices, "links"):
+        down = tuple(link for link in after["down"] if link not in before["down"])
         if down:
             found.append(LinksDown(_named(document, index), down))
     return found
@@ -633,15 +634,15 @@ def changes(before: Snapshot, after: Snapshot) -> Snapshot:
     """
     first = {one["index"]: one for one in before["devices"]}
     devices = [
-        {"index": one["index"], **_changed(first[one["index"]], one)}
+        {"index": one["index"], **_other_than(first[one["index"]], one)}
         for one in after["devices"]
         if one["index"] in first
     ]
-    host = _changed(before["host"], after["host"])
+    host = _other_than(before["host"], after["host"])
     return cast(Snapshot, {**after, "host": host, "devices": devices})
 
 
-def _changed(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
+def _other_than(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in after.items() if value != before.get(name)}
 
 
@@ -664,36 +665,30 @@ def _named(document: ResultDocument, index: int) -> Named:
     return Named(index, addresses.get(index))
 
 
-def _devices(snapshot: Snapshot, devices: Devices) -> Iterator[tuple[int, DeviceState]]:
-    for state in snapshot["devices"]:
-        if devices is None or state["index"] in devices:
-            yield state["index"], state
-
-
 def _pairs(
     document: ResultDocument, devices: Devices
 ) -> Iterator[tuple[int, DeviceState, DeviceState | None]]:
     """Yield each device before and, where that is known, after the run."""
-    found = [_devices(one, devices) for one, _ in _snapshots(document)]
-    after = dict(found[1]) if len(found) > 1 else {}
-    for index, state in found[0] if found else ():
-        yield index, state, after.get(index)
+    state = document.get("state")
+    if state is None:
+        return
+    last = {one["index"]: one for one in state["after"]["devices"]} if state["after"] else {}
+    for before in state["before"]["devices"]:
+        index = before["index"]
+        if devices is None or index in devices:
+            yield index, before, last.get(index)
 
 
-def _both(
-    document: ResultDocument, devices: Devices
-) -> Iterator[tuple[int, DeviceState, DeviceState]]:
-    for index, before, after in _pairs(document, devices):
-        if after is not None:
+def _changed(
+    document: ResultDocument, devices: Devices, item: str
+) -> Iterator[tuple[int, Any, Any]]:
+    """Yield an item of each device before and after the run, where it is known and changed."""
+    for index, *both in _pairs(document, devices):
+        before, after = (one.get(item) if one is not None else None for one in both)
+        if before != after and before is not None and after is not None:
             yield index, before, after
 
 
 def _rise(before: float | None, after: float | None) -> float:
     # A counter that went down was reset, as by a driver that was loaded again: it tells nothing.
     return 0 if before is None or after is None else max(after - before, 0)
-
-
-def _rise_of(before: object, after: object, name: str) -> int:
-    first = before.get(name) if isinstance(before, dict) else None
-    last = after.get(name) if isinstance(after, dict) else None
-    return int(_rise(first, last))
