@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core import statistics
+from fabricheck.references import calibrated
+from fabricheck.references.calibrated import Record
 
 #: Start of a built session in seconds since the epoch, shortly before that of a built document.
 SESSION_START = datetime.fromisoformat("2026-01-02T03:04:00+00:00").timestamp()
@@ -410,3 +412,15 @@ def session(
 def case_folder(results: Path, name: str, kind: str = "output") -> Path:
     """Return the output or stage folder of a case."""
     return results / kind / "local" / "host" / "host" / name
+
+
+def calibration(references: Path, partition: str, clock: str = "measured") -> Path:
+    """Write the record of a partition, of no check, in a folder of reference files."""
+    record = Record(
+        partition=partition, clock=clock, rule="none", same_devices=True, device_names=[],
+        device_sets={}, programs=[], versions=[], sessions=[], unused=[],
+    )  # fmt: skip
+    path = calibrated.file_of(references, partition)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(record.model_dump_json(), encoding="utf-8")
+    return path

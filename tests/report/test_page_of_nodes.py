@@ -69,8 +69,9 @@ def test_the_page_and_its_summary_name_them(session):
     shown = Page(files["index.html"])
     assert list(faults(shown)) == []
     text = shown.text()
-    assert "4 nodes : 1 PERF-FAIL (node2), 2 INCOMPLETE (node[3-4]), 1 PASS" in text.replace(
-        "nodes:", "nodes :"
+    assert (
+        "4 nodes : 1 provisional PERF-FAIL (node2), 2 INCOMPLETE (node[3-4]), 1 provisional PASS"
+        in text.replace("nodes:", "nodes :")
     )
     assert "cluster:queue on node1 by the host runtime: 1 series" in text
     assert "node4: INCOMPLETE" in files["summary.md"]
@@ -120,7 +121,9 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     assert behind == alike | {("node3", "measured"): -30, ("node2", "simulated"): -50}
     files = page.files(found)
     shown, summary = Page(files["index.html"]).text(), files["summary.md"]
-    assert "4 nodes : 1 PERF-FAIL (node3), 3 PASS" in shown.replace("nodes:", "nodes :")
+    assert "4 nodes : 1 provisional PERF-FAIL (node3), 3 provisional PASS" in shown.replace(
+        "nodes:", "nodes :"
+    )
     for text in (shown.replace("nodes :", "nodes:"), summary):
         assert "4 simulated nodes: 1 PERF-FAIL (node2), 3 PASS" in text
     assert "8 nodes" not in shown + summary

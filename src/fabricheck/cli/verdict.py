@@ -94,7 +94,7 @@ def verdict(
 
 
 def _show(total: Verdict, began: Sequence[datetime]) -> None:
-    told = [f"{number} {status}" for status, number in total.counts.items() if number]
+    told = [f"{len(own)} {label}" for label, own in _by_label(total.nodes).items()]
     _say(f"Verdict on {total.of}: {', '.join(told) or 'no node'}")
     # Of what began last: where a session could not even begin, that is an earlier one.
     times = dict.fromkeys(f"{one:%Y-%m-%d %H:%M:%S}" for one in (*began[:1], *began[-1:]))
@@ -113,6 +113,14 @@ def _show(total: Verdict, began: Sequence[datetime]) -> None:
     _show_lists(total.nodes)
 
 
+def _by_label(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows by their status as it is shown, the worst first."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (STATUSES.index(row.status), bool(row.provisional))):
+        found.setdefault(row.told, []).append(row)
+    return found
+
+
 def _say(text: str) -> None:
     typer.echo(printable(text))
 
@@ -123,7 +131,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     checks = f"{row.passed}/{row.passed + row.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = _short(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
-    return row.node, row.status, row.kind, row.set or "-", checks, time, first
+    return row.node, row.told, row.kind, row.set or "-", checks, time, first
 
 
 def _fits(sentence: str) -> bool:
@@ -142,7 +150,7 @@ def _show_reasons(rows: Sequence[Row]) -> None:
             alike.setdefault((row.simulated, tuple(row.reasons)), []).append(row)
     for (simulated, reasons), own in alike.items():
         by = f", simulated by {simulated}" if simulated else ""
-        _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].status}")
+        _say(f"{nodelists.folded(row.node for row in own)}{by}: {own[0].told}")
         for reason in reasons[:MOST_REASONS]:
             _say(f"  {reason.status} ({reason.rule}): {_short(reason.sentence, LONGEST_REASON)}")
         if len(reasons) > MOST_REASONS:
@@ -160,16 +168,12 @@ def _show_caveats(passed: Sequence[Row]) -> None:
 
 
 def _show_lists(rows: Sequence[Row]) -> None:
-    for status in STATUSES:
+    for label, alike in _by_label(rows).items():
         for simulated in (False, True):
-            own = [
-                r.node
-                for r in rows
-                if r.status == status and (r.simulated is not None) == simulated
-            ]
+            own = [row.node for row in alike if (row.simulated is not None) == simulated]
             if own:
-                label = f"{status}, simulated" if simulated else status
-                _say(f"{label} ({len(own)}): {nodelists.folded(own)}")
+                shown = f"{label}, simulated" if simulated else label
+                _say(f"{shown} ({len(own)}): {nodelists.folded(own)}")
     again = scheduler.to_run_again(rows)
     if again:
         _say(f"Run again: {again}")

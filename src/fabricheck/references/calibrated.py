@@ -7,6 +7,7 @@ their devices. What a partition takes from the record of another one is a list o
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -216,6 +217,24 @@ def read_of(references: Path, partition: str) -> Record:
     if found.partition != partition:
         raise InvalidInputError(f"{path}: is the record of {found.partition}, not of {partition}.")
     return found
+
+
+def has_own(references: Path, partition: str) -> bool:
+    """Whether a partition has a record of sessions that measured it.
+
+    What it takes from the record of another one is none, and a record that cannot be read is none.
+    """
+    path = file_of(references, partition)
+    return path.exists() and _is_measured(path, path.stat().st_mtime_ns, partition)
+
+
+@functools.lru_cache
+def _is_measured(path: Path, _state: int, partition: str) -> bool:
+    try:
+        found = read(path)
+    except InvalidInputError:
+        return False
+    return (found.partition, found.clock) == (partition, "measured")
 
 
 def _read(path: Path, kind: type[_M], what: str) -> _M:

@@ -13,6 +13,8 @@ from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
+from fabricheck.judge.verdict import provisional
+from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.rules import NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
@@ -145,9 +147,27 @@ class Contents:
     @property
     def status(self) -> NodeStatus:
         """The verdict on all partitions together."""
+        return worst_of(one.status for one in self._judged) if self._judged else "INCOMPLETE"
+
+    @property
+    def told(self) -> str:
+        """That status as it is shown."""
+        same = [bool(one.provisional) for one in self._judged
+                if one.status == self.status and not one.simulated]  # fmt: skip
+        # Where one was proven slow it does not matter on what the others rest.
+        proven = self.status == "PERF-FAIL" and not all(same)
+        return provisional.told(self.status, any(same) and not proven)
+
+    @property
+    def provisional(self) -> str:
+        """What to do about partitions without a calibration; empty where there is none."""
+        return provisional.sentence(where for one in self._judged for where in one.provisional)
+
+    @property
+    def _judged(self) -> Sequence[NodeVerdict | verdict.Verdict]:
         if self.nodes is not None:
-            return self.nodes.status
-        return worst_of(part.verdict.status for part in self.parts) if self.parts else "INCOMPLETE"
+            return [row.verdict for row in self.nodes.rows]
+        return [part.verdict for part in self.parts]
 
     @property
     def lost(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from fabricheck.core.nodelists import folded, natural
 from fabricheck.core.text import count
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict
-from fabricheck.judge.verdict.rules import STATUSES, NodeStatus, worst
+from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report import spread
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures import over_nodes
@@ -52,7 +52,7 @@ class Total:
 
     simulated: bool
     rows: int
-    counts: tuple[tuple[NodeStatus, int, str], ...]
+    counts: tuple[tuple[str, int, str], ...]
 
     @property
     def what(self) -> str:
@@ -67,11 +67,6 @@ class Nodes:
     rows: tuple[Row, ...]
     spreads: tuple[Spread, ...]
     figures: tuple[Figure, ...]
-
-    @property
-    def status(self) -> NodeStatus:
-        """The worst status."""
-        return worst(row.verdict.status for row in self.rows)
 
     @property
     def totals(self) -> Iterator[Total]:
@@ -97,11 +92,14 @@ class Nodes:
         return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
 
 
-def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[NodeStatus, int, str]]:
+def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
     for status in STATUSES:
-        here = [row.node for row in rows if row.status == status]
-        if here:
-            yield status, len(here), "" if status == "PASS" else folded(here)
+        for is_provisional in (False, True):
+            own = [one for one in rows
+                   if (one.status, bool(one.provisional)) == (status, is_provisional)]  # fmt: skip
+            if own:
+                names = "" if status == "PASS" else folded(one.node for one in own)
+                yield own[0].told, len(own), names
 
 
 def of(results: Results) -> Nodes | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.text import count
-from fabricheck.judge.verdict import caveats, checks, grouping
+from fabricheck.judge.verdict import caveats, checks, grouping, provisional
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
@@ -31,19 +31,27 @@ class Failure:
 class Verdict:
     """What a partition's results amount to.
 
-    status: as a node with these results has it. says: why, in numbers. failures: why it is no PASS,
-    the worst first. problems: what is missing or not whole. skipped: checks that did not run.
-    absent: checks that the site expects there and the session has not, chosen or not.
-    caveats: what the status does not rest on, each in one sentence.
+    status: as a node with these results has it. provisional: the partition, where that rests on its
+    limits and it has no calibration of its own. simulated: whether it is of a simulated node. says:
+    why, in numbers. failures: why it is no PASS, the worst first. problems: what is missing or not
+    whole. skipped: checks that did not run. absent: checks that the site expects there and the
+    session has not, chosen or not. caveats: what the status does not rest on, each in one sentence.
     """
 
     status: NodeStatus
+    provisional: tuple[str, ...]
+    simulated: bool
     says: str
     failures: tuple[Failure, ...]
     problems: tuple[str, ...]
     skipped: tuple[str, ...]
     absent: tuple[str, ...]
     caveats: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The status as it is shown."""
+        return provisional.told(self.status, self.provisional)
 
 
 def problems(entry: Entry) -> Iterator[str]:
@@ -75,8 +83,12 @@ def of(observed: Observed) -> Verdict:
     skipped = tuple(case.name for case in observed.cases if case.skipped)
     missing = tuple(one for entry in observed.entries for one in problems(entry))
     limits = caveats.limits(observed.cases)
+    status = worst(one.status for one in reasons)
+    here = [observed.where] if observed.where and not observed.simulated else []
     return Verdict(
-        worst(one.status for one in reasons),
+        status,
+        tuple(provisional.partitions_of(status, here, here)),
+        observed.simulated,
         _says(observed, missing, limits),
         tuple(_failures(reasons)),
         missing,

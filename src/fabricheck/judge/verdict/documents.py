@@ -17,7 +17,7 @@ from fabricheck.core.nodelists import natural
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.core.whole_files import write_all
-from fabricheck.judge.verdict import alike
+from fabricheck.judge.verdict import alike, provisional
 from fabricheck.judge.verdict.model import Document, NodeVerdict, Row, Verdict
 from fabricheck.judge.verdict.rules import FAILED, STATUSES
 from fabricheck.results import archive
@@ -63,6 +63,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
                 simulated=one.simulated,
                 faults_injected=one.faults_injected,
                 status=one.status,
+                provisional=one.provisional,
                 file=file,
                 set=one.set,
                 duration_s=one.duration_s,
@@ -75,7 +76,10 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
             )
             for one, file in zip(ordered, files, strict=True)
         ],
-        notes=[one.note for one in alike.differences(ordered)],
+        notes=[
+            *filter(None, [provisional.sentence(p for one in ordered for p in one.provisional)]),
+            *(one.note for one in alike.differences(ordered)),
+        ],
     )
 
 

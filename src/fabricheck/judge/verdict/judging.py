@@ -9,7 +9,7 @@ from itertools import chain, groupby
 
 from fabricheck.core.processes import share_out
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import alike, caveats, checks, facts, model
+from fabricheck.judge.verdict import alike, caveats, checks, facts, model, provisional
 from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
@@ -19,7 +19,7 @@ from fabricheck.judge.verdict.grouping import (
     group,
     silent,
 )
-from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
+from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
 from fabricheck.results.killed import UNREPORTED
 from fabricheck.results.reading import Results, Source
 from fabricheck.results.requested_nodes import RequestedNode
@@ -113,10 +113,12 @@ class _Node:
         reasons = in_order([*self._of_node(missing), *of_checks])
         start, duration = facts.times(self.results)
         skipped = self.checks.skipped
+        status = worst(one.status for one in reasons)
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled or self.subject.node in self.of.requested,
-            status=worst(one.status for one in reasons),
+            status=status,
+            provisional=self._provisional(status),
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
@@ -155,6 +157,16 @@ class _Node:
         if self.subject.simulated is not None:
             return "simulated"
         return "measured" if self.documents or self._ran_on_hardware() else "nothing"
+
+    def _provisional(self, status: NodeStatus) -> list[str]:
+        if self.subject.simulated is not None:
+            return []
+        missed = [
+            where
+            for (where, _, _), one in self.tried.items()
+            if any(reason.status == "PERF-FAIL" for reason in one.reasons)
+        ]
+        return provisional.partitions_of(status, self.results.partitions, dict.fromkeys(missed))
 
     def _ran_on_hardware(self) -> bool:
         """Whether a check ran where the site says that hardware is measured."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.rules import NodeStatus
 
 Kind = Literal["measured", "simulated", "nothing"]
@@ -103,6 +104,8 @@ class NodeVerdict(_Strict):
     scheduled: bool
     """Whether a scheduler knows the node by that name."""
     status: NodeStatus
+    provisional: list[str] = []
+    """The partitions without a calibration of their own on whose limits the status rests."""
     kind: Kind
     """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
     simulated: str | None
@@ -125,6 +128,11 @@ class NodeVerdict(_Strict):
     faults_injected: list[str]
     """Faults that were injected to see them found; empty in a real measurement."""
 
+    @property
+    def told(self) -> str:
+        """The status as it is shown."""
+        return provisional.told(self.status, self.provisional)
+
 
 class Row(_Strict):
     """One node in the verdict on all."""
@@ -135,6 +143,7 @@ class Row(_Strict):
     simulated: str | None
     faults_injected: list[str]
     status: NodeStatus
+    provisional: list[str] = []
     file: str
     """The file of the node's own document, beside this one."""
     set: str
@@ -145,6 +154,11 @@ class Row(_Strict):
     missing: int
     reasons: list[Reason]
     caveats: list[str]
+
+    @property
+    def told(self) -> str:
+        """The status as it is shown."""
+        return provisional.told(self.status, self.provisional)
 
 
 class Verdict(_Strict):

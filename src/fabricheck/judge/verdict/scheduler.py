@@ -19,11 +19,12 @@ LONGEST_REASON = 200
 def drain_lines(rows: Iterable[Row]) -> list[str]:
     """Return a line of ``scontrol`` for each node that failed: to be read, and run by a person.
 
-    It is a comment where nothing was measured on the node, or no scheduler gave it its name.
+    None of what is provisional. It is a comment where nothing was measured on the node, or no
+    scheduler gave it its name.
     """
     lines = []
     for row in rows:
-        if row.status not in FAILED:
+        if row.status not in FAILED or row.provisional:
             continue
         if not SLURM_NAME.fullmatch(row.node):
             lines.append(f"# no name of a node of Slurm: {plain(row.node)}")

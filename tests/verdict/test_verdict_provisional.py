@@ -1,0 +1,135 @@
+"""A partition without a calibration of its own has a provisional verdict, and no drain line."""
+
+import json
+
+import pytest
+import verdict_sessions as made
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.judge.verdict import documents, scheduler
+from fabricheck.references import calibrated
+from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
+
+OTHER = "cluster:more"
+MISSED = made.good() | made.missed()
+WRONG = made.good() | made.failed("sanity", "wrong", job_exitcode=5)
+NO_DEVICE = made.good() | made.failed("sanity", "one is missing", "OtherDevicesError")
+
+
+@pytest.fixture
+def uncalibrated(references):
+    """The folder of references, without the record of the partition."""
+    calibrated.file_of(references, made.WHERE).unlink()
+    return references
+
+
+def elsewhere(case: dict) -> dict:
+    """Move a case to another partition of the same node."""
+    values = {name.replace(made.WHERE, OTHER): one for name, one in case["perfvalues"].items()}
+    shown = case["display_name"].replace(made.WHERE, OTHER)
+    own = {"partition": "more", "unique_name": "more", "perfvalues": values}
+    return case | own | {"display_name": shown}
+
+
+def lines(verdict) -> list[str]:
+    return scheduler.drain_lines(documents.whole("x", [verdict]).nodes)
+
+
+@pytest.mark.parametrize(
+    ("case", "outcome", "status", "drained"),
+    [
+        (made.good(), ("good", 0), "provisional PASS", 0),
+        (MISSED, ("good", 0), "provisional PERF-FAIL", 0),
+        (made.good() | made.failed("setup"), ("good", 0), "INCOMPLETE", 0),
+        (NO_DEVICE, ("good", 0), "HW-FAIL", 1),
+        (WRONG, ("wrong-data", 5), "DATA-FAIL", 1),
+    ],
+)
+def test_what_rests_on_limits_is_provisional(
+    uncalibrated, tmp_path, case, outcome, status, drained
+):
+    document = made.ended(*outcome, None if outcome[1] == 0 else "it says so")
+    verdict = made.only(tmp_path / "results", case, document)
+    assert (verdict.told, len(lines(verdict))) == (status, drained)
+    assert verdict.provisional == ([made.WHERE] if "provisional" in status else [])
+    # With a record of its own it is as ever.
+    factories.calibration(uncalibrated, made.WHERE)
+    proven = made.only(tmp_path / "results", case, document)
+    assert (proven.told, proven.provisional) == (verdict.status, [])
+    assert len(lines(proven)) == (proven.status.endswith("FAIL"))
+
+
+def test_what_is_simulated_is_not_provisional(uncalibrated, tmp_path):
+    verdict = made.only(tmp_path / "results", MISSED, factories.simulated_document())
+    assert (verdict.told, verdict.provisional) == ("PERF-FAIL", [])
+    assert lines(verdict)[0].startswith("# simulated: ")
+
+
+def test_one_missed_limit_of_a_calibrated_partition_is_enough(references, tmp_path):
+    both = [(MISSED, factories.document()), (elsewhere(MISSED), factories.document())]
+    (verdict,) = made.judge(made.write(tmp_path / "both", both)).values()
+    assert (verdict.status, verdict.provisional) == ("PERF-FAIL", [])
+    assert len(lines(verdict)) == 1
+    other = [(made.good(), factories.document()), (elsewhere(MISSED), factories.document())]
+    (verdict,) = made.judge(made.write(tmp_path / "other", other)).values()
+    assert (verdict.told, verdict.provisional) == ("provisional PERF-FAIL", [OTHER])
+    assert lines(verdict) == []
+
+
+def test_the_sentence_stands_once_and_exit_codes_stay(uncalibrated, tmp_path):
+    nodes = [made.good(node=f"node{number}") for number in (1, 2)] + [
+        made.good(node="node3") | made.missed()
+    ]
+    made.write(tmp_path / "results", [(case, factories.document()) for case in nodes])
+    result = CliRunner().invoke(app, ["verdict", str(tmp_path / "results")])
+    said = result.stdout
+    assert result.exit_code == 12
+    assert said.startswith("Verdict on run-0: 1 provisional PERF-FAIL, 2 provisional PASS\n")
+    assert "\nprovisional PASS (2): node[1-2]\n" in said and "scontrol" not in said
+    assert said.count("has no calibration of its own") == 1
+    assert "fabricheck calibrate" in said
+    whole = json.loads((tmp_path / "results" / "verdicts" / "run-0" / "verdict.json").read_text())
+    assert [one["provisional"] for one in whole["nodes"]] == 3 * [[made.WHERE]]
+    assert whole["counts"]["PASS"] == 2
+
+
+def test_a_verdict_from_before_is_read_as_one_that_is_not_provisional(tmp_path):
+    verdict = made.only(tmp_path / "results", MISSED, factories.document())
+    total = documents.whole("run-0", [verdict])
+    content = documents.as_json(total)
+    del content["nodes"][0]["provisional"]
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps(content))
+    assert documents.read(path).nodes[0].provisional == []
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"),
+    [("h200:x2", True), ("h200:x8", False), ("lumi:gpu", False), ("local:host", False)],
+)
+def test_what_another_partition_gives_is_no_calibration_of_its_own(partition, expected):
+    """Entries of h200:x8 are those of the record of h200:x2."""
+    assert calibrated.has_own(OWN_FOLDER, partition) is expected
+
+
+def test_a_record_that_cannot_be_read_and_a_simulated_one_are_none(references):
+    path = factories.calibration(references, made.WHERE, clock="simulated")
+    assert not calibrated.has_own(references, made.WHERE)
+    path.write_text("{")
+    assert not calibrated.has_own(references, made.WHERE)
+
+
+def test_the_page_and_its_summary_say_it_once(uncalibrated, tmp_path, monkeypatch):
+    monkeypatch.setenv(PREFIX_VARIABLE, str(uncalibrated))
+    made.write(tmp_path / "results", [(made.good(), factories.document())])
+    where = tmp_path / "page"
+    made_page = CliRunner().invoke(
+        app, ["report", str(tmp_path / "results"), "--output", str(where)]
+    )
+    assert made_page.exit_code == 0, made_page.output
+    for name in ("index.html", "summary.md"):
+        text = (where / name).read_text()
+        assert text.count("has no calibration of its own") == 1, name
+        assert "provisional PASS" in text
