@@ -177,6 +177,17 @@ def test_a_document_of_another_time_is_not_taken(one_session):
     assert folder.unreported_paths() == [entry.path]
 
 
+def test_a_document_in_the_folder_of_its_session_is_of_no_other(results_folder):
+    place = results_folder / "output/20260102T030405-17/local/host/host/stream_local"
+    factories.session(results_folder, [factories.case(outputdir=str(place))])
+    other = "2026-02-02T03:04:05.250Z"
+    factories.write(place / "result.json", factories.document(started=other, finished=other))
+    folder = ResultsFolder(results_folder)
+    [entry] = folder.entries(folder.latest())
+    assert "thus of another session" in str(entry.problem)
+    assert folder.unreported_paths() == []
+
+
 def test_clocks_of_other_hosts_may_differ(one_session):
     late = {"started": "2026-01-02T03:05:30Z", "finished": "2026-01-02T03:05:31Z"}
     folder = ResultsFolder(one_session)

@@ -131,12 +131,11 @@ def _of_the_state(document: ResultDocument, devices: set[int]) -> Findings:
             yield f"$.state.{side}.at", reason
         seen: set[int] = set()
         for number, one in enumerate(snapshot["devices"]):
-            place = f"$.state.{side}.devices[{number}].index"
-            if one["index"] not in known:
-                yield place, f"device {one['index']} is not {among}"
-            if one["index"] in seen:
-                yield place, f"device {one['index']} is there twice"
-            seen.add(one["index"])
+            index = one["index"]
+            if index not in known or index in seen:
+                reason = "there twice" if index in seen else f"not {among}"
+                yield f"$.state.{side}.devices[{number}].index", f"device {index} is {reason}"
+            seen.add(index)
         known, among = seen, "in the snapshot before the run"
     # Counters may go down between both: a driver may have been loaded again.
     began, ended = _time(before["at"]), _time(after["at"]) if after is not None else None

@@ -200,9 +200,29 @@ class ResultsFolder:
         found = [path for path in find_documents(self.path) if not str(path).startswith(jobs)]
         # By name nearly all are known; the others may be reached by another name.
         by_name = self._owners(str)
-        unknown = [path for path in found if not _belongs_to_one(path, by_name.get(str(path)))]
+        unknown = [path for path in found if not self._is_of(by_name.get(str(path)), path)]
         by_file = self._owners(_identity) if unknown else {}
-        return [path for path in unknown if not _belongs_to_one(path, by_file.get(_identity(path)))]
+        return [path for path in unknown if not self._is_of(by_file.get(_identity(path)), path)]
+
+    def _is_of(self, owners: list[Session] | None, path: Path) -> bool:
+        """Return whether a document is of one of the sessions that claim it, the latest one first.
+
+        In a folder that is one session's alone it is; elsewhere another one may have replaced it.
+        """
+        if not owners:
+            return False
+        if path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
+            return True
+        if killed.session_folder(path, self.path) is not None:
+            return True
+        # A copy has new times of modification; the times inside the documents decide.
+        head = read_head(path)
+        if head is not None and any(
+            _within(owner, head.started, head.host.hostname) for owner in owners
+        ):
+            return True
+        # What is wrong with an invalid document, the session tells that claims it.
+        return read_entry(path).document is None
 
     def _owners(self, key: Callable[[str], Hashable]) -> dict[Hashable, list[Session]]:
         """Return the sessions that claim a document, the latest one first."""
@@ -264,22 +284,6 @@ def _may_hold(attempt: Case) -> Iterator[str]:
     for folder in attempt.folders:
         for name in (DOCUMENT_NAME, PARTIAL_NAME):
             yield f"{folder}/{name}"
-
-
-def _belongs_to_one(path: Path, owners: list[Session] | None) -> bool:
-    """Return whether a document is of one of the sessions that claim it, the latest one first."""
-    if not owners:
-        return False
-    if path.stat().st_mtime <= owners[0].end + _SLACK_SAME_HOST:
-        return True
-    # A copy has new times of modification; the times inside the documents decide.
-    head = read_head(path)
-    if head is not None and any(
-        _within(owner, head.started, head.host.hostname) for owner in owners
-    ):
-        return True
-    # What is wrong with an invalid document, the session tells that claims it.
-    return read_entry(path).document is None
 
 
 def _no_document(case: Case) -> str:

@@ -85,7 +85,7 @@ def by_session(paths: Iterable[Path], results: Path, node: str | None = None) ->
     """Group documents by the folder of their session, the last one by name first."""
     groups: dict[str, list[Path]] = {}
     for path in paths:
-        groups.setdefault(_session_folder(path, results) or UNREPORTED, []).append(path)
+        groups.setdefault(session_folder(path, results) or UNREPORTED, []).append(path)
     # Names begin with the time of the start.
     names = sorted(groups, key=lambda name: (name != UNREPORTED, name), reverse=True)
     return [Killed(name, results, tuple(groups[name]), node) for name in names]
@@ -94,12 +94,16 @@ def by_session(paths: Iterable[Path], results: Path, node: str | None = None) ->
 def case_of(path: Path, results: Path, node: str | None = None) -> Case | None:
     """Return the case that the folders of a document name; None where they are not a case's."""
     parts = path.relative_to(results).parts
-    with_session = _session_folder(path, results) is not None
+    with_session = session_folder(path, results) is not None
     is_case = parts[0] in _KINDS and len(parts) == 2 + with_session + len(_OF_A_CASE)
     return _case(path.parent, node) if is_case else None
 
 
-def _session_folder(path: Path, results: Path) -> str | None:
+def session_folder(path: Path, results: Path) -> str | None:
+    """Return the folder in ``output`` or ``stage`` of the session that a document is of.
+
+    None where sessions have no folders of their own, or it lies elsewhere.
+    """
     parts = path.relative_to(results).parts
     if parts[0] in _KINDS and len(parts) == 3 + len(_OF_A_CASE):
         return parts[1]

@@ -683,10 +683,11 @@ def _changed(
     document: ResultDocument, devices: Devices, item: str
 ) -> Iterator[tuple[int, Any, Any]]:
     """Yield an item of each device before and after the run, where it is known and changed."""
-    for index, *both in _pairs(document, devices):
-        before, after = (one.get(item) if one is not None else None for one in both)
-        if before != after and before is not None and after is not None:
-            yield index, before, after
+    for index, first, last in _pairs(document, devices):
+        before: Mapping[str, Any] = first
+        after: Mapping[str, Any] = last or {item: None}
+        if before[item] != after[item] and before[item] is not None and after[item] is not None:
+            yield index, before[item], after[item]
 
 
 def _rise(before: float | None, after: float | None) -> float:
