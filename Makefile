@@ -4,6 +4,7 @@
 # make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make lint    formatters, linters, types, what is made of the vocabulary; make format mends the first
+# make faults  make each fault of the catalogue, and write what was said (docs/faults.md); some 3 minutes
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 
 SHELL := /bin/bash
@@ -15,7 +16,7 @@ CMAKE_OPTIONS :=
 PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
-.PHONY: run report test build programs setup setup-test snapshots lint format unit-tests compile-checks clean
+.PHONY: run report test build programs setup setup-test faults snapshots lint format unit-tests compile-checks clean
 
 # Each check is a line with its number while it runs; what follows takes seconds.
 run: build
@@ -57,6 +58,10 @@ setup-test:
 test: setup-test lint unit-tests compile-checks
 	source ./env.sh; $(PYTEST) -m "not slow" --cov=fabricheck --cov-fail-under=90
 	source ./env.sh; $(PYTEST) -m slow
+
+# FAULTS: options, such as --rows 4,16 or --references lumi.
+faults: setup-test
+	source ./env.sh; PYTHONPATH=tests python -m faults $(FAULTS)
 
 snapshots: setup-test
 	source ./env.sh; WRITE_SNAPSHOTS=1 $(PYTEST) tests/snapshots

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
+import topology_texts as texts
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.run.site_check import Machine
 from fabricheck.site.partitions import Target
-
-sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in ("topology", "software")]
-import topology_texts as texts
 
 NODE = load("mi250x")
 USABLE = frozenset(core for one in NODE.domains for core in one.cores if core not in one.reserved)

@@ -16,12 +16,12 @@ import yaml
 import distributed_sessions
 import factories
 import repeated_sessions
+import verdict_sessions as judged
 
 TESTS = Path(__file__).resolve().parents[1]
 H200 = TESTS / "outputs" / "h200"
-sys.path += [str(TESTS / name) for name in ("comparison", "verdict")]
+sys.path.append(str(TESTS / "comparison"))
 import two_sessions as compared  # noqa: E402
-import verdict_sessions as judged  # noqa: E402
 
 RESULTS = Path("results")
 

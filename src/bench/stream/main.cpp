@@ -73,13 +73,15 @@ void measure(const Options& options, Run& run) {
   for (const auto& devices : sets) {
     set = std::make_unique<DeviceSet>(devices, source, destination, largest, two_sources,
                                       std::move(set));
+    const auto first = std::to_string(devices.front());
+    const auto on = devices.size() == 1
+                        ? " on device " + first
+                        : " on " + std::to_string(devices.size()) + " devices from " + first;
     double warm_up = rules.warm_up_seconds;
     for (const auto size : sizes) {
       for (const int block : blocks) {
         for (const auto operation : operations) {
-          run.begin(std::string(operation_name(operation)) + " of " + format_size(size) + " on " +
-                    std::to_string(devices.size()) + " device(s) from " +
-                    std::to_string(devices.front()));
+          run.begin(std::string(operation_name(operation)) + " of " + format_size(size) + on);
           for (const auto& series :
                set->measure({operation, size, block, stores}, rules, warm_up, faults)) {
             run.add(series);
