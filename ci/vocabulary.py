@@ -70,7 +70,7 @@ def python(kinds):
             made += listed(f"{typed} = Literal[", quoted.values(), "]")
         for name, chosen in kind.get("subtypes", {}).items():
             made += listed(f"{name} = Literal[", (quoted[word] for word in chosen), "]")
-        for name, chosen in kind.get("sets", {}).items():
+        for name, chosen in {**kind.get("sets", {}), **kind.get("common_sets", {})}.items():
             items = (quoted[word] for word in chosen)
             made += listed(f"{name}: tuple[{typed}, ...] = (", items, ")")
         for name, column in kind.get("values", {}).items():
@@ -108,6 +108,8 @@ def header(kinds):
         *comment(f"The words of the result document and the exit codes. {MADE_BY}", "// "),
         "#pragma once",
         "",
+        "#include <array>",
+        "",
         "namespace fabricheck {",
         "",
         "/// Exit codes of every program; docs/result-document.md lists them for users.",
@@ -125,6 +127,9 @@ def header(kinds):
                 out += comment(columns["meaning"], "/// ")
             name = identifier(word, columns)
             out.append(f'inline constexpr const char* {name} = "{word}";')
+        for name, chosen in kind.get("common_sets", {}).items():
+            names = ", ".join(identifier(word, kind["words"][word]) for word in chosen)
+            out.append(f"inline constexpr std::array {name.lower()}{{{names}}};")
         out.append(f"}}  // namespace {kind['header']}")
     out += ["", "/// The word of the result document's schema for a status."]
     out += ["inline const char* status_word(Status status) {", "  switch (status) {"]

@@ -79,6 +79,13 @@ def pair_series() -> list[dict[str, Any]]:
     return [series(**one_way), *shares, total, latency]
 
 
+def noisy(one: dict[str, Any]) -> dict[str, Any]:
+    """Return a series with samples that vary beyond the usual limit."""
+    told = ("samples", "median", "mad", "ci95", "relative_half_width", "noisy", "host_clock")
+    wide = series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], noisy=True, host_clock=None)
+    return one | {name: wide[name] for name in told}
+
+
 def host_copy(
     operation: str = "h2d",
     device: int = 0,

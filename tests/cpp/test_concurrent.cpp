@@ -1,10 +1,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/concurrent.hpp"
 #include "harness/devices.hpp"
 #include "harness/pattern.hpp"
+#include "harness/run.hpp"
 
 using namespace fabricheck;
 
@@ -20,6 +24,38 @@ Series part_of(int device, std::uint64_t bytes) {
   series.bytes_moved = bytes;
   series.verification.bytes_checked = bytes;
   return series;
+}
+
+/// What a run of one set of two pairs ends as, of the times of both in each sample.
+std::pair<Status, std::string> outcome_of(const std::string& experiment,
+                                          const std::vector<BatchTimes>& samples) {
+  std::vector<Series> parts{part_of(0, 1 << 30), part_of(1, 1 << 30)};
+  for (auto& part : parts) {
+    part.experiment = experiment;
+    part.operation = operation::engine;
+  }
+  const CommonOptions options;
+  Document document("-", nlohmann::json::object());
+  Run run("p2p", options, document, false);
+  for (const auto& series : with_samples(parts, samples)) {
+    run.add(series);
+  }
+  const auto content = document.content();
+  for (const auto& series : content["series"]) {
+    CHECK(series["noisy"] == (series["relative_half_width"] > options.rules.noise_limit));
+  }
+  CHECK(content["series"][0]["noisy"] == true);
+  return {run.status(), run.sentence()};
+}
+
+/// Samples of two pairs: one is done after a part of the time, by turns; the other one takes all.
+std::vector<BatchTimes> taken_in_turn(const std::vector<double>& times) {
+  std::vector<BatchTimes> samples;
+  for (const double time : times) {
+    const bool first = samples.size() % 2 == 0;
+    samples.push_back({{first ? 0.7 * time : time, first ? time : 0.7 * time}, time});
+  }
+  return samples;
 }
 
 }  // namespace
@@ -103,6 +139,30 @@ TEST_CASE("several parts are shares, and their sum lasts as long as the slowest"
   CHECK(sum.verification.bytes_checked == 160);
   CHECK(sum.verification.errors == 2);
   CHECK(sum.verification.first_mismatch->offset_bytes == 8);
+}
+
+TEST_CASE("between devices the sum is judged, and the shares only say how they vary") {
+  // The shares vary by 30 %, the sum by 0.1 %: two pairs that one engine serves.
+  const auto steady = taken_in_turn({1, 1.001, 1, 0.999, 1, 1.001, 0.999, 1, 1});
+  for (const char* experiment : {experiment::E7, experiment::E8}) {
+    CAPTURE(experiment);
+    CHECK(outcome_of(experiment, steady).first == Status::good);
+  }
+  const auto varied = taken_in_turn({1, 1.6, 1, 1.6, 1, 1.6, 1, 1.6, 1});
+  const auto [status, sentence] = outcome_of(experiment::E7, varied);
+  CHECK(status == Status::too_noisy);
+  CHECK(sentence.rfind("engine of 1 GiB on devices 0, 1 at once: half the 95 % interval is ", 0) ==
+        0);
+}
+
+TEST_CASE("a share that is a result of its own is judged") {
+  const auto samples = taken_in_turn({1, 1, 1, 1, 1, 1, 1, 1, 1});
+  for (const char* experiment : {experiment::E1, experiment::E2, experiment::E5, experiment::E9}) {
+    CAPTURE(experiment);
+    const auto [status, sentence] = outcome_of(experiment, samples);
+    CHECK(status == Status::too_noisy);
+    CHECK(sentence.find(" on device 0 from device 0 to device 1: ") != std::string::npos);
+  }
 }
 
 TEST_CASE("sizes of arrays are multiples of 16 bytes, and past the caches by default") {

@@ -88,6 +88,14 @@ TEST_CASE("a noisy series takes more samples, up to its limits") {
   CHECK(samples <= 30);
 }
 
+TEST_CASE("what varies between the devices of a set takes no more samples") {
+  int taken = 0;
+  const RunBatch in_turn = [&taken](int) {
+    return ++taken % 2 == 0 ? BatchTimes{{0.7, 1}, 1} : BatchTimes{{1, 0.7}, 1};
+  };
+  CHECK(take_samples(in_turn, 1, {}, [] { return 0.0; }).size() == 7);
+}
+
 TEST_CASE("the slowest device decides, unless the devices did not work all at once") {
   CHECK(BatchTimes{{1, 3, 2}, 3.05}.together() == 3);
   CHECK(BatchTimes{{1, 3, 2}, 4}.together() == 4);

@@ -304,6 +304,18 @@ def test_noise_above_the_limit_ends_the_run_with_7(p2p, small_cache):
     assert "on device 1 from device 0 to device 1: half the 95 % interval is" in ran.sentence
 
 
+def test_of_pairs_at_once_the_noise_of_the_sum_ends_the_run(p2p, small_cache):
+    limits = ("--noise-limit", "0", "--max-samples", "7", "--precision", "0", "--sizes", "4MiB")
+    ran = p2p("--together", "0-1,1-0", "--operations", "read", *limits, **small_cache)
+    assert ran.code == 7
+    assert "read of 4 MiB on devices 0, 1 at once: half the 95 % interval is" in ran.sentence
+    assert [(one["role"], one["noisy"]) for one in load(ran.output)["series"]] == [
+        ("share", True),
+        ("share", True),
+        ("sum", True),
+    ]
+
+
 def test_the_time_limit_ends_the_run_with_what_was_measured(p2p):
     ran = p2p("--operations", "engine", "--sizes", "256:16MiB", "--time-limit", "1.5",
               "--precision", "0", "--max-samples", "100000")  # fmt: skip

@@ -78,9 +78,20 @@ def test_noise_and_wrong_data_are_told(results_folder):
     write(results_folder, "stream_local", document)
     found = worst.of(reading.read().observed[0])
     (one,) = found.noisy
-    assert (one.check, one.series, one.cached) == ("stream_local", 1, 1)
+    assert (one.check, one.series, one.harmless) == ("stream_local", 1, 1)
     assert one.widest == pytest.approx(100 * noisy["relative_half_width"])
     assert found.wrong[0].errors == 3 and "byte 4096" in found.wrong[0].first
+
+
+def test_noise_of_a_share_whose_sum_is_judged_fails_nothing(results_folder):
+    single, share, other, total, latency = factories.pair_series()
+    factories.session(results_folder, [factories.case()])
+    series = [single, factories.noisy(share), other, factories.noisy(total), latency]
+    outcome = {"exit_code": 7, "status": "too-noisy", "message": "wide"}
+    document = factories.document(series=series, outcome=outcome)
+    write(results_folder, "stream_local", document)
+    (one,) = worst.of(reading.read().observed[0]).noisy
+    assert (one.series, one.harmless) == (2, 1)
 
 
 def test_a_device_whose_domain_nobody_tells_is_not_called_far(results_folder):

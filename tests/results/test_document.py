@@ -334,6 +334,23 @@ def test_noise_beyond_the_caches_is_the_outcome():
     assert said in refused(with_outcome("too-noisy", 7, series=in_cache["series"]))
 
 
+def test_between_devices_the_noise_of_the_sum_is_the_outcome():
+    single, share, other, total, latency = factories.pair_series()
+    varied = [single, factories.noisy(share), other, total, latency]
+    document.parse(json.dumps(factories.document(series=varied)))
+    # Older programs judged the shares, too.
+    document.parse(json.dumps(with_outcome("too-noisy", 7, series=varied)))
+    said = "$.series[3].noisy: is true beyond the caches, and the outcome is good"
+    series = [single, share, other, factories.noisy(total), latency]
+    assert said in refused(factories.document(series=series))
+
+
+def test_noise_of_a_share_that_is_a_result_of_its_own_is_the_outcome():
+    share = factories.noisy(factories.series(role="share", device_set=[0, 1]))
+    said = "$.series[0].noisy: is true beyond the caches, and the outcome is good"
+    assert said in refused(factories.document(series=[share]))
+
+
 def test_wrong_data_outweighs_noise():
     noisy = {"samples": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "noisy": True, "host_clock": None}
     series = [factories.series(**noisy), factories.series(verification=factories.mismatched())]

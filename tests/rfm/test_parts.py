@@ -118,6 +118,14 @@ def test_a_series_in_another_unit_is_no_metric():
         evaluate(document(*THREE), metric, {"device": [0]})
 
 
+def test_a_share_between_devices_is_no_metric():
+    pairs = document(*factories.pair_series())
+    both = {"operation": "engine-both"}
+    with pytest.raises(MetricError, match=r"engine is declared of shares .* of their sum\."):
+        evaluate(pairs, Metric("engine", both | {"role": "share", "device": 0}, ()), {})
+    assert evaluate(pairs, Metric("engine", both | {"role": "sum"}, ()), {})
+
+
 def test_where_names_each_device_once_with_its_address():
     together = factories.series(role="sum", device=None, device_set=[2, 1, 0])
     said = "devices 0, 1 (0000:c1:00.0) and 2 of node nid001"

@@ -171,6 +171,10 @@ def test_more_samples_can_be_asked_for_and_fewer_can_not():
 
 def test_noise_is_no_fault_in_a_cache_or_where_the_outcome_says_it():
     assert said(good(noisy=True, regime="cache")) == []
+    # Of pairs of devices at once the sum is judged.
+    share = {"noisy": True, "role": "share"}
+    assert said(good(**share, experiment="E7")) == []
+    assert said(good(**share)) == [f"Copy of {WHERE} is noisy, and the outcome is good."]
     noisy = {"status": "too-noisy", "message": None}
     assert said(good(noisy=True), outcome=noisy) == said(good(), outcome=noisy)
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -91,6 +92,13 @@ bool is_regular_or_absent(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_judged(const Series& series) {
+  const auto& by_sum = experiment::judged_by_sum;
+  const bool part = series.role == role::share &&
+                    std::find(by_sum.begin(), by_sum.end(), series.experiment) != by_sum.end();
+  return series.in_memory && !part;
+}
 
 json series_json(const Series& series, double noise_limit) {
   const auto bytes = static_cast<double>(series.bytes_moved) * series.batch;

@@ -66,6 +66,10 @@ struct Series {
   Verification verification;
 };
 
+/// Whether noise of the series would make its run too noisy to judge: not where caches may hold the
+/// arrays, and not that of a share where the sum is the result (experiment::judged_by_sum).
+[[nodiscard]] bool is_judged(const Series& series);
+
 /// A series as the schema wants it: rates in GB/s or latencies in us, statistics, clock comparison.
 /// Throws std::invalid_argument for a series without samples.
 nlohmann::json series_json(const Series& series, double noise_limit);

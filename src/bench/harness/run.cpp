@@ -40,7 +40,8 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
       {"--precision", "stop sampling when half the 95 % interval is below this part of the median"},
       rules.precision, 0, 1);
   line.add({"--noise-limit",
-            "exit with 7 when that part stays above this (arrays beyond the caches only)"},
+            "exit with 7 when that part stays above this (arrays beyond the caches only; of "
+            "pairs of devices at once that of the sum)"},
            rules.noise_limit, 0, 10);
   line.add({"--batch-time", "seconds a sample should last, at least", "s"}, rules.batch_seconds,
            1e-6, 60);
@@ -84,13 +85,17 @@ std::string ranks_text(const Series& series) {
 }
 
 /// " on device 1", and for what reaches other memory " from device 0 to device 1" too, or
-/// " from host-pinned memory of NUMA domain 2".
+/// " from host-pinned memory of NUMA domain 2"; of a sum " on devices 0, 1 at once".
 std::string place_text(const Series& series) {
   if (!series.ranks.empty()) {
     return (series.datatype.empty() ? "" : " of " + series.datatype) + ranks_text(series);
   }
   if (series.device < 0) {
-    return " on the whole set";
+    std::string set;
+    for (const int device : series.device_set) {
+      set += (set.empty() ? " on devices " : ", ") + std::to_string(device);
+    }
+    return set + " at once";
   }
   const int from = series.source.device;
   const int to = series.destination.device;
@@ -347,7 +352,7 @@ void Run::add(const Series& series) {
                                    std::to_string(check.first_mismatch->offset_bytes) +
                                    ": expected " + first["expected"].get<std::string>() +
                                    ", found " + first["found"].get<std::string>());
-  } else if (document["noisy"] && series.in_memory) {
+  } else if (document["noisy"] && is_judged(series)) {
     worsen(Status::too_noisy,
            where + ": half the 95 % interval is " +
                std::to_string(100 * document["relative_half_width"].get<double>()).substr(0, 4) +

@@ -2,6 +2,8 @@
 // by ci/vocabulary.py: edit that.
 #pragma once
 
+#include <array>
+
 namespace fabricheck {
 
 /// Exit codes of every program; docs/result-document.md lists them for users.
@@ -92,6 +94,7 @@ inline constexpr const char* E13 = "E13";
 inline constexpr const char* E14 = "E14";
 /// binding of ranks to cores and devices
 inline constexpr const char* E15 = "E15";
+inline constexpr std::array judged_by_sum{E7, E8};
 }  // namespace experiment
 
 /// What is done with the data.

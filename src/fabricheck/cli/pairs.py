@@ -10,6 +10,7 @@ from rich.console import Console
 
 from fabricheck.cli import output
 from fabricheck.core import amounts
+from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.table import Pair, Series
 
 #: More pairs of one operation than this are a matrix.
@@ -130,7 +131,7 @@ def is_remarkable(series: Series) -> bool:
     """Whether a series must be shown: its data is wrong or unverified, or noise judges the run."""
     if series.errors or not series.bytes_checked:
         return True
-    return series.noisy and series.regime == "memory"
+    return is_too_noisy(series.measured)
 
 
 def show(console: Console, matrix: Matrix) -> None:

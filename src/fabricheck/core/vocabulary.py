@@ -111,6 +111,7 @@ Experiment = Literal[
 ]
 OF_STREAM: tuple[Experiment, ...] = ("E1", "E5")
 OF_MESSAGES: tuple[Experiment, ...] = ("E9", "E10", "E12")
+JUDGED_BY_SUM: tuple[Experiment, ...] = ("E7", "E8")
 EXPERIMENTS: Mapping[str, str] = {
     "E1": "device-local STREAM",
     "E2": "host-device copy by hipMemcpy",

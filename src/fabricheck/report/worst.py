@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fabricheck.core.amounts import size
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
+from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
@@ -63,12 +64,13 @@ class Slow:
 class Noise:
     """The noisy series of a check: their number, and the widest interval as percent of the median.
 
-    cached: how many of them are small enough for the caches, where noise fails nothing.
+    harmless: how many of them fail nothing: those small enough for the caches, and shares whose sum
+        is the result.
     """
 
     check: str
     series: int
-    cached: int
+    harmless: int
     widest: float | None
 
 
@@ -230,8 +232,8 @@ def _noisy(observed: Observed) -> Iterator[Noise]:
     for name, points in checks.items():
         widths = [one.measured["relative_half_width"] for one in points]
         known = [100 * width for width in widths if width is not None]
-        cached = sum(one.regime == "cache" for one in points)
-        yield Noise(name, len(points), cached, max(known, default=None))
+        harmless = sum(not is_too_noisy(one.measured) for one in points)
+        yield Noise(name, len(points), harmless, max(known, default=None))
 
 
 def _wrong(observed: Observed) -> Iterator[Wrong]:

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from fabricheck.core import statistics
-from fabricheck.core.vocabulary import BETTER, OF_HOST, OF_STREAM, REACHED_THE_END, STREAM_ARRAYS
+from fabricheck.core.vocabulary import (
+    BETTER,
+    JUDGED_BY_SUM,
+    OF_HOST,
+    OF_STREAM,
+    REACHED_THE_END,
+    STREAM_ARRAYS,
+)
 from fabricheck.results import host_copies, launches, other_tools
 from fabricheck.results.model import Place, ResultDocument, Series
 
@@ -325,6 +332,19 @@ def _of_the_verification(series: Series, good: bool) -> Findings:
         yield "verification.bytes_checked", "is 0, and the outcome is good: no data was verified"
 
 
+def is_judged_by_sum(series: Series) -> bool:
+    """Whether it is a share of which only the sum is a result."""
+    return series["role"] == "share" and series["experiment"] in JUDGED_BY_SUM
+
+
+def is_too_noisy(series: Series) -> bool:
+    """Whether a run with this series has to end as too noisy.
+
+    Noise within caches is told only, as is that of a share whose sum is the result.
+    """
+    return series["noisy"] and series["regime"] == "memory" and not is_judged_by_sum(series)
+
+
 def _of_the_noise(document: ResultDocument) -> Findings:
     # The limit is an option of the run, so what is noisy can be recomputed from the document.
     option = document["options"].get("noise_limit")
@@ -337,17 +357,13 @@ def _of_the_noise(document: ResultDocument) -> Findings:
         elif limit is not None and series["noisy"] != (width > limit):
             word = "true" if series["noisy"] else "false"
             yield f"$.series[{index}].noisy", f"is {word} at {width:.3g} with the limit {limit:g}"
-    # Within caches noise is told, and does not judge the run.
-    judged = [
-        index
-        for index, series in enumerate(document["series"])
-        if series["noisy"] and series["regime"] == "memory"
-    ]
+    judged = [index for index, series in enumerate(document["series"]) if is_too_noisy(series)]
     status = document["outcome"]["status"]
     if status == "good" and judged:
         yield f"$.series[{judged[0]}].noisy", "is true beyond the caches, and the outcome is good"
     if status == "too-noisy":
-        if not judged:
+        # Older programs judged every share.
+        if not any(one["noisy"] and one["regime"] == "memory" for one in document["series"]):
             yield "$.outcome.status", "is too-noisy, and no series beyond the caches is noisy"
         if any(series["verification"]["errors"] for series in document["series"]):
             yield "$.outcome.status", "is too-noisy, and data was wrong, which outweighs noise"

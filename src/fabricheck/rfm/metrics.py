@@ -15,6 +15,7 @@ from typing import Any
 
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.rules import Rule
+from fabricheck.results.consistency import is_judged_by_sum
 from fabricheck.results.host_copies import host_domains
 from fabricheck.results.made_of import MadeOf, Reduction
 from fabricheck.results.model import ResultDocument, Series
@@ -67,7 +68,8 @@ class Metric:
         """Make the figure; overridden where it is not the value of one of the series.
 
         :param population: for each field in `over` the values that must be there.
-        :raises MetricError: when a series is missing, there twice, or in another unit.
+        :raises MetricError: when a series is missing, there twice, in another unit, or a share of
+            which only the sum is judged.
         """
         chosen = series_of(document, self, population, self.unit)
         medians = [series["median"] for series in chosen]
@@ -116,6 +118,11 @@ def series_of(
             raise MetricError(
                 f"Metric {metric} is declared in {unit}, and "
                 f"{where_measured(document, (series,))} reported {series['unit']}."
+            )
+        if is_judged_by_sum(series):
+            raise MetricError(
+                f"Metric {metric} is declared of shares between devices, whose noise ends no run: "
+                "declare it of their sum."
             )
     return chosen
 

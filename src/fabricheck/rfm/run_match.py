@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from fabricheck.results import state
+from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.host_copies import messages
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.other_tools import by_tool
@@ -282,7 +283,7 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
     if len(series["samples"]) < fewest:
         number = len(series["samples"])
         yield f"{_sentence_start(what)} has {number} sample(s), and {fewest} were requested."
-    if series["noisy"] and series["regime"] == "memory" and document["outcome"]["status"] == "good":
+    if is_too_noisy(series) and document["outcome"]["status"] == "good":
         yield f"{_sentence_start(what)} is noisy, and the outcome is good."
 
 
