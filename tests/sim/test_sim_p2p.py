@@ -135,6 +135,16 @@ def test_a_link_that_is_gone_makes_a_longer_and_narrower_way(run, peers):
     assert matrix(ran, "latency")[0, 6] > matrix(peers, "latency")[0, 6] + 1
 
 
+def test_of_one_to_all_the_sum_is_judged_and_noisy_shares_are_shown(run):
+    to_all = ",".join(f"0-{other}" for other in range(1, 8))
+    measured = ("--together", to_all, "--operations", "engine", "--max-samples", "15")
+    ran = run("p2p", *measured, "--noise-limit", "0.08", FABRICHECK_SIM_NOISE="0.1")
+    *shares, total = ran.series
+    assert total["role"] == "sum" and not total["noisy"]
+    assert len(shares) == 7 and any(share["noisy"] for share in shares)
+    assert (ran.code, ran.document["outcome"]["status"]) == (0, "good")
+
+
 def test_the_node_with_a_percent_of_noise_is_not_noisy(run):
     for seed in range(3):
         ran = run("p2p", "--sizes", "64MiB", "--operations", "engine,latency",
