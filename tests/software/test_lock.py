@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import locks
 import pytest
 
+import locks
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.site.software import lock
 

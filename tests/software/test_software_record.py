@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-import locks
 import pytest
 from typer.testing import CliRunner
 
 import factories
+import locks
 from fabricheck.cli import app
 from fabricheck.core import checkout
 from fabricheck.site import clusters

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import reframe
-import topology_texts as texts
 import yaml
 from typer.testing import CliRunner
 
+import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory

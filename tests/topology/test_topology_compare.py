@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-import topology_texts as texts
 import yaml
 
+import topology_texts as texts
 from fabricheck.core.errors import InvalidFile, InvalidInputError
 from fabricheck.node import load, node_directory
 from fabricheck.node.loading import to_fill

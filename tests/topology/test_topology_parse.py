@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-import topology_texts as texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import topology_texts as texts
 from fabricheck.core.errors import (
     FabricheckError,
     GarbledOutput,

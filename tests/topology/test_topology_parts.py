@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import topology_texts as texts
 from typer.testing import CliRunner
 
+import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.results import document

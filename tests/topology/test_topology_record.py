@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-import topology_texts as texts
 from typer.testing import CliRunner
 
+import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load, node_directory

@@ -1,9 +1,9 @@
 """The partition of the cases is calibrated, so that what rests on its limits is not provisional."""
 
 import pytest
-import verdict_sessions as made
 
 import factories
+import verdict_sessions as made
 from fabricheck.references.published import PREFIX_VARIABLE
 
 

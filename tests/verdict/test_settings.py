@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-import verdict_sessions as made
 from typer.testing import CliRunner
 
 import factories
+import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json

@@ -1,10 +1,10 @@
 """What differs among the nodes of one verdict: kernel, driver, VBIOS, firmware."""
 
 import pytest
-import verdict_sessions as made
 from typer.testing import CliRunner
 
 import factories
+import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.judge.verdict import documents
 

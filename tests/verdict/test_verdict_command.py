@@ -4,10 +4,10 @@ import json
 from datetime import datetime
 
 import pytest
-import verdict_sessions as made
 from typer.testing import CliRunner
 
 import factories
+import verdict_sessions as made
 from fabricheck.cli import app
 from full_disk import files_of_at_most
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-import verdict_sessions as made
 
 import factories
+import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.verdict import documents, model, rules, scheduler

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
-import verdict_sessions as made
 
 import distributed_sessions
 import factories
+import verdict_sessions as made
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict import documents, judging
 from fabricheck.results import reading

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-import verdict_sessions as made
 from typer.testing import CliRunner
 
 import factories
+import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.judge.verdict import documents, scheduler
 from fabricheck.references import calibrated

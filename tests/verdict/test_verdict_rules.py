@@ -1,9 +1,9 @@
 """Each row of the table of rules is reached by a session, and leads to its status."""
 
 import pytest
-import verdict_sessions as made
 
 import factories
+import verdict_sessions as made
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES

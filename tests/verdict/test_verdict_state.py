@@ -3,9 +3,9 @@
 import copy
 
 import pytest
-import verdict_sessions as made
 
 import factories
+import verdict_sessions as made
 from fabricheck.core.text import first_names
 from fabricheck.results import made_of
 

@@ -94,10 +94,10 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
     for (partition, check), own in _by_check(shown).items():
         console.print(f"{check} on {partition}", style="bold")
         table = output.table("  Metric", "Reference", "Kind", "What it rests on")
-        free: dict[str, list[str]] = {}
+        in_a_line: dict[str, list[str]] = {}
         for name, row in _together(own):
-            if row.kind == REPORT_ONLY:
-                free.setdefault(row.how, []).append(name)
+            if row.kind in (REPORT_ONLY, RULE):
+                in_a_line.setdefault(_ground(row), []).append(name)
                 continue
             cited = dict.fromkeys(numbers[_document(one)] for one in row.sources)
             rests = " ".join([row.how, *(f"[{number}]" for number in cited)]).strip()
@@ -107,15 +107,21 @@ def _print(shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, A
             table.add_row(f"  {name}", output.plain(entry), row.kind, output.plain(marked))
         if table.row_count:
             console.print(table)
-        for why, names in free.items():
-            reason = f" ({why})" if why else ""
-            console.print(output.plain(f"  Report only{reason}: {', '.join(names)}"))
+        for ground, names in in_a_line.items():
+            console.print(output.plain(f"  {ground}: {', '.join(names)}"))
     console.print("* stands for worst and median, or for the best and the worst block.")
     _print_sources(console, numbers, shown)
     for name in dict.fromkeys(row.partition for row in shown):
         _print_versions(console, name, versions.get(name))
         _print_marks(console, [row for row in shown if row.partition == name])
     _print_end(console, shown, silent)
+
+
+def _ground(row: Row) -> str:
+    """Return what many metrics of a check have in common: the reason, or the rule and its limit."""
+    if row.kind == RULE and row.entry is not None:
+        return f"By rule {said(row.entry)} ({row.how})"
+    return f"Report only ({row.how})" if row.how else "Report only"
 
 
 def _by_check(shown: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
