@@ -71,3 +71,12 @@ def test_one_campaign():
 def test_a_count_requires_what_it_always_does():
     assert judge((0, 0), "count", (1, 1)).entry == (0, 0, 0, "count")
     assert judge((3, 3), "count", (1, 1)).entry == (0, 0, 0, "count")
+
+
+@pytest.mark.parametrize(
+    ("values", "floor", "part"),
+    [([100] * 5, 0.12, 0.12), ([100, 100, 100, 100, 91], 0.12, 0.135), ([100] * 5, 0.01, 0.02)],
+)
+def test_a_metric_may_have_a_higher_floor(values, floor, part):
+    found = rule.judge(values, TWO[: len(values)], "GB/s", floor=floor)
+    assert found.entry == (100.0, -part, None, "GB/s")

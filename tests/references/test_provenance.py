@@ -16,6 +16,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge import coverage
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
+from fabricheck.judge.calibration.groups import FLOOR_AT_ONCE, FLOORS
 from fabricheck.references import marks
 from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import faults, requires
@@ -381,7 +382,11 @@ def follow_sessions(found: References, check: str, partition: str, metric: str) 
     middle = statistics.median(values)
     assert (one.n, one.median, one.min, one.max) == (len(values), middle, min(values), max(values))
     assert one.mad == statistics.median(abs(value - middle) for value in values)
-    verdict = rule.judge(values, [campaigns[number] for number in one.values], one.unit)
+    floor = 0 if one.tolerance is None else one.tolerance.floor
+    assert floor in (0, FLOORS[one.unit], FLOOR_AT_ONCE)
+    verdict = rule.judge(
+        values, [campaigns[number] for number in one.values], one.unit, floor=floor
+    )
     assert tuple(entry) == verdict.entry
 
 

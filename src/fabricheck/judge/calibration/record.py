@@ -107,7 +107,9 @@ def _metric(
     values = {number: one.value for number, one in found.items()}
     unit = _first(found).unit
     when = [campaigns[number] for number in values]
-    outcome = rule.judge(list(values.values()), when, unit, [nodes[number] for number in values])
+    of = [nodes[number] for number in values]
+    floor = max(one.floor for one in found.values())
+    outcome = rule.judge(list(values.values()), when, unit, of, floor)
     by_campaign = _groups(values, campaigns)
     medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))

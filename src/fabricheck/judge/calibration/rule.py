@@ -14,6 +14,7 @@ from fabricheck.core import statistics
 from fabricheck.core.text import first_names
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.calibration.groups import (
+    FLOOR_AT_ONCE,
     FLOORS,
     GAPS,
     LEAST_IN_A_MODE,
@@ -50,7 +51,8 @@ COUNT_ENTRY = (0, 0, 0, "count")
 TEXT = (
     "value: the median over the sessions, to five significant digits; tolerance (lower for GB/s "
     f"and %, upper for us): the largest of a floor ({FLOORS['GB/s']:.0%} for GB/s and %, "
-    f"{FLOORS['us']:.0%} for us), {SPREADS} robust standard deviations ({NORMAL} MAD) relative to "
+    f"{FLOORS['us']:.0%} for us, {FLOOR_AT_ONCE:.0%} of several devices at once on host memory), "
+    f"{SPREADS} robust standard deviations ({NORMAL} MAD) relative to "
     f"the median, and {WORST_TIMES} times the largest relative deviation of a session in the worse "
     f"direction, rounded up to the next half percent; from {LEAST_NODES} nodes on the median is "
     "that of the nodes' medians, and the robust variance is that between nodes plus the median of "
@@ -81,7 +83,11 @@ class Outcome:
 
 
 def judge(
-    values: Sequence[float], campaigns: Sequence[int], unit: str, nodes: Sequence[str] = ()
+    values: Sequence[float],
+    campaigns: Sequence[int],
+    unit: str,
+    nodes: Sequence[str] = (),
+    floor: float = 0,
 ) -> Outcome:
     """Return the entry of a metric.
 
@@ -89,6 +95,7 @@ def judge(
     :param campaigns: of each value the number of its campaign.
     :param unit: GB/s, %, us, or count, whose requirement does not depend on the values.
     :param nodes: of each value the letter of its node; none where all are of one.
+    :param floor: of the tolerance, where it is above that of the unit.
     """
     if unit == "count":
         return Outcome(COUNT_ENTRY, None, "count: none is required, whatever was measured")
@@ -96,7 +103,7 @@ def judge(
     by_node: dict[str, list[float]] = {}
     for node, value in zip(of, values, strict=True):
         by_node.setdefault(node, []).append(value)
-    tolerance = tolerance_of(by_node, unit)
+    tolerance = tolerance_of(by_node, unit, floor)
     said = few(of, campaigns)
     if said is not None:
         return _refused(unit, said, tolerance)
@@ -113,7 +120,7 @@ def judge(
             tolerance,
         )
     kept = {node: own for node, own in by_node.items() if node not in aside}
-    tolerance = tolerance_of(kept, unit)
+    tolerance = tolerance_of(kept, unit, floor)
     counted = [value for own in kept.values() for value in own]
     two = modes(counted, unit)
     if two is not None:
@@ -174,7 +181,7 @@ def middle_of(by_node: Mapping[str, Sequence[float]]) -> float:
     return statistics.median([value for own in by_node.values() for value in own])
 
 
-def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str) -> Tolerance:
+def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str, floor: float = 0) -> Tolerance:
     """Return the candidates of the tolerance of values that are finite and above zero."""
     middle = middle_of(by_node)
     values = [value for own in by_node.values() for value in own]
@@ -186,7 +193,7 @@ def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str) -> Tolerance
         spread = statistics.mad(values)
     worse = max(values) - middle if unit in SMALLER_IS_BETTER else middle - min(values)
     return Tolerance(
-        floor=FLOORS[unit],
+        floor=max(floor, FLOORS[unit]),
         spread=SPREADS * NORMAL * spread / middle,
         worst=WORST_TIMES * worse / middle,
     )

@@ -11,9 +11,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fabricheck.judge.calibration.groups import FLOOR_AT_ONCE
 from fabricheck.node import NodeModel
 from fabricheck.results import made_of
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.table import Metric, link_class
 from fabricheck.rfm.bounds import Bound, node_bound
 
@@ -30,6 +31,7 @@ class Value:
         None where it is of no single series.
     link_class, engine: of the transfers that it is made of; None where that is not of a pair, or
         not told by the document. bound: what no true value of the metric passes; None if unknown.
+    floor: the least tolerance, a part of the value, where it is above that of the unit.
     """
 
     value: float
@@ -39,6 +41,7 @@ class Value:
     link_class: str | None = None
     engine: str | None = None
     bound: Bound | None = None
+    floor: float = 0
 
     @property
     def impossible(self) -> str | None:
@@ -91,7 +94,13 @@ def value_of(
         classes.pop() if len(classes) == 1 else None,
         ", ".join(sorted({one["engine"] for one in chosen})) or None,
         bound,
+        FLOOR_AT_ONCE if any(map(_at_once_on_host_memory, chosen)) else 0,
     )
+
+
+def _at_once_on_host_memory(series: Series) -> bool:
+    memories = (series["source"]["memory"], series["destination"]["memory"])
+    return len(series["device_set"]) > 1 and any(one.startswith("host-") for one in memories)
 
 
 def middle(values: Sequence[Value]) -> Value:

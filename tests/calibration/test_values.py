@@ -1,0 +1,19 @@
+"""What a session says of a metric, for its calibration."""
+
+import pytest
+
+import factories
+from fabricheck.judge.calibration.values import value_of
+from fabricheck.results import table
+
+
+@pytest.mark.parametrize(
+    ("devices", "memory", "floor"),
+    [([0, 1], "host-pinned", 0.12), ([0], "host-pinned", 0), ([0, 1], "peer", 0)],
+)
+def test_several_devices_at_once_on_host_memory_have_a_higher_floor(devices, memory, floor):
+    source = factories.place(memory=memory)
+    one = factories.series(device_set=devices, role="share", source=source)
+    metric = table.Metric(of=None, metric="share_worst", value=100.0, unit="GB/s", series=(0,))
+    document = factories.document(series=[one])
+    assert value_of("pingpong", metric, 100.0, document, None).floor == floor
