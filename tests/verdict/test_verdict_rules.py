@@ -7,6 +7,8 @@ import verdict_sessions as made
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import attempts, checks
 from fabricheck.judge.verdict.rules import RULES
+from fabricheck.results import made_of
+from fabricheck.results.made_of import MadeOf
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.rfm import exceptions
 from fabricheck.site import partitions
@@ -17,6 +19,8 @@ TOPOLOGY = factories.document()["program"] | {"name": "topology"}
 OSU = factories.document()["program"] | {"name": "osu", "commit": "unknown"}
 FEWER = made.failed("sanity", "Node node1 has 7 devices gfx90a", "OtherDevicesError")
 GOOD = factories.document()
+#: Of which one sample in ten reaches what `made.missed` requires.
+AT_TIMES = factories.series([9.8, *[7.0] * 9])
 
 USED = factories.device_state(processes=[factories.process()])
 BROKEN = factories.device_state(memory_errors={"corrected": 0, "uncorrected": 2})
@@ -289,6 +293,55 @@ def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     assert all(one.scheduled for one in found.values())
 
 
+def slow(tmp_path, document, metric="copy_worst", judged=None, **made_of_them):
+    """Return the verdict on a metric that missed its reference, and what it is made of."""
+    unit = "GB/s" if judged is None else "%"
+    case = made.good() | made.missed(metric, unit)
+    if judged is not None:
+        case["perfvalues"] = {f"{made.WHERE}:{metric}": judged}
+    results = made.write(tmp_path, [(case, document)])
+    folder = factories.case_folder(results, case["unique_name"], "stage")
+    made_of.write(folder, document, {metric: MadeOf(**made_of_them)})
+    (found,) = made.judge(results).values()
+    return found
+
+
+def test_of_what_is_slow_at_times_nothing_is_proven(tmp_path):
+    found = slow(tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst")
+    assert (found.status, made.rules(found)) == ("UNSTABLE", {"at-times"})
+    assert found.reasons[0].sentence.endswith("and at least 9; 1 of 10 samples reached it.")
+
+
+def test_what_is_slow_nearly_always_missed_its_reference(tmp_path):
+    seldom = factories.series([9.5, *[7.0] * 10])
+    found = slow(tmp_path, factories.document(series=[seldom]), series=(0,), reduce="worst")
+    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+
+
+def test_a_device_that_says_that_it_was_slowed_down_is_not_slow_at_times(tmp_path):
+    throttled = factories.state([factories.device_state(throttle=["power"], clock_mhz=1310)])
+    document = factories.on_h200(series=[AT_TIMES], state=throttled)
+    found = slow(tmp_path, document, series=(0,), reduce="worst")
+    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+
+
+def test_samples_of_the_member_that_is_behind_count(tmp_path):
+    """As percent of the others: 70 % of them, and at times 95 %."""
+    others = factories.series([10.0] * 10)
+    judged = made.judged(70.0, 100, -0.03, unit="%", result="fail")
+    for first, status in ((AT_TIMES, "UNSTABLE"), (factories.series([7.0] * 10), "PERF-FAIL")):
+        found = slow(
+            tmp_path / status,
+            factories.document(series=[first, others]),
+            "copy_alike",
+            judged,
+            series=(0, 1),
+            reduce=None,
+            decided=(0,),
+        )
+        assert found.status == status
+
+
 def test_a_killed_session_is_judged_by_nobody(tmp_path):
     stage = tmp_path / "stage" / "20260102T030400-1" / "cluster" / "gpu" / "cuda"
     factories.write(stage / "stream_local" / "result.json")
@@ -298,8 +351,17 @@ def test_a_killed_session_is_judged_by_nobody(tmp_path):
     assert found.sessions[0].uuid is None
 
 
-#: Those of the node as a whole, each reached by a test of its own here.
-OF_A_NODE = {"varies", "not-judged", "skipped", "missing", "silent", "session", "report"}
+#: Those that need more than a case and its document, each reached by a test of its own here.
+OF_A_NODE = {
+    "at-times",
+    "varies",
+    "not-judged",
+    "skipped",
+    "missing",
+    "silent",
+    "session",
+    "report",
+}
 
 
 def test_every_rule_is_reached_in_this_file():

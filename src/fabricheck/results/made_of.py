@@ -44,15 +44,19 @@ class MadeOf(BaseModel):
     series: their indices in the document's ``series``, from 0.
     reduce: which of their medians the value is, by the series' own ``better``, or the median of
         these; None where it is computed from them, or counts something.
+    decided: those that decided a value that is computed, as of the member that is behind.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     series: tuple[int, ...]
     reduce: Reduction | None
+    decided: tuple[int, ...] = ()
 
     def decisive(self, document: ResultDocument, value: float) -> list[Series]:
         """Return those of its series that gave the value: of the worst and best not all."""
+        if self.decided:
+            return [document["series"][index] for index in self.decided]
         every = [document["series"][index] for index in self.series]
         if self.reduce in ("worst", "best"):
             return [one for one in every if one["median"] == value] or every
@@ -93,7 +97,7 @@ def kept(path: Path, document: ResultDocument) -> Mapping[str, MadeOf]:
         return {}
     count = len(document["series"])
     for name, one in file.metrics.items():
-        for index in one.series:
+        for index in (*one.series, *one.decided):
             if not 0 <= index < count:
                 raise InvalidInputError(
                     f"{path}: metrics.{name}: there is no series {index} among the {count} of the "

@@ -101,6 +101,7 @@ class Figure:
         return MadeOf(
             series=tuple(index[id(one)] for one in self.series),
             reduce=self.metric.reduce if reduced else None,
+            decided=() if reduced else tuple(index[id(one)] for one in self.decisive),
         )
 
 

@@ -11,7 +11,7 @@ from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge.verdict.rules import Finding, finding, in_order
 from fabricheck.results import failures, killed, settings, state
 from fabricheck.results.entry import Entry
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.other_tools import of_another_tool
 from fabricheck.results.run_report import Judged
 from fabricheck.results.session import Case
@@ -20,6 +20,9 @@ from fabricheck.site import partitions
 
 #: Sentences of one attempt: a broken device has hundreds.
 MOST = 8
+
+#: The least part of the samples that reach a limit of what is slow at times only.
+LEAST_REACHED = 0.1
 
 #: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame: reports have their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
@@ -135,13 +138,37 @@ class Attempt:
             because = state.in_front(because, others)
         return self._say(rule, because, metric)
 
-    def _taking_part(self, metric: str) -> set[int] | None:
-        """Return the devices of the series that decided a metric; None where they are unknown."""
+    def _missed_reference(self, because: str, metric: str, judged: Judged) -> Finding:
+        """Return the finding on a metric: of what is slow now and then nothing is proven."""
+        series = self._decisive(metric)
+        devices = None
+        if series and self.document is not None:
+            devices = state.devices_of(series, self.document)
+        found = self._measured("reference", because, metric, devices)
+        samples = [one for own in series for one in self._samples(own, metric)]
+        reached = sum(_within(one, judged) for one in samples)
+        known = self.document is not None and state.slowdowns(self.document, devices)
+        if found.rule.name != "reference" or known or reached < LEAST_REACHED * len(samples):
+            return found
+        said = (
+            f"{found.sentence.removesuffix('.')}; {reached} of {len(samples)} samples reached it."
+        )
+        return self._say("at-times", said, metric) if reached else found
+
+    def _decisive(self, metric: str) -> list[Series]:
+        """Return the series that decided a metric; none where they are unknown."""
         made = self.entry.metrics_made_of.get(metric) if self.entry is not None else None
         if made is None or self.document is None or self.case is None or not made.series:
-            return None
+            return []
         value, _ = self.case.values[metric]
-        return state.devices_of(made.decisive(self.document, value), self.document)
+        return made.decisive(self.document, value)
+
+    def _samples(self, series: Series, metric: str) -> Iterator[float]:
+        """Yield what the metric would be by each sample of a series that decided it."""
+        assert self.case is not None
+        value, _ = self.case.values[metric]
+        for sample in series["samples"]:
+            yield value * sample / series["median"]
 
     @cached_property
     def caveats(self) -> list[state.Cause]:
@@ -258,7 +285,7 @@ class Attempt:
             for said in own:
                 because = said or _beside_limit(case, name, judged)
                 if rule == "reference":
-                    yield self._measured(rule, because, name, self._taking_part(name))
+                    yield self._missed_reference(because, name, judged)
                 else:
                     yield self._say(rule, because, name)
 
@@ -282,6 +309,12 @@ def _why_aborted(reason: str) -> str:
 
 def _missed(case: Case) -> dict[str, Judged]:
     return {name: one for name, one in case.judged.items() if one.result == "fail"}
+
+
+def _within(value: float, judged: Judged) -> bool:
+    return (judged.least is None or value >= judged.least) and (
+        judged.most is None or value <= judged.most
+    )
 
 
 def _beside_limit(case: Case, metric: str, judged: Judged) -> str:

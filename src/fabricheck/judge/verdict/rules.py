@@ -84,6 +84,13 @@ _OF_A_CHECK = (
     # Of the speed
     Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
     # Of what varies
+    Rule(
+        "at-times",
+        "UNSTABLE",
+        "A metric missed its reference, but at least a tenth of the samples of what decided it "
+        "reached it: what is measured can be as fast, and something slowed it meanwhile. Not where "
+        "the device itself says that it was slowed down.",
+    ),
     Rule("too-noisy", "UNSTABLE", "A program ended with `too-noisy`: values vary beyond judging."),
     Rule(
         "device-in-use",
