@@ -23,8 +23,8 @@ CONVENTION = (
 
 #: What the program does wrong, and what the failure says.
 FAULTS = {
-    "above-physics": f"Metric copy_worst, copy_median: {DEVICE} reported 1e+09 GB/s, above the "
-    "derived physical bound of",
+    "above-physics": f"Metric copy_worst, copy_median, copy_alike: {DEVICE} reported 1e+09 GB/s, "
+    "above the derived physical bound of",
     "zero": "$.series[1].samples[0]: 0 GB/s is not above zero.",
     "nan": "result.json: holds NaN, which is not a finite number.",
     "nothing-verified": "verification.bytes_checked: is 0, and the outcome is good: no data was "
