@@ -9,6 +9,8 @@ import factories
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.judge.calibration.runs import missing
+from fabricheck.judge.calibration.values import Value, middle
+from fabricheck.rfm.bounds import Bound
 from repeated_sessions import PARTITION, measured, several
 
 COPY = {"copy_worst": 100.0}
@@ -24,6 +26,13 @@ def test_values_and_the_width_of_what_decided_them(tmp_path):
     assert worst.half_width == series[0]["relative_half_width"] > 0
     # The median of two series has no interval of its own.
     assert (median.value, median.half_width) == (75.0, None)
+
+
+def test_no_repetition_hides_one_that_cannot_be_true():
+    peak = Bound(110.0, "derived", "the peak")
+    values = [Value(one, "GB/s", "stream_local", bound=peak) for one in (100.0, 120.0, 100.0)]
+    assert middle(values).value == 120.0 and middle(values).impossible
+    assert middle(values[::2]).value == 100.0
 
 
 def test_sessions_are_in_the_order_of_time_and_count_once(tmp_path):

@@ -36,6 +36,14 @@ def test_another_unit_needs_to_be_accepted(folder, present):
     assert entries(folder)["copy_worst"] == [100.0, -0.02, None, "GB/s"]
 
 
+def test_a_longer_latency_needs_to_be_accepted_and_a_shorter_one_does_not(folder):
+    require(folder, "[50, null, 0.1, us]")
+    with pytest.raises(UsageError, match="would be looser"):
+        write(folder, several(folder.parent, STEADY, unit="us"))
+    write(folder, several(folder.parent / "shorter", [one / 4 for one in STEADY], unit="us"))
+    assert entries(folder)["copy_worst"] == [25.0, None, 0.1, "us"]
+
+
 def test_a_metric_that_became_a_count_needs_to_be_accepted(folder):
     require(folder, "[50, -0.1, null, GB/s]")
     counts = several(folder.parent, [0.0] * 6, unit="count")

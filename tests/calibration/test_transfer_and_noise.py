@@ -95,6 +95,18 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
     assert any(OTHER in note for note in changes.propose(again, calibrated).notes)
 
 
+def test_a_record_of_its_own_comes_before_what_is_taken(calibrated):
+    changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    theirs = read(calibrated / "calibrations" / "local-host.yaml")
+    copy = theirs.checks["stream_local"]["copy_worst"]
+    own = copy.model_copy(update={"entry": [90.0, -0.02, None, "GB/s"]})
+    made = {"partition": OTHER, "checks": {"stream_local": {"copy_worst": own}}}
+    found = References(calibrated).with_record(theirs.model_copy(update=made))
+    assert found.entries("stream_local", OTHER)["copy_worst"] == [90.0, -0.02, None, "GB/s"]
+    # Of a check that it has not, what is taken stays.
+    assert found.entries("stream_concurrent", OTHER)["copy_one"] == [50.0, -0.02, None, "GB/s"]
+
+
 def test_what_is_taken_needs_no_entry_in_a_file_any_longer(calibrated):
     changes.write(transfer.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
     text = (calibrated / "stream.yaml").read_text()

@@ -82,6 +82,25 @@ def test_a_session(one_session):
     assert "1 of 15 experiments have results in this session." in text
 
 
+def test_what_was_simulated_and_measured_is_not_only_simulated(results_folder):
+    simulated = factories.simulated_document(series=[factories.series(host_clock=None)])
+    cases = [
+        factories.case("stream_local"),
+        factories.case("simulated", partition="sim-mi250x", tags=["E1"]),
+        factories.case("alone", partition="sim-mi250x", tags=["E5"]),
+    ]
+    factories.session(results_folder, cases)
+    only = simulated | {"series": [one | {"experiment": "E5"} for one in simulated["series"]]}
+    contents = (factories.document(), simulated, only)
+    for case, content in zip(cases, contents, strict=True):
+        where = factories.case_folder(results_folder, case["unique_name"])
+        factories.write(where / "result.json", content)
+    assert {clock for one in rows()["E1"]["ran"] for clock in one["clocks"]} == {
+        "measured", "simulated",
+    }  # fmt: skip
+    assert "2 of 15 experiments have results in this session, 1 of those only simulated." in table()
+
+
 def test_a_check_that_failed_before_measuring_did_not_measure(results_folder):
     cases = [factories.case(result="fail"), factories.case("two", result="skip")]
     factories.session(results_folder, cases)

@@ -250,6 +250,43 @@ def test_a_new_difference_from_the_node_model_is_worse(tmp_path):
     assert judged(b, a)[0] == 0
 
 
+def test_another_difference_than_before_is_worse(tmp_path):
+    program = factories.document()["program"] | {"name": "topology", "runtime": "rocm"}
+    failed = {"perfvalues": {"local:host:differences": [1, 0, 0, 0, "count", "fail"]}}
+    a, b = (
+        results(
+            tmp_path / link,
+            factories.document(program=program, series=[], differences=[f"Link {link} is missing."],
+                               environment={}),
+            **failed,
+        )
+        for link in ("0-6", "0-2")
+    )  # fmt: skip
+    code, only = judged(a, b)
+    assert code == 10 and not only["worse"]
+    assert [(one["reason"], one["worse"]) for one in only["outcomes"]] == [
+        ("Link 0-2 is missing.", True),
+        ("Link 0-6 is missing.", False),
+    ]
+
+
+def test_a_repetition_that_fails_is_worse_whatever_the_others_did(tmp_path):
+    for name, ends in (("a", ("pass", "pass")), ("b", ("pass", "fail"))):
+        cases = [
+            factories.case("p2p_engine", display_name=f"p2p_engine %.repeat_no={n}",
+                           unique_name=f"p2p_{n}", tags=["E7"], result=end)
+            for n, end in enumerate(ends)
+        ]  # fmt: skip
+        factories.session(tmp_path / name, cases)
+        for n, end in enumerate(ends):
+            kind = "output" if end == "pass" else "stage"
+            where = factories.case_folder(tmp_path / name, f"p2p_{n}", kind) / "result.json"
+            factories.write(where, document([pair(0, 1, spread(50))]))
+    code, only = judged(tmp_path / "a", tmp_path / "b")
+    assert code == 10
+    assert [(one["check"], one["worse"]) for one in only["outcomes"]] == [("p2p_engine", True)]
+
+
 def test_metrics_have_the_samples_of_their_series(tmp_path):
     sides = []
     for name, value in (("a", 50.0), ("b", 40.0)):

@@ -1,5 +1,6 @@
 """Whether one value differs from another beyond noise."""
 
+import dataclasses
 import itertools
 import json
 import random
@@ -69,6 +70,13 @@ def test_within_noise_and_beyond_it():
     assert judge(value(narrow), value(two_sessions.spread(55))).judgement == "better"
     assert judge(value(wide), value([one * 0.9 for one in wide])).why == "within noise"
     assert judge(value(narrow), value(two_sessions.spread(49.1))).in_floor
+
+
+def test_the_larger_floor_of_both_sides_counts():
+    one, other = value(two_sessions.spread(50)), value(two_sessions.spread(45))
+    wide = dataclasses.replace(other, floor=0.12)
+    assert judge(one, other).judgement == judge(one, wide, floor=0.1).judgement == "worse"
+    assert judge(one, wide).in_floor and judge(wide, one).in_floor
 
 
 def test_a_repetition_without_an_interval_leaves_the_value_without_one():

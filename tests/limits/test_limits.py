@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from random import Random
 
 import drawn
 import pytest
 
-from fabricheck.core import page_block
+from fabricheck.core import page_block, yaml_files
 from fabricheck.core.checkout import ROOT
-from fabricheck.rfm import relative
+from fabricheck.rfm import listing, relative
 
 PAGE = ROOT / "docs" / "limits.md"
 DEVICE, PAIR = 3, [1, 0]
@@ -119,3 +120,21 @@ def test_the_page_has_every_metric_that_compares_members(session):
     judged = [one for one in session.judged if isinstance(one.metric, relative.Alike)]
     here = {(one.check, one.metric.name, f"{100 - one.limits[0]:.3g}") for one in judged}
     assert rows == here
+
+
+def test_a_collective_is_held_against_the_slowest_link_of_its_devices(session):
+    rules = {one.metric.name: one.metric.rule for one in session.judged}
+    # Two devices of a package have four links, and among all eight some pairs have one.
+    for name, peak in (("allreduce_2", 200), ("allreduce_8", 50)):
+        assert f"its bytes over {peak} GB/s, the peak of its slowest link" in rules[name].why
+
+
+def test_a_reference_that_a_file_states_comes_before_the_rule(tmp_path):
+    content = yaml_files.read(ROOT / "reference_values" / "stream.yaml")
+    own = {"triad_alike": [100, -0.2, None, "%"]}
+    content["stream_local"]["lumi"] = content["stream_local"]["lumi"] | own
+    (tmp_path / "stream.yaml").write_text(json.dumps(content))
+    with listing.set_up("lumi:gpu", [ROOT / "reframe_checks" / "stream"], tmp_path) as checks:
+        [check] = [one for one in checks if type(one).__name__ == "stream_local"]
+    assert list(check.entries["triad_alike"]) == [100, -0.2, None, "%"]
+    assert "triad_alike" not in check.rules_used and "copy_alike" in check.rules_used

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app, output
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.references import dry_run, listing
+from fabricheck.references import dry_run, listing, stated
 from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
 from fabricheck.references.stated import References
@@ -339,3 +340,27 @@ def test_what_stands_under_any_is_for_partitions_without_a_key(tmp_path):
     origin = found.origin("copies", "here:other", "worst")
     assert origin.kind == "report only" and origin.why == "nobody has stated it"
     assert found.origin("copies", "lumi:gpu", "worst", "lumi") is None
+
+
+def test_a_partition_s_own_entries_come_before_those_of_its_set(tmp_path):
+    (tmp_path / "copies.yaml").write_text(
+        "copies:\n"
+        "  $index: [$partition]\n"
+        "  any: {worst: [0, null, null, GB/s]}\n"
+        "  lumi: {worst: [5, -0.1, null, GB/s]}\n"
+        "  lumi:gpu: {worst: [6, -0.1, null, GB/s]}\n"
+    )
+    own = References(tmp_path).entries("copies", "lumi:gpu", "lumi")
+    assert own == {"worst": [6, -0.1, None, "GB/s"]}
+
+
+def test_a_file_that_changed_is_read_again(tmp_path):
+    file = tmp_path / "copies.yaml"
+    for number in (5, 6):
+        file.write_text(
+            "copies:\n"
+            "  $index: [$partition]\n"
+            f"  here:gpu: {{worst: [{number}, -0.1, null, GB/s]}}\n"
+        )
+        os.utime(file, (number, number))
+        assert stated.of(tmp_path).entries("copies", "here:gpu")["worst"][0] == number

@@ -236,6 +236,10 @@ def test_outcomes_without_their_cause(content, said):
         ({"relative_half_width": 0.5}, "relative_half_width: is 0.5"),
         ({"relative_half_width": None}, "relative_half_width: must be null exactly"),
         ({"noisy": True}, "noisy: is true at 0.0149 with the limit 0.1"),
+        (
+            factories.series([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], host_clock=None),
+            "noisy: is false at 0.714 with the limit 0.1",
+        ),
         ({"better": "lower"}, "better: is lower, and the unit is GB/s"),
         ({"engine": "copy-engine"}, "block_size: is set, and the engine is copy-engine"),
         (

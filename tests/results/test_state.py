@@ -237,6 +237,13 @@ def test_links_that_went_down_and_their_errors_are_named():
     ]
 
 
+def test_errors_of_a_link_whose_counter_was_reset_are_not_told():
+    links = [factories.links(errors={"0": 9, "1": 2}), factories.links(errors={"0": 1, "1": 3})]
+    before, after = ([device(0, links=one), device(1)] for one in links)
+    [told] = state.link_errors(document(before, after))
+    assert (told.number, told.links) == (1, (1,))
+
+
 def test_nothing_is_new_of_a_run_that_was_killed():
     built = document([device(0, memory_errors={"uncorrected": 4})])
     built["state"]["after"] = None
@@ -282,6 +289,9 @@ def test_devices_of_series_are_all_that_take_part():
     of_ranks = factories.series(device=None, device_set=[], ranks=[0, 1])
     of_ranks["source"] = of_ranks["destination"] = factories.place("host-pageable", None)
     assert state.devices_of([of_ranks], factories.on_h200(ranks=ranks)) == {1}
+    # Of a message the set need not have the other end.
+    ends = {"source": factories.place(device=0), "destination": factories.place(device=1)}
+    assert state.devices_of([factories.series(device_set=[0], **ends)], built) == {0, 1}
 
 
 STATES = Path(__file__).parents[1] / "outputs" / "state"

@@ -100,3 +100,16 @@ def test_a_session_fails_on_it_before_it_measures(suite, action, entry):
 )
 def test_reading_an_entry(raw, entry):
     assert entries.entry_of(raw) == entry
+
+
+@pytest.mark.parametrize(
+    ("entry", "requires"),
+    [
+        ((100, -0.05, None, "GB/s"), True),
+        ((10, None, 0.1, "us"), True),
+        ((0, 0, 0, "count"), True),
+        (entries.report_only("us"), False),
+    ],
+)
+def test_a_limit_on_either_side_requires_something(entry, requires):
+    assert entries.requires(entry) == entries.required(list(entry)) == requires

@@ -83,7 +83,15 @@ def mismatched(**changes):
             {"program": {"name": "memcpy", "runtime": "rocm"}},
             "The result on node nid001 is of memcpy, and the check ran stream.",
         ),
+        (
+            {"program": {"name": "stream", "runtime": "cuda"}},
+            "stream on node nid001 ran with the runtime cuda, and the environment names rocm.",
+        ),
         ({"clock": "simulated"}, "The times of stream on node nid001 are simulated, which"),
+        (
+            {"faults_injected": ["flip-bit:0:3"]},
+            "stream on node nid001 ran with injected faults: flip-bit:0:3.",
+        ),
         (
             {"series": [mismatched()]},
             "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words, "

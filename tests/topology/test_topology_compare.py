@@ -74,11 +74,13 @@ def test_a_device_without_a_domain_or_near_other_cores():
     )
     outcome = compare(MAP_A, report(texts.shownodesbw(MAP_A), text))
     assert outcome.differences == ("Device 5: NUMA domain 0 in mi250x, none in the tools.",)
-    text = texts.topo_m(A100).replace("0-15", "16-31", 1)
-    outcome = compare(A100, report(text))
-    assert outcome.differences == (
-        "Device 0: near the cores 0-15 in a100-booster, 16-31 in the tools.",
-    )
+    # All others, and some of its own.
+    for cores in ("16-31", "8-23"):
+        text = texts.topo_m(A100).replace("0-15", cores, 1)
+        outcome = compare(A100, report(text))
+        assert outcome.differences == (
+            f"Device 0: near the cores 0-15 in a100-booster, {cores} in the tools.",
+        )
 
 
 def test_a_pcie_connection_where_links_should_be():

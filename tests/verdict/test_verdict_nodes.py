@@ -12,9 +12,10 @@ import distributed_sessions
 import factories
 import verdict_sessions as made
 from fabricheck.core.errors import NotFoundError
-from fabricheck.judge.verdict import documents, judging
+from fabricheck.judge.verdict import checks, documents, judging
 from fabricheck.results import reading
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
+from fabricheck.site.sets import Choice
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 SIM = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
@@ -131,6 +132,14 @@ def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
     }
     (reason,) = found["node2"].reasons
     assert reason.sentence == f"There is no result of node node2 in {second}."
+
+
+def test_of_several_choices_no_set_is_the_whole():
+    node, names = Choice(("--mode=node",), "node"), Choice(("-n", "stream_local"), None)
+    assert checks.choice_of([node, node]) == node
+    for both in ([node, names], [names, node]):
+        found = checks.choice_of(both)
+        assert found.set is None and set(found.words) == {*node.words, *names.words}
 
 
 def test_a_folder_that_is_named_twice_counts_once(tmp_path):

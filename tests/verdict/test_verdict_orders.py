@@ -63,6 +63,20 @@ def test_each_kind_is_what_it_says(kind):
     assert found == kind and status([[kind]]) == RULES[kind].status
 
 
+@pytest.mark.parametrize(
+    ("kinds", "word"),
+    [
+        (["runtime-error", "wrong-data"], "DATA-FAIL"),
+        (["reference", "runtime-error"], "HW-FAIL"),
+        (["too-noisy", "reference"], "PERF-FAIL"),
+        (["time-limit", "too-noisy"], "UNSTABLE"),
+        (["pass", "time-limit"], "INCOMPLETE"),
+    ],
+)
+def test_of_two_checks_the_worse_one_is_the_word(kinds, word):
+    assert status([[one] for one in kinds]) == status([[one] for one in reversed(kinds)]) == word
+
+
 @given(
     st.lists(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4), max_size=3),
     st.sampled_from(FAILING),

@@ -1,0 +1,58 @@
+"""Members of a node against each other, by values that were computed by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import factories
+from fabricheck.rfm import relative
+from fabricheck.rfm.metrics import Metric
+
+COPY = {"operation": "copy"}
+
+
+def of_devices(values, unit="GB/s"):
+    """Return the metric that compares devices, a document with their values, and the devices."""
+    better = "lower" if unit == "us" else "higher"
+    series = [
+        factories.series([value] * 7, device=index, device_set=[index], unit=unit, better=better)
+        for index, value in enumerate(values)
+    ]
+    metric = relative.of_members(Metric("copy_worst", COPY, unit=unit), None)
+    return metric, {"series": series}, {"device": range(len(values))}
+
+
+def test_a_member_is_none_of_the_others():
+    metric, document, population = of_devices([100.0, 90.0])
+    assert metric.percents(document, population) == pytest.approx([100 / 0.9, 90])
+    figure = metric.figure(document, population)
+    assert figure.value == pytest.approx(90)
+    assert [one["device"] for one in figure.decisive] == [1]
+    assert figure.said == "90 % of the others (90 of 100 GB/s)"
+
+
+def test_of_latencies_the_longest_is_behind():
+    metric, document, population = of_devices([10.0, 10.0, 12.5], "us")
+    figure = metric.figure(document, population)
+    assert figure.value == pytest.approx(80)
+    assert [one["device"] for one in figure.decisive] == [2]
+
+
+@pytest.mark.parametrize(
+    ("values", "percents"),
+    [
+        # Of each the two of the other cable: 98 of 90 and 90, and 90 of 100 and 96.
+        ([90.0, 90.0, 100.0, 96.0], [90 / 0.98, 90 / 0.98, 100 / 0.9, 96 / 0.9]),
+        # Where there is one cable, its two directions.
+        ([90.0, 100.0], [90, 100 / 0.9]),
+    ],
+)
+def test_the_other_direction_of_a_cable_is_none_of_the_others(values, percents):
+    pairs = ([0, 1], [1, 0], [2, 3], [3, 2])[: len(values)]
+    series = [
+        factories.series([value] * 7, device=pair[0], device_set=pair)
+        for pair, value in zip(pairs, values, strict=True)
+    ]
+    among = tuple((pair,) for pair in pairs)
+    metric = relative.of_members(Metric("copy_worst", COPY, ("device_set",), among=among), None)
+    assert metric.percents({"series": series}, {}) == pytest.approx(percents)
