@@ -1,0 +1,202 @@
+"""The mutants: slips as they happen, in each room that judges."""
+
+from __future__ import annotations
+
+from mutants.mutant import Mutant
+
+#: Tests that several mutants name.
+_PARTS = ("rfm/test_parts.py",)
+_RELATIVE = ("rfm/test_relative.py", "limits/test_limits.py")
+_LIMITS = ("limits/test_limits.py",)
+_RUN_MATCH = ("rfm/test_run_match.py",)
+_DOCUMENT = ("results/test_document.py",)
+_STATE = ("results/test_state.py", "verdict/test_verdict_state.py")
+_VERDICT = ("verdict/test_verdict_rules.py", "verdict/test_verdict_orders.py")
+_NODES = ("verdict/test_verdict_nodes.py", "verdict/test_verdict_rules.py")
+_PROVISIONAL = ("verdict/test_verdict_provisional.py",)
+_WHOLE = ("verdict/test_verdict_documents.py", "verdict/test_verdict_command.py")
+_ENTRIES = ("rfm/test_references.py",)
+_RULES = ("references/test_rules.py",)
+_ORIGIN = ("references/test_provenance.py",)
+_STATED = ("references/test_references_command.py", "calibration/test_sets.py")
+_TOPOLOGY = ("topology/test_topology_compare.py",)
+_COMPARE = ("comparison/test_judging.py", "comparison/test_compare_sessions.py")
+_GATHER = ("calibration/test_gathering.py",)
+
+
+def _session(test: str) -> tuple[str]:
+    """Name a test that lets ReFrame judge a stand-in."""
+    return (f"rfm/test_silent_passes.py::{test}",)
+
+
+METRICS = (
+    Mutant("the best of a metric's series is taken for the worst", "rfm/metrics.py",
+           '(self.reduce == "worst") == (chosen[0]["better"] == "higher")',
+           '(self.reduce == "worst") != (chosen[0]["better"] == "higher")', _PARTS),
+    Mutant("the median of the others has the member itself", "rfm/relative.py",
+           "rest = [one for one in members if one is not member]", "rest = list(members)",
+           _RELATIVE),
+    Mutant("the other direction of a cable is one of the others", "rfm/relative.py",
+           " if member.cable is None or one.cable != member.cable]", "]", _RELATIVE),
+    Mutant("of alike latencies the shortest is behind", "rfm/relative.py",
+           "if higher else (others, member.value)", "if higher else (member.value, others)",
+           _RELATIVE),
+    Mutant("pairs over several links have the limit of direct ones", "rfm/relative.py",
+           "if node is not None and not _direct(metric, node):", "if node is None:", _LIMITS),
+    Mutant("a collective is held against its widest link", "rfm/base.py",
+           "link = min(self.node.peer_peak_gbs(*pair)", "link = max(self.node.peer_peak_gbs(*pair)",
+           _LIMITS),
+    Mutant("a rule replaces the reference that a file states", "rfm/base.py",
+           "if metric.rule is not None and not entries.required("
+           "stated_entries.get(metric.name))", "if metric.rule is not None", _LIMITS),
+    Mutant("a metric without a value is met", "rfm/base.py",
+           "        if lost:\n", "        if lost and not judged:\n",
+           _session("test_a_declared_metric_without_a_value")),
+    Mutant("a session without a judgement ends well", "rfm/guard.py",
+           '("skip_sanity_check", "skip_performance_check")', '("skip_sanity_check",)',
+           _session("test_a_session_without_judgement_is_refused")),
+    Mutant("a session whose checks were all skipped ends well", "rfm/guard.py",
+           "        if not left:\n", "        if left is None:\n",
+           _session("test_every_test_case_skipped")),
+)  # fmt: skip
+
+BELIEF = (
+    Mutant("a value above the physical bound is believed", "rfm/base.py",
+           "self._refuse(document, [*faults, *beyond], doubts)",
+           "self._refuse(document, faults, doubts)",
+           _session("test_a_program_that_does_it_wrong_fails_the_check[above-physics]")),
+    Mutant("each pair is bound by the widest link class", "rfm/bounds.py",
+           "peak = sum(node.peer_peak_gbs(*pair) for pair in pairs)",
+           "peak = sum(max(map(max, node.direct_peaks_gbs)) for _ in pairs)",
+           ("rfm/test_simulated_sessions.py::test_a_pair_is_bound_by_its_widest_path",)),
+    Mutant("one wrong word is no wrong data", "rfm/run_match.py",
+           'if verification["errors"]:', 'if verification["errors"] > 1:', _RUN_MATCH),
+    Mutant("what was verified in part counts as verified", "rfm/run_match.py",
+           "if checked < least:", "if not checked:", _RUN_MATCH),
+    Mutant("the tolerance between both clocks is doubled", "rfm/run_match.py",
+           "CLOCKS_DIFFER = 1.1\n", "CLOCKS_DIFFER = 1.2\n", _RUN_MATCH),
+    Mutant("a run with injected faults counts as a measurement", "rfm/run_match.py",
+           'if document["faults_injected"]:',
+           'if document["faults_injected"] and not document["complete"]:', _RUN_MATCH),
+    Mutant("a run with another runtime is believed", "rfm/run_match.py",
+           'if found["runtime"] != runtime:', "if not runtime:", _RUN_MATCH),
+    Mutant("devices are compared by kind, not by number", "rfm/run_match.py",
+           "if found != wanted:", "if found.keys() != wanted.keys():", _RUN_MATCH),
+    Mutant("two ranks on one device are well placed", "rfm/affinity.py",
+           "if others and not shared:", "if others and shared:", ("rfm/test_binding.py",)),
+)  # fmt: skip
+
+RESULTS = (
+    Mutant("noisy series count as fine", "results/consistency.py",
+           'return series["noisy"] and series["regime"] == "memory"',
+           'return series["noisy"] and series["regime"] == "cache"', (*_RUN_MATCH, *_DOCUMENT)),
+    Mutant("series beyond the noise limit need not say so", "results/consistency.py",
+           'series["noisy"] != (width > limit)', 'series["noisy"] > (width > limit)', _DOCUMENT),
+    Mutant("a stated median may be 1 % from its samples", "results/consistency.py",
+           "TOLERANCE = 1e-6", "TOLERANCE = 1e-2", _DOCUMENT),
+    Mutant("a good outcome may have wrong words", "results/consistency.py",
+           'if good and verification["errors"]:', 'if not good and verification["errors"]:',
+           _DOCUMENT),
+    Mutant("an interval of 90 % is taken for one of 95 %", "core/statistics.py",
+           "if 2 * one_in * below > 2**n:", "if one_in * below > 2**n:",
+           ("results/test_statistics.py",)),
+    Mutant("the throttled share of a run is taken for seconds", "results/state.py",
+           "if seconds > THROTTLED_SHARE * length]", "if seconds > THROTTLED_SHARE]", _STATE),
+    Mutant("a link's counter that was reset takes errors away", "results/state.py",
+           "if rise > 0}", "if rise}", _STATE),
+    Mutant("a process on another device excuses a slow metric", "results/state.py",
+           'asked = devices is None or state["index"] in devices', "asked = True", _STATE),
+    Mutant("the devices at the ends of a transfer take no part in it", "results/state.py",
+           '{*one["device_set"], one["source"]["device"], one["destination"]["device"]}',
+           '{*one["device_set"]}', _STATE),
+)  # fmt: skip
+
+VERDICT = (
+    Mutant("PASS overrules DATA-FAIL", "judge/verdict/rules.py",
+           "return min(statuses, key=STATUSES.index", "return max(statuses, key=STATUSES.index",
+           _VERDICT),
+    Mutant("UNSTABLE comes before PERF-FAIL", "judge/verdict/rules.py",
+           '    "PERF-FAIL",\n    "UNSTABLE",\n', '    "UNSTABLE",\n    "PERF-FAIL",\n', _VERDICT),
+    Mutant("wrong data beside a pass only varies", "judge/verdict/rules.py",
+           'verification errors. Once is enough.",\n        "DATA-FAIL",',
+           'verification errors. Once is enough.",\n        "UNSTABLE",', _VERDICT),
+    Mutant("ReFrame's pass counts whatever the document says", "judge/verdict/attempts.py",
+           "self.case.passed and not self.findings", "self.case.passed", _VERDICT),
+    Mutant("what slowed a device itself excuses it", "judge/verdict/attempts.py",
+           "others = state.disturbances(self.document, devices)",
+           "others = state.causes(self.document, devices)", _STATE),
+    Mutant("checks that only other nodes ran are not missed", "judge/verdict/judging.py",
+           "if key not in self.tried and key[2] not in absent:",
+           "if key in self.tried and key[2] not in absent:", _NODES),
+    Mutant("a requested node without a result is omitted", "judge/verdict/grouping.py",
+           "missed = dict.fromkeys((*results.requested, *expected_nodes))",
+           "missed = dict.fromkeys(expected_nodes)", _NODES),
+    Mutant("a check that is skipped though expected is a pass", "judge/verdict/checks.py",
+           "if own and all(one.skipped for one in own):", "if not own:", _VERDICT),
+    Mutant("the set of one session is that of all", "judge/verdict/checks.py",
+           "    if len(each) == 1:\n        return next", "    if each:\n        return next",
+           _NODES),
+    Mutant("a provisional verdict drains", "judge/verdict/scheduler.py",
+           "if row.status not in FAILED or row.provisional:", "if row.status not in FAILED:",
+           _PROVISIONAL),
+    Mutant("nodes that passed hide one that failed", "judge/verdict/documents.py",
+           "EXIT_NODE_FAILED if statuses & FAILED", "EXIT_NODE_FAILED if statuses <= FAILED",
+           _WHOLE),
+    Mutant("the exit code of a verdict is lost", "cli/verdict.py",
+           "raise typer.Exit(total.exit_code)", "raise typer.Exit()", _WHOLE),
+)  # fmt: skip
+
+REFERENCES = (
+    Mutant("an upper limit requires nothing", "references/entries.py",
+           "for bound in entry[1:3])", "for bound in entry[1:2])", _ENTRIES),
+    Mutant("a calibration that requires nothing takes a limit away", "references/stated.py",
+           "return own or requires(entry) or not requires(plain)", "return True", _STATED),
+    Mutant("reference files that changed are not read again", "references/stated.py",
+           "tuple((file, file.stat().st_mtime_ns) for file in files)", "tuple(files)", _STATED),
+    Mutant("references of a set come before a partition's own", "references/stated.py",
+           "for one in (partition, named, ANY) if", "for one in (named, partition, ANY) if",
+           _STATED),
+    Mutant("another partition's record comes before the own one", "references/stated.py",
+           "found |= {name: (entry, record) for name, (entry, _) in record.entries(check).items()}",
+           "found = {\n                name: (entry, record) for name, (entry, _) in "
+           "record.entries(check).items()\n            } | found",
+           ("calibration/test_transfer_and_noise.py",)),
+    Mutant("a simulated record is a calibration of the machine", "references/calibrated.py",
+           'return (found.partition, found.clock) == (partition, "measured")',
+           "return found.partition == partition", _PROVISIONAL),
+    Mutant("lower and upper limit of a collective are exchanged", "references/rules.py",
+           "Rule((round(allowed_us, 3), None, factor - 1, unit), why)",
+           "Rule((round(allowed_us, 3), factor - 1, None, unit), why)", _RULES),
+    Mutant("a published value of another system is a reference", "references/origin.py",
+           "if system != origin.system:", "if system is None:", _ORIGIN),
+    Mutant("a published TB/s is 1024 GB/s", "references/published.py",
+           '"TB/s": ("GB/s", 1e3)', '"TB/s": ("GB/s", 1024.0)', _ORIGIN),
+)  # fmt: skip
+
+OTHERS = (
+    Mutant("a link class is taken for another", "tools/topology/comparison.py",
+           "        if expected != seen:", "        if bool(expected) != bool(seen):", _TOPOLOGY),
+    Mutant("a rotated NUMA map is accepted", "tools/topology/comparison.py",
+           "if domain != device.domain:",
+           "if domain not in {one.domain for one in model.devices}:", _TOPOLOGY),
+    Mutant("one of its cores makes a device near to all", "tools/topology/comparison.py",
+           "not own <= set(parse_cores(cpus))", "not own & set(parse_cores(cpus))", _TOPOLOGY),
+    Mutant("the smaller floor of both sides counts", "judge/comparison/judging.py",
+           "least = max(a.floor, b.floor)", "least = min(a.floor, b.floor)", _COMPARE),
+    Mutant("a repetition that failed hides behind one that passed", "judge/comparison/compare.py",
+           "(_good(found[name]) and not _good(row))", "(_good(row) and not _good(found[name]))",
+           _COMPARE),
+    Mutant("an impossible value hides among repetitions", "judge/calibration/values.py",
+           "next((one for one in values if one.impossible), None)",
+           "values[0] if all(one.impossible for one in values) else None", _GATHER),
+    Mutant("a longer latency is a tighter reference", "judge/calibration/changes.py",
+           "farther = before - after if lower else after - before", "farther = before - after",
+           ("calibration/test_nothing_loosened.py",)),
+    Mutant("medians alone decide a claim", "judge/claims/judging.py",
+           "return low(one) > high(other)", "return one.value > other.value",
+           ("claims/test_claim_rules.py",)),
+    Mutant("what was simulated in part is called only simulated", "judge/coverage.py",
+           'and clocks == {"simulated"}', 'and "simulated" in clocks', ("cli/test_coverage.py",)),
+)  # fmt: skip
+
+MUTANTS = (*METRICS, *BELIEF, *RESULTS, *VERDICT, *REFERENCES, *OTHERS)
