@@ -17,6 +17,7 @@ import factories
 from fabricheck.judge.claims import judging
 from fabricheck.judge.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
 from fabricheck.judge.claims.published import number
+from fabricheck.judge.claims.rules import Group
 from fabricheck.results.entry import Entry
 
 
@@ -33,11 +34,25 @@ def test_faster_needs_intervals_that_do_not_meet(spread, outcome):
     assert judged("pinned-above-zero-copy", of(pinned, managed)).outcome == outcome
 
 
-def test_a_ratio_may_be_any_that_the_intervals_allow():
-    def point(value, spread):
-        (found,) = of(factories.series(around(value, spread))).points
-        return found
+def point(value, spread):
+    """Return a series with samples around a value as rules have it."""
+    (found,) = of(factories.series(around(value, spread))).points
+    return found
 
+
+def test_a_median_may_lie_where_its_interval_does():
+    assert not judging.within(point(105.0, 0.001), 90, 100)
+    assert judging.within(point(105.0, 0.1), 90, 100)
+
+
+def test_of_ranks_the_mean_stands_for_all_and_of_devices_the_median():
+    points = {index: point(value, 0.001) for index, value in enumerate([10.0, 20.0, 60.0])}
+    for kind, value in (("rank", 30.0), ("device", 20.0)):
+        group = Group("copies", lambda observed: points, kind)
+        assert group.take(points) == pytest.approx(value)
+
+
+def test_a_ratio_may_be_any_that_the_intervals_allow():
     sure = point(115.0, 0.001), point(100.0, 0.001)
     unsure = point(115.0, 0.1), point(100.0, 0.1)
     assert not judging.ratio_near(*sure, 1.0, 0.1)

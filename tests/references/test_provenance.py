@@ -317,6 +317,14 @@ def test_what_weakens_a_limit_is_marked(check, key, metric, expected):
     assert words(stated().origin(check, key, metric), key) == expected
 
 
+def test_values_of_two_documents_are_of_no_single_session():
+    records = [one for one in stated().data.records.values()
+               if one.kind == "measured" and one.role is None and not one.is_maximum]  # fmt: skip
+    one, other = records[0], next(each for each in records if each.title != records[0].title)
+    assert [mark.word for mark in marks.of([one], [], {})] == [marks.ONE_SESSION]
+    assert list(marks.of([one, other], [], {})) == []
+
+
 def test_the_wider_parts_are_those_of_the_reasons():
     """Of pageable memory what it varied by; else the widest tolerance that a calibration gives."""
     varied = [one.between_campaigns or 0

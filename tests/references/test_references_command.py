@@ -14,7 +14,7 @@ from fabricheck.cli import app, output
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.references import dry_run, listing, stated
 from fabricheck.references.entries import plain
-from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
+from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE, of_folder
 from fabricheck.references.stated import References
 from fabricheck.site import partitions
 
@@ -364,3 +364,21 @@ def test_a_file_that_changed_is_read_again(tmp_path):
         )
         os.utime(file, (number, number))
         assert stated.of(tmp_path).entries("copies", "here:gpu")["worst"][0] == number
+
+
+def test_what_is_said_of_a_metric_of_a_check_comes_first(tmp_path):
+    names = ["copies.quad_worst", "copies.quad", "quad_worst", "quad"]
+    said = {name: {"kind": "report only", "why": name} for name in names}
+    entries = {"$index": ["$partition"], "lumi": {"quad_worst": [0, None, None, "GB/s"]}}
+    while said:
+        content = {"x-provenance": {"lumi": said}, "copies": entries}
+        (tmp_path / "copies.yaml").write_text(json.dumps(content))
+        origin = References(tmp_path).stated_origin("copies", "lumi", "quad_worst")
+        assert origin.why == names.pop(0)
+        del said[origin.why]
+
+
+def test_a_folder_of_references_may_have_its_own_data_set(tmp_path):
+    assert of_folder(tmp_path).records
+    (tmp_path / "published_values.yaml").write_text("setups: []\nrecords: []\n")
+    assert not of_folder(tmp_path).records

@@ -111,3 +111,13 @@ def test_a_folder_of_references_may_have_its_own_rules(tmp_path, monkeypatch):
     (tmp_path / rules.FILE).write_text(text.replace("least_percent: 3", "least_percent: 6", 1))
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     assert rules.allowed_percent("kernel") == 6
+
+
+def test_both_directions_and_pairs_at_once_have_a_limit_each(tmp_path, monkeypatch):
+    text = (OWN_FOLDER / rules.FILE).read_text()
+    for name, least in (("both_ways", 60), ("together", 70)):
+        text = re.sub(rf"(?m)^({name}:\n  least_percent: )\d+", rf"\g<1>{least}", text)
+    (tmp_path / rules.FILE).write_text(text)
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    assert rules.both_ways().entry == (100, pytest.approx(-0.4), None, "%")
+    assert rules.together().entry == (100, pytest.approx(-0.3), None, "%")

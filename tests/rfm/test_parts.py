@@ -65,6 +65,11 @@ def test_reductions(reduce, better, value, devices):
     assert len(figure.series) == 3
 
 
+def test_the_median_is_no_mean():
+    uneven = document(*(of_device(index, value) for index, value in enumerate([10.0, 20.0, 60.0])))
+    assert evaluate(uneven, Metric("copy", COPY, reduce="median"), ALL).value == 20.0
+
+
 def test_nested_fields_and_the_largest_size():
     small = of_device(0, 50.0, bytes=1 << 10)
     peer = of_device(0, 5.0, source=factories.place("peer", 1))

@@ -182,6 +182,7 @@ def test_bounds_are_peaks_of_the_node_model():
     assert "device memory" in local.how
     two = bound(role="sum", device=None, device_set=[0, 1])
     assert two.value == 2 * 1638.4
+    assert bound(role="share", device=0, device_set=[0, 1]).value == 1638.4
     host = {"source": factories.place("host-pinned"), "destination": factories.place("host-pinned")}
     assert bound(device=0, device_set=[0], **host).value == 72.0
     assert bound(role="sum", device=None, device_set=[0, 1, 2], **host).value == 3 * 72.0

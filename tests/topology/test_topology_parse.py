@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from fabricheck.core.errors import (
     NotFoundError,
 )
 from fabricheck.node import load
-from fabricheck.tools.topology import parse_files, parse_text
+from fabricheck.tools.topology import merge, parse_files, parse_text
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 HF_BANDWIDTH = PUBLISHED / "published-hugging-face-shownodesbw.txt"
@@ -149,6 +150,10 @@ def test_contradicting_files_are_named(tmp_path):
     other.write_text(texts.shownodesbw(MAP_B))
     with pytest.raises(InvalidInputError, match=f"Pair 0-2: 1 links in {one}, 0 in {other}"):
         parse_files([one, other])
+    every = parse_text(one.read_text(), "one")
+    single = tuple(tuple(min(count, 1) for count in row) for row in every.links)
+    with pytest.raises(InvalidInputError, match="Pair 0-1: 4 links in one, 1 in other"):
+        merge([every, replace(every, origin="other", links=single)])
     one.write_text(texts.showtoponuma(MAP_A))
     other.write_text(texts.showtoponuma(MAP_B))
     with pytest.raises(InvalidInputError, match=f"Device 0: NUMA domain 3 in {one}, 0 in {other}"):

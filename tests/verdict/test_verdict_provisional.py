@@ -67,6 +67,12 @@ def test_what_is_simulated_is_not_provisional(uncalibrated, tmp_path):
     assert lines(verdict)[0].startswith("# simulated: ")
 
 
+def test_a_pass_in_one_partition_without_a_calibration_is_provisional(references, tmp_path):
+    both = [(made.good(), factories.document()), (elsewhere(made.good()), factories.document())]
+    (verdict,) = made.judge(made.write(tmp_path / "both", both)).values()
+    assert (verdict.status, verdict.provisional) == ("PASS", [OTHER])
+
+
 def test_one_missed_limit_of_a_calibrated_partition_is_enough(references, tmp_path):
     both = [(MISSED, factories.document()), (elsewhere(MISSED), factories.document())]
     (verdict,) = made.judge(made.write(tmp_path / "both", both)).values()

@@ -263,6 +263,14 @@ def test_what_another_node_ran_is_missing(tmp_path):
     assert found["node2"].reasons[0].rule == "missing"
 
 
+def test_what_another_node_skipped_is_not_missing(tmp_path):
+    cases = [(made.good("a", "node1"), factories.document()),
+             (made.good("b", "node1", result="skip"), None),
+             (made.good("a", "node2"), factories.document())]  # fmt: skip
+    found = made.judge(made.write(tmp_path, cases))
+    assert (found["node2"].status, found["node2"].checks.missing) == ("PASS", [])
+
+
 def test_nothing_passed(tmp_path):
     found = made.only(tmp_path, made.good(result="skip"), None)
     assert made.rules(found) == {"nothing-passed"}
