@@ -40,11 +40,11 @@ def _on_trees(
         yield from pool.map(one, what)
 
 
-def _unchanged(tests: str, tree: Tree) -> str | None:
+def _unchanged(tests: Sequence[str], tree: Tree) -> str | None:
     try:
-        return tree.first_failure([tests])
+        return tree.first_failure(tests)
     except NotRunError as error:
-        return f"{tests} ({error})"
+        return f"{' '.join(tests)} ({error})"
 
 
 def _made(mutant: Mutant, tree: Tree) -> Outcome | str:
@@ -61,16 +61,18 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="mutants at the same time")
     options = parser.parse_args()
     wanted = [one for one in MUTANTS if (options.only or "") in one.name]
+    if not wanted:
+        parser.error(f"no mutant has '{options.only}' in its name")
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         trees = [Tree.copied(Path(scratch) / str(one)) for one in range(options.workers)]
-        tests = list(dict.fromkeys(test for mutant in wanted for test in mutant.tests))
+        tests = list(dict.fromkeys(tuple(mutant.tests) for mutant in wanted))
         failures = list(filter(None, _on_trees(_unchanged, tests, trees)))
         if failures:
             print(f"These fail without a mutant: {', '.join(failures)}.", file=sys.stderr)
             return 1
-        print(f"{len(tests)} files of tests pass without a mutant, after "
-              f"{time.monotonic() - started:.0f} s.", flush=True)  # fmt: skip
+        took = time.monotonic() - started
+        print(f"All tests pass without a mutant, after {took:.0f} s.", flush=True)
         outcomes: list[Outcome] = []
         unexpected: list[str] = []
         for made in _on_trees(_made, wanted, trees):
