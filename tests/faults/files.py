@@ -60,11 +60,11 @@ def missed_on(
     return one_document(folder, own if case is None else case, factories.on_h200(state=state))
 
 
-def recorded(folder: Path, name: str) -> Said:
-    """A document that was recorded on two H200, with a fault that a program made."""
-    document = load_document(ROOT / f"tests/outputs/h200/faults-x2/{name}.json")
+def recorded(folder: Path, name: str, code: int) -> Said:
+    """A document that was recorded on two H200, of a run that ended with an exit code."""
+    document = load_document(ROOT / f"tests/outputs/h200/{name}.json")
     case = made.good(document["program"]["name"])
-    return one_document(folder, case | made.failed("sanity", job_exitcode=5), document)
+    return one_document(folder, case | made.failed("sanity", job_exitcode=code), document)
 
 
 def another_process(folder: Path) -> Said:

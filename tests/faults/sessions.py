@@ -54,16 +54,21 @@ class Site:
             return ROOT / "config", SIMULATED
         config = folder / "config"
         shutil.copytree(ROOT / "config", config, ignore=shutil.ignore_patterns("__pycache__"))
-        file = config / "sites" / "local.py"
-        text = file.read_text()
         # What the files state under a partition's own name goes before the set that it names.
-        for old, new in (
-            ('"name": "sim-mi250x"', f'"name": "sim-{self.references}"'),
-            ('"node": "mi250x",', f'"node": "mi250x", "references": "{self.references}",'),
+        named = f"sim-{self.references}"
+        for file, old, new in (
+            ("local.py", '"name": "sim-mi250x"', f'"name": "{named}"'),
+            (
+                "local.py",
+                '"node": "mi250x",',
+                f'"node": "mi250x", "references": "{self.references}",',
+            ),
+            ("local.checks.yaml", "local:sim-mi250x", f"local:{named}"),
         ):
+            path = config / "sites" / file
+            text = path.read_text()
             assert text.count(old) == 1, old
-            text = text.replace(old, new)
-        file.write_text(text)
+            path.write_text(text.replace(old, new))
         return config, f"local:sim-{self.references}"
 
 

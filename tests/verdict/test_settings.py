@@ -131,7 +131,7 @@ def test_pages_that_numa_balancing_moved(tmp_path):
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     moved = {"LD_PRELOAD": str(library), "NUMA_BALANCING_FILE": str(file)}
     where = ("--domains", "0", "--operations", "h2d")
-    for memory, balancing, code in (("pageable", 0, 4), ("pinned", 1, 4), ("pageable", 1, 8)):
+    for memory, balancing, code in (("pageable", 0, 8), ("pinned", 1, 8), ("pageable", 1, 8)):
         file.write_text(f"{balancing}\n")
         ended, found = host(tmp_path, "memcpy", *COPIES, *where, "--memory", memory, **moved)
         assert ended == code

@@ -120,18 +120,20 @@ std::string pages_astray(int asked_domain, const PagePlaces& found) {
 Failure astray_failure(const std::string& sentence, int asked_domain, std::size_t bytes,
                        const std::map<int, std::uint64_t>& free_before) {
   const auto asked = free_before.find(asked_domain);
-  if (asked == free_before.end() || asked->second >= bytes) {
-    return {Status::runtime_error, sentence};
+  if (asked == free_before.end()) {
+    return {Status::setting, sentence + ", and the system does not tell what is free there"};
   }
   std::string all;
   for (const auto& [domain, free_bytes] : free_before) {
     all += (all.empty() ? "" : ", ") + format_size(free_bytes) + " on domain " +
            std::to_string(domain);
   }
+  const auto advice = asked->second < bytes
+                          ? "give back page cache or end what uses memory of domain " +
+                                std::to_string(asked_domain) + ", or ask for smaller arrays"
+                          : std::string("see the memory policy of the job (numactl --show)");
   return {Status::setting, sentence + ": of " + format_size(bytes) +
-                               " asked for, free before were " + all +
-                               "; give back page cache or end what uses memory of domain " +
-                               std::to_string(asked_domain) + ", or ask for smaller arrays"};
+                               " asked for, free before were " + all + "; " + advice};
 }
 
 std::string Buffer::ask_pages() {
@@ -150,7 +152,7 @@ void Buffer::prove_pages() {
   if (const auto balancing = numa_balancing_setting()) {
     throw Failure(Status::setting, sentence + ", where they were moved: " + *balancing);
   }
-  throw Failure(Status::runtime_error, sentence);
+  throw Failure(Status::setting, sentence + ", where they were moved while they were used");
 }
 
 Buffer::~Buffer() {

@@ -58,8 +58,8 @@ class Buffer {
   /// The NUMA domain in which all its pages were found; -1 for device memory or when unknown.
   [[nodiscard]] int numa_domain() const { return numa_domain_; }
   /// Asks again where the pages of host memory are, for a system may move them. Throws
-  /// Failure(runtime_error) with the domains found when there are other ones than asked for,
-  /// Failure(setting) where NUMA balancing moved them.
+  /// Failure(setting) with the domains found when there are other ones than asked for, and with
+  /// NUMA balancing where that moved them.
   void prove_pages();
 
  private:
@@ -88,8 +88,7 @@ class Buffer {
 std::string pages_astray(int asked_domain, const PagePlaces& found);
 
 /// The failure of memory whose pages went astray. `free_before` is what each domain had free before
-/// `bytes` were allocated: with less than that on the domain asked for it is Failure(setting), and
-/// names them all.
+/// `bytes` were allocated; it names them all. Where pages lie is decided by the system: a setting.
 Failure astray_failure(const std::string& sentence, int asked_domain, std::size_t bytes,
                        const std::map<int, std::uint64_t>& free_before);
 
