@@ -217,7 +217,8 @@ TEST_CASE("pages that stay astray end the run, and the sentence names both domai
   } catch (const Failure& failure) {
     CHECK(failure.status() == Status::setting);
     CHECK(std::string(failure.what())
-              .find("host memory was asked for on NUMA domain 2, but its pages are on domain 3") == 0);
+              .find("host memory was asked for on NUMA domain 2, but its pages are on domain 3") ==
+          0);
   }
 }
 

@@ -19,7 +19,7 @@ import pytest
 from fabricheck.core.checkout import ROOT
 from fabricheck.references.entries import plain
 from fabricheck.results.document import load
-from fabricheck.results.made_of import pair_of
+from fabricheck.results.made_of import is_at_times, pair_of, reached
 from fabricheck.rfm import listing, metrics, relative
 
 OUTPUTS = ROOT / "tests" / "outputs"
@@ -85,10 +85,12 @@ class Judged:
     population: Mapping[str, Sequence[Any]]
 
     def missed(self, document: Any) -> bool:
-        """Whether the document's value is beyond a limit."""
-        value = self.metric.figure(document, self.population).value
+        """Whether the document's value is beyond a limit, and not at times only."""
+        figure = self.metric.figure(document, self.population)
         low, high = self.limits
-        return (low is not None and value < low) or (high is not None and value > high)
+        if (low is None or figure.value >= low) and (high is None or figure.value <= high):
+            return False
+        return not is_at_times(*reached(figure.decisive, figure.value, low, high))
 
     def found(self, document: Any) -> list[float]:
         """Return for each member by how many percent it could become slower and just not miss it.
@@ -112,16 +114,16 @@ class Drawn:
     healthy: dict[str, list[float]]
 
     def draw(self, rng: random.Random, factors: Mapping[Any, float]) -> None:
-        """Give each series the median that a session on a day has."""
+        """Give each series the samples that a session on a day has, and their median."""
         day = {kind: 1 + rng.gauss(0, SIGMA_OF_A_DAY) for kind in SIGMAS}
         noise = recorded_noise()
         for check, document in self.documents.items():
             for series, healthy in zip(document["series"], self.healthy[check], strict=True):
                 one = rng.choice(noise.get(_noise_of(series)) or noise[UNKNOWN_NOISE])
-                sample = statistics.median(rng.choices(one, k=len(one)))
                 scale = factors[_member(series)] * day[kind_of(series)]
-                faster = series["better"] == "higher"
-                series["median"] = healthy * sample * (scale if faster else 1 / scale)
+                whole = healthy * (scale if series["better"] == "higher" else 1 / scale)
+                series["samples"] = [whole * sample for sample in rng.choices(one, k=len(one))]
+                series["median"] = statistics.median(series["samples"])
 
     def failures(self) -> list[Judged]:
         """Return what the present values miss."""

@@ -28,8 +28,14 @@ def healthy(session):
     """The session as it was simulated; what a test changes is put back."""
     for check, document in session.documents.items():
         for series, median in zip(document["series"], session.healthy[check], strict=True):
-            series["median"] = median
+            series["median"], series["samples"] = median, [median]
     return session
+
+
+def slow_down(series, part):
+    """Multiply the median and the samples of a series."""
+    series["median"] *= part
+    series["samples"] = [part * one for one in series["samples"]]
 
 
 def slow(session, check, part, **fields):
@@ -41,7 +47,7 @@ def slow(session, check, part, **fields):
     ]
     assert chosen
     for series in chosen:
-        series["median"] *= part
+        slow_down(series, part)
     return {one.metric.name for one in session.failures() if one.check == check}
 
 
@@ -91,7 +97,7 @@ def test_directions_that_take_turns_are_seen(healthy):
     # All of a class alike: nothing else sees it.
     for series in healthy.documents["p2p_engine"]["series"]:
         if series["operation"] == "engine-both" and series["device_set"] != [0, 1]:
-            series["median"] *= 0.5
+            slow_down(series, 0.5)
     names = {one.metric.name for one in healthy.failures()}
     assert names and all(name.endswith("_of_single") for name in names)
 

@@ -38,6 +38,10 @@ _ALIKE = (
 _WORDS = frozenset({*REDUCTIONS, "block", "pinned", "pageable", "near", "far"})
 
 
+#: The least part of the samples that reach a limit which is missed at times only.
+LEAST_REACHED = 0.1
+
+
 class MadeOf(BaseModel):
     """What one metric is made of.
 
@@ -236,3 +240,20 @@ def decisive(
     every = document["series"]
     among = every if series is None else [every[index] for index in series]
     return [one for one in among if (one["unit"], one["median"]) == (unit, value)]
+
+
+def reached(
+    series: Iterable[Series], value: float, least: float | None, most: float | None
+) -> tuple[int, int]:
+    """Return how many samples reach the limits of a metric, and how many there are.
+
+    :param series: those that decided its value, of which each sample makes a value in proportion.
+    """
+    values = [value * sample / one["median"] for one in series for sample in one["samples"]]
+    within = [(least is None or one >= least) and (most is None or one <= most) for one in values]
+    return sum(within), len(within)
+
+
+def is_at_times(reached: int, samples: int) -> bool:
+    """Say whether samples reach a limit that their median misses: it is missed at times only."""
+    return reached > 0 and reached >= LEAST_REACHED * samples

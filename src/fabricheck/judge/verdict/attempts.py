@@ -9,7 +9,7 @@ from typing import Any
 
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge.verdict.rules import Finding, finding, in_order
-from fabricheck.results import failures, killed, settings, state
+from fabricheck.results import failures, killed, made_of, settings, state
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.other_tools import of_another_tool
@@ -20,9 +20,6 @@ from fabricheck.site import partitions
 
 #: Sentences of one attempt: a broken device has hundreds.
 MOST = 8
-
-#: The least part of the samples that reach a limit of what is slow at times only.
-LEAST_REACHED = 0.1
 
 #: Exceptions of `fabricheck.rfm.exceptions`, which reads ReFrame: reports have their names.
 OTHER_DEVICES, ENDED_BY_SCHEDULER = "OtherDevicesError", "EndedBySchedulerError"
@@ -145,15 +142,16 @@ class Attempt:
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
         found = self._measured("reference", because, metric, devices)
-        samples = [one for own in series for one in self._samples(own, metric)]
-        reached = sum(_within(one, judged) for one in samples)
-        known = self.document is not None and state.slowdowns(self.document, devices)
-        if found.rule.name != "reference" or known or reached < LEAST_REACHED * len(samples):
+        if found.rule.name != "reference" or not series or self.case is None:
             return found
-        said = (
-            f"{found.sentence.removesuffix('.')}; {reached} of {len(samples)} samples reached it."
-        )
-        return self._say("at-times", said, metric) if reached else found
+        if self.document is not None and state.slowdowns(self.document, devices):
+            return found
+        value, _ = self.case.values[metric]
+        reached, samples = made_of.reached(series, value, judged.least, judged.most)
+        if not made_of.is_at_times(reached, samples):
+            return found
+        said = f"{found.sentence.removesuffix('.')}; {reached} of {samples} samples reached it."
+        return self._say("at-times", said, metric)
 
     def _decisive(self, metric: str) -> list[Series]:
         """Return the series that decided a metric; none where they are unknown."""
@@ -162,13 +160,6 @@ class Attempt:
             return []
         value, _ = self.case.values[metric]
         return made.decisive(self.document, value)
-
-    def _samples(self, series: Series, metric: str) -> Iterator[float]:
-        """Yield what the metric would be by each sample of a series that decided it."""
-        assert self.case is not None
-        value, _ = self.case.values[metric]
-        for sample in series["samples"]:
-            yield value * sample / series["median"]
 
     @cached_property
     def caveats(self) -> list[state.Cause]:
@@ -309,12 +300,6 @@ def _why_aborted(reason: str) -> str:
 
 def _missed(case: Case) -> dict[str, Judged]:
     return {name: one for name, one in case.judged.items() if one.result == "fail"}
-
-
-def _within(value: float, judged: Judged) -> bool:
-    return (judged.least is None or value >= judged.least) and (
-        judged.most is None or value <= judged.most
-    )
 
 
 def _beside_limit(case: Case, metric: str, judged: Judged) -> str:
