@@ -22,7 +22,7 @@ import verdict_sessions as made
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.verdict import documents
 from fabricheck.node import load
-from fabricheck.results import reading
+from fabricheck.results import made_of, reading
 from fabricheck.results.document import load as load_document
 from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.recording import record as record_tool
@@ -65,6 +65,22 @@ def recorded(folder: Path, name: str, code: int) -> Said:
     document = load_document(ROOT / f"tests/outputs/h200/{name}.json")
     case = made.good(document["program"]["name"])
     return one_document(folder, case | made.failed("sanity", job_exitcode=code), document)
+
+
+def at_times(folder: Path) -> Said:
+    """A document of which one series missed its reference, and some of its samples did not."""
+    document = load_document(ROOT / "tests/outputs/h200/memcpy_at_times.json")
+    metric, value = "h2d_pinned_near_worst", document["series"][0]["median"]
+    case = made.good("memcpy_near") | made.missed(metric)
+    key = f"{made.WHERE}:{metric}"
+    case |= {"perfvalues": {key: made.judged(value, 55.348, -0.02, result="fail")}}
+    case["fail_reason"] = f"performance error: failed\nMetric {metric}: device 0 was slow."
+    began = datetime.fromisoformat(document["started"]).timestamp() - 1
+    results = made.write(folder, [(case, document)], start=began)
+    stage = factories.case_folder(results, case["unique_name"], "stage")
+    made_of.write(stage, document, {metric: made_of.MadeOf(series=(0, 5), reduce="worst")})
+    (found,) = made.judge(results).values()
+    return said(found, results)
 
 
 def another_process(folder: Path) -> Said:

@@ -79,14 +79,15 @@ OWN = Site()
 class Session:
     """A session of the checks that concern a fault, and of some that do not.
 
-    checks: those that concern it. others: those that must pass all the same.
+    checks: those that concern it; none for those of the set node. others: those that must pass
+        all the same.
     overlay: what changes the simulated node, as in a file of `config/nodes/overlays`.
     wrapped: the text of a shell script in the place of a program or a launcher, where $real is it
         and $tests the folder of the tests.
     variables: of the environment of the session.
     """
 
-    checks: Sequence[str]
+    checks: Sequence[str] = ()
     others: Sequence[str] = ()
     overlay: Mapping[str, Any] = field(default_factory=dict)
     wrapped: Mapping[str, str] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class Session:
                 str(Path(sys.executable).with_name("reframe")),
                 *("--nocolor", "-c", str(ROOT / "reframe_checks")),
                 *(f"--system={system if self.system == SIMULATED else self.system}", "-r"),
-                *chosen,
+                *(chosen or ["--mode=node"]),
                 *changed,
             ],
             "env": {

@@ -2,6 +2,7 @@
 
 python tests/limits                 # twice 1,000 sessions for each set of limits
 python tests/limits --write         # into docs/limits.md
+python tests/limits --whole 20 --write   # whole simulated sessions, 20 for each set; 6 minutes
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import drawn
+import whole
 
 from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
@@ -23,7 +25,7 @@ DRAWN = ((20, 50), (200, 5))
 
 PAGE = ROOT / "docs" / "limits.md"
 
-BLOCK = "drawn sessions"
+BLOCK, WHOLE = "drawn sessions", "whole sessions"
 
 #: The partitions whose limits the sessions are judged by.
 PARTITIONS = ("local:sim-mi250x", "lumi:gpu")
@@ -98,15 +100,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--whole", type=int, metavar="N", help="run N whole sessions instead")
     given = parser.parse_args(arguments)
+    if given.whole:
+        say("\n".join(whole.lines(given.whole)), WHOLE, given.write)
+        return
     seen = {
         (partition, nodes, days): see(partition, nodes, days, given.seed)
         for nodes, days in DRAWN
         for partition in PARTITIONS
     }
-    text = "\n".join(lines(seen, given.seed))
-    if given.write:
-        page_block.rewrite(PAGE, {BLOCK: f"{text}\n"})
+    say("\n".join(lines(seen, given.seed)), BLOCK, given.write)
+
+
+def say(text: str, block: str, write: bool) -> None:
+    """Print a text, or write it into its block of the page."""
+    if write:
+        page_block.rewrite(PAGE, {block: f"{text}\n"})
     else:
         print(text)
 
