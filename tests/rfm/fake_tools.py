@@ -68,7 +68,7 @@ def osu_value(name, size):
     """Return MB/s or us: the devices are in the digits, size and program in the magnitude."""
     devices = [int(part) for part in SEEN.split(",")] if SEEN else [0, 0]
     if name == "osu_bw":
-        return (50 + devices[0] + devices[-1] / 10) * 1000 * (0.5 if size < 1 << 24 else 1)
+        return (50 + devices[0] / 10 + devices[-1] / 100) * 1000 * (0.5 if size < 1 << 24 else 1)
     return 10 + len(devices) + list(TITLES).index(name) / 10 + size / 1e6
 
 
@@ -107,7 +107,8 @@ def nccl_row(name, size, ranks):
     wrong = {"wrong": "3", "not-verified": "N/A"}.get(FAULT, "0")
     reduction = "none" if name in ("all_gather", "broadcast") else "sum"
     row = f"{size} {count} float {reduction} {0 if name in ('broadcast', 'reduce') else -1}"
-    for time in (10.0 + ranks + size / 1e5, 11.0 + ranks + size / 1e5):
+    moved = size / (3e5 if divided else 1.9e5)
+    for time in (10.0 + ranks + moved, 11.0 + ranks + moved):
         speed = size / time / 1e3
         row += f" {time:.2f} {speed:.2f} {speed * factor:.2f} {wrong}"
     return row

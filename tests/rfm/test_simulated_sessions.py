@@ -107,7 +107,7 @@ def test_an_overlay_fails_and_is_named(suite, overlay, check, sentence):
     assert case.get("file") == case.get("classname") == f"reframe_checks/{TOPIC[check]}.py"
     assert re.search(sentence, " ".join(case.findtext("failure").split()))
     # The overlay is in the result, so that nobody takes it for the healthy node's.
-    (file,) = (suite.results / "stage").rglob("result.json")
+    (file,) = (suite.results / "stage").rglob(f"{check}/result.json")
     said = load_document(file)["node"]["overlay"]
     assert said["name"].replace(" ", "-").startswith(overlay.split("-")[0])
 
