@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -110,16 +109,3 @@ def reason_of(error: Mapping[str, Any]) -> str:
     found = repr(error["input"])
     shown = f", not {found}" if len(found) <= _LONGEST else ""
     return f"{message[:1].lower()}{message[1:]}{shown}"
-
-
-def refuse_lone_surrogates(value: Any) -> None:
-    """Refuse text that no terminal can show and no file can hold: half of a surrogate pair.
-
-    :param value: what JSON was parsed to; only JSON's escapes can bring such text in.
-    :raises ValueError: when there is one.
-    """
-    try:
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = ord(error.object[error.start])
-        raise ValueError(f"holds \\u{half:04x}, which is half of a character") from None

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
-import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import jsonschema_rs
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json, to_json
 
+from fabricheck.core import strict_json
 from fabricheck.core.errors import FabricheckError, InvalidDocument, NotFoundError
-from fabricheck.core.text import read_text, refuse_lone_surrogates
+from fabricheck.core.text import read_text
 from fabricheck.core.vocabulary import Clock
 from fabricheck.results.consistency import Contradiction, check_consistency
 from fabricheck.results.model import ResultDocument
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
 
 SCHEMA_NAME = "fabricheck-result"
 SCHEMA_VERSION = 1
-
-#: A number of twice as many digits may be beyond every finite one.
-_MANY_DIGITS = 150
 
 #: Longest excerpt of a document's value in a sentence, in characters.
 _LONGEST_EXCERPT = 160
@@ -79,7 +74,7 @@ def parse(text: str, path: Path | str = "result document") -> ResultDocument:
 
     :raises InvalidDocument: as `load`.
     """
-    value = _parse_json(text, path)
+    value = strict_json.parse(text, path)
     _check_version(value, path)
     if not _quick_validator().is_valid(value):
         error = next(iter(sorted(_errors(value), key=_place_in_document)), None)
@@ -114,91 +109,6 @@ def _errors(value: Any) -> Iterator[SchemaError]:
 def _quick_validator() -> jsonschema_rs.Draft202012Validator:
     # A hundred times as quick: what is wrong with the few invalid ones, and where, the other says.
     return jsonschema_rs.Draft202012Validator(schema())
-
-
-class _NotStrictJson(ValueError):
-    """What Python's parser accepts, and JSON or this document does not."""
-
-
-def _parse_json(text: str, path: Path | str) -> Any:
-    value = _parse_quickly(text)
-    return _parse_strictly(text, path) if value is None else value
-
-
-def _parse_quickly(text: str) -> Any:
-    """Return what Pydantic's parser makes of a text; None where that need not be all of it.
-
-    It keeps the last of two equal keys, so that the colons of what it made are fewer than those of
-    the text, and takes numbers that are beyond every finite one.
-    """
-    if "\\" in text and "\\u" in text:  # to look for one character takes no time
-        return None
-    try:
-        value = from_json(text, allow_inf_nan=False, cache_strings="keys")
-    except ValueError:
-        return None
-    written = to_json(value, inf_nan_mode="constants")
-    blocks = (text[at : at + _MANY_DIGITS] for at in range(0, len(text), _MANY_DIGITS))
-    if written.count(b":") != text.count(":") or b"Infinity" in written:
-        return None
-    return None if any(map(str.isdigit, blocks)) else value
-
-
-def _parse_strictly(text: str, path: Path | str) -> Any:
-    try:
-        value = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-            parse_int=_finite_int,
-            object_pairs_hook=_unique_keys,
-        )
-    except json.JSONDecodeError as error:
-        if not text.strip():
-            raise InvalidDocument(path, "is empty") from None
-        raise InvalidDocument(
-            path,
-            f"is not JSON, or cut short: {error.msg} at line {error.lineno} column {error.colno}",
-        ) from None
-    except _NotStrictJson as error:
-        raise InvalidDocument(path, str(error)) from None
-    except (ValueError, RecursionError):
-        # An integer of thousands of digits, or thousands of nested brackets.
-        raise InvalidDocument(path, "holds a number or a nesting beyond any sense") from None
-    try:
-        # Such text is rare, and a walk through the document takes as long as its parsing.
-        if "\\ud" in text or "\\uD" in text or not text.isascii():
-            refuse_lone_surrogates(value)
-    except ValueError as error:
-        raise InvalidDocument(path, str(error)) from None
-    return value
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise _NotStrictJson(f"holds {word}, which is not a finite number")
-
-
-def _finite_float(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise _NotStrictJson(f"holds {digits[:40]}, which is not a finite number")
-    return value
-
-
-def _finite_int(digits: str) -> int:
-    value = int(digits)
-    if abs(value) > sys.float_info.max:
-        raise _NotStrictJson(f"holds {digits[:40]}..., which is beyond every finite number")
-    return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
-        raise _NotStrictJson(f"holds the key {twice!r} twice in one object")
-    return result
 
 
 def _check_version(value: Any, path: Path | str) -> None:
