@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.run.every_node import allocation
+from fabricheck.run.every_node import allocation, session
+from fabricheck.tools.runner import Output
 
 INSIDE = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-4]"}
 
@@ -32,7 +33,8 @@ def slurm(tmp_path, monkeypatch):
         text = JOB.format(shared=shared, ends=ends)
         (tmp_path / "scontrol").write_text(
             f"#!/bin/sh\nif [ {status} != 0 ]; then echo Invalid job id >&2; exit {status}; fi\n"
-            f"case $2 in job) echo '{text}' ;; *) printf '{NODES}' ;; esac\n"
+            f"case $2 in job) echo '{text}' ;;\n"
+            f"*) printf '{NODES}' | grep \"^NodeName=$4 \" ;; esac\n"
         )
         (tmp_path / "scontrol").chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -126,3 +128,28 @@ def test_what_a_session_lacks_is_said_once(
     assert sentence in str(ended.exception)
     assert error is None or type(ended.exception) is error
     assert not list(tmp_path.rglob("nodes.json"))
+
+
+@pytest.mark.parametrize("ends", ["2026-11-22T07:5", "2026-11-22", "soon", "2026-13-22T07:56:13"])
+def test_an_end_that_is_damaged_is_not_taken_for_none(slurm, ends):
+    slurm(ends=ends)
+    with pytest.raises(NotFoundError, match=f"allocation 7 ends: '{ends}' is no time"):
+        allocation.around(None, INSIDE)
+
+
+def test_nodes_of_another_job_are_refused(slurm):
+    slurm()
+    with pytest.raises(
+        NotFoundError, match=r"has node3, which SLURM_JOB_NODELIST .* does not have"
+    ):
+        allocation.around(None, INSIDE | {"SLURM_JOB_NODELIST": "node[1-2]"})
+
+
+def test_steps_are_whole_lines_of_the_job(monkeypatch):
+    said = (
+        "7.1|fabricheck-every-node|node1\n7.2|a|b|node2\n17.3|a|node1\n7.batch|batch|node1\n"
+        "7.4|a|node1\n7.4|b|node2\n7.5|fabricheck-every-node|node1"
+    )
+    monkeypatch.setattr(session.runner, "run", lambda *_: Output(0, 0.0, said, ""))
+    # The last line is cut: its node may be node12.
+    assert [one.id for one in session.steps("7")] == ["7.1"]

@@ -56,6 +56,15 @@ def test_nodes_that_the_state_leaves_out_are_requested(session):
     assert found.requested == {"a:x": {"n1": RequestedNode(state="IDLE"), "n2": down}}
 
 
+def test_a_node_that_slurm_does_not_describe_whole_is_a_sentence(session, monkeypatch):
+    monkeypatch.setitem(STATES, "n2", "?")
+    _, find = session("a:x")
+    with pytest.raises(
+        ReframeError, match="nodes of a:x: scontrol prints a damaged state of node n2"
+    ):
+        distributed.nodes(find, "idle", None)
+
+
 @pytest.mark.parametrize(
     ("names", "other", "sentence"),
     [

@@ -61,7 +61,7 @@ def test_the_end_of_a_job_is_completed(controller, state, said, code):
     [
         ("slurm_load_jobs error: Invalid job id specified", 1, "Invalid job id specified"),
         ("", 1, "scontrol ended with 1"),
-        ("nothing of it", 0, "ExitCode"),
+        ("nothing of it", 0, "JobId"),
         (record(code="many"), 0, "not enough values"),
     ],
 )
@@ -250,3 +250,62 @@ def test_without_a_word_of_the_controller_reframe_judges(controller):
 def test_the_state_of_a_node(end, state, because):
     requested = slurm.parse_node(f"NodeName=node2 Arch=x86_64 Gres=gpu:8 {end}")
     assert (requested.state, requested.because) == (state, because)
+
+
+LINE = "NodeName={name} Gres=gpu:8 State={state} Weight=1"
+
+
+def test_a_record_that_is_cut_is_none(monkeypatch):
+    whole = record("RUNNING", nodes="nid[001-012]")
+    monkeypatch.setattr(slurm, "_shown", lambda *_: f"{whole}\n")
+    assert slurm.record("12")["NodeList"] == "nid[001-012]"
+    with pytest.raises(LookupError, match="no record of the job, or several"):
+        slurm.record("1")
+    for end in (len(whole), whole.index("12] Over"), 3):
+        monkeypatch.setattr(slurm, "_shown", lambda *_, cut=whole[:end]: cut)
+        with pytest.raises(LookupError, match="what scontrol prints is cut"):
+            slurm.record("12")
+
+
+def test_a_job_of_an_array_is_the_one_of_its_number(monkeypatch):
+    shown = "".join(f"{record(state).replace('=12', f'={job}')}\n"
+                    for job, state in ((13, "FAILED"), (12, "RUNNING")))  # fmt: skip
+    monkeypatch.setattr(slurm, "_shown", lambda *_: shown)
+    assert slurm.record("12")["JobState"] == "RUNNING"
+
+
+def test_what_a_record_does_not_tell_is_said(controller):
+    controller("JobId=12 JobState=COMPLETED")
+    assert "scontrol tells no ExitCode" in str(ended_job()._exception)
+
+
+@pytest.mark.parametrize(
+    ("shown", "reason"),
+    [
+        (
+            f"{LINE.format(name='n1', state='IDLE')} {LINE.format(name='n2', state='DOWN')}\n",
+            "tells no NodeName, or tells it twice",
+        ),
+        (f"{LINE.format(name='n1', state='IDLE')}\n" * 2, "a node twice"),
+        (LINE.format(name="n1", state="DO"), "is cut"),
+        (f"{LINE.format(name='n3', state='IDLE')}\n", "that it was not asked for"),
+        (f"{LINE.format(name='n1', state='7')}\n", "a damaged state of node n1"),
+        ("NodeName=n1 Gres=gpu:8\n", "tells no State"),
+        ("State=IDLE\n", "tells no NodeName"),
+    ],
+)
+def test_nodes_are_whole_lines_of_their_own(monkeypatch, shown, reason):
+    monkeypatch.setattr(slurm, "_shown", lambda *_: shown)
+    with pytest.raises(LookupError, match=reason):
+        slurm.query_nodes("n[1-2]")
+
+
+def test_a_word_that_another_one_became_is_not_taken_for_it(controller):
+    """A blank in ExcNodeList=(null) gives a second NodeList, before that of the job."""
+    controller(record("COMPLETED").replace("ExcNodeList", "Exc NodeList"))
+    assert "tells no NodeList, or tells it twice" in str(ended_job()._exception)
+
+
+def test_bytes_that_are_no_text_are_no_crash(controller):
+    controller("JobId=12 JobState=RUNNING \\377 OverSubscribe=NO")
+    assert slurm.record("12")["OverSubscribe"] == "NO"

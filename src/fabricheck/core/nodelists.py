@@ -10,6 +10,11 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from fabricheck.core.errors import UsageError
 
 #: What a node is called in Slurm's own files.
+_RANGE = re.compile(r"([0-9]{1,1000})-([0-9]{1,1000})")
+
+#: More nodes than a range of any machine has: each is a name in memory.
+_MOST = 100_000
+
 SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -18,12 +23,18 @@ def unfolded(text: str) -> list[str]:
 
     :raises UsageError: when it is no host list, or names none.
     """
+    if any(int(last) - int(first) > _MOST for first, last in _RANGE.findall(text)):
+        raise UsageError(f"{text[:100]!r} names more nodes than any machine has.")
     try:
         found = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
-        raise UsageError(f"{text!r} is not a list of nodes: {error}.") from None
+    except (NodeSetException, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UsageError(f"{text[:100]!r} is not a list of nodes: {reason}.") from None
     if not found:
-        raise UsageError(f"{text!r} names no node.")
+        raise UsageError(f"{text[:100]!r} names no node.")
+    for name in found:
+        if not SLURM_NAME.fullmatch(name):
+            raise UsageError(f"{text[:100]!r} is not a list of nodes: {name[:100]!r} is no name.")
     return found
 
 

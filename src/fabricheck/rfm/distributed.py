@@ -69,11 +69,17 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
     partition = partitions[name]
     requested = {one: RequestedNode() for one in sorted(names)}
     if slurm.submits(partition):
-        requested = {
-            one: slurm.parse_node(description)
-            for one, description in sorted(seams.nodes_of(partition).items())
-            if one in requested
-        }
+        described = sorted(seams.nodes_of(partition).items())
+        try:
+            requested = {
+                one: slurm.parse_node(description)
+                for one, description in described
+                if one in requested
+            }
+        except LookupError as error:
+            raise ReframeError(
+                f"--distribute does not know the nodes of {name}: {error}."
+            ) from None
     if not requested:
         raise ReframeError(
             f"--distribute finds no node of {name}: Slurm knows none that "

@@ -11,11 +11,13 @@ import contextlib
 import os
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
+from fabricheck.core import nodelists
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import seams
 
@@ -37,6 +39,9 @@ ONCE = "--no-requeue"
 #: which it waits for the end of a reservation that it does not name.
 _LOST = {"DOWN", "DRAIN", "FAIL"}
 _RESERVED = {"MAINT", "MAINTENANCE", "RESERVED"}
+
+#: The states of a node, as ``DOWN*+DRAIN``.
+_STATE = re.compile(r"[A-Z_]+[*~#!%$@^-]?(?:\+[A-Z_]+[*~#!%$@^-]?)*")
 
 #: Seconds after which the controller of a busy cluster is not waited for.
 PATIENCE_S = 120
@@ -62,7 +67,11 @@ def record(job: str) -> Mapping[str, str]:
 
     :raises LookupError: when it cannot be asked or no longer knows the job, with its first line.
     """
-    return _words(_shown("job", job))
+    # Of an array or a heterogeneous job it prints all.
+    found = [one for one in _records(_shown("job", job)) if one["JobId"] == job]
+    if len(found) != 1:
+        raise LookupError("scontrol prints no record of the job, or several")
+    return found[0]
 
 
 def cancel_if_blocked(
@@ -107,11 +116,14 @@ def parse_node(description: str) -> RequestedNode:
     """Return a node with its state and the reason that is given for it.
 
     :param description: one line of ``scontrol show nodes --oneliner``.
+    :raises LookupError: where it tells no state, or is of several nodes.
     """
+    words = _words(description)
+    name = words["NodeName"]
+    if not _STATE.fullmatch(words["State"]):
+        raise LookupError(f"scontrol prints a damaged state of node {name}")
     reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\]| \w+=|$)", description)
-    return RequestedNode(
-        state=_words(description).get("State"), because=reason[1].strip() if reason else None
-    )
+    return RequestedNode(state=words["State"], because=reason[1].strip() if reason else None)
 
 
 def query_nodes(names: str) -> dict[str, RequestedNode]:
@@ -120,8 +132,12 @@ def query_nodes(names: str) -> dict[str, RequestedNode]:
     :param names: a list of hosts, as ``node[1-4]``.
     :raises LookupError: as `record`.
     """
-    lines = [line for line in _shown("nodes", names).splitlines() if line.strip()]
-    return {_words(line)["NodeName"]: parse_node(line) for line in lines}
+    shown = _shown("nodes", names)
+    lines = _records(shown)
+    found = {one["NodeName"]: parse_node(one.line) for one in lines}
+    if len(found) != len(lines) or not set(nodelists.unfolded(names)).issuperset(found):
+        raise LookupError("scontrol prints a node twice, or one that it was not asked for")
+    return found
 
 
 def _shown(what: str, name: str) -> str:
@@ -130,6 +146,7 @@ def _shown(what: str, name: str) -> str:
             ["scontrol", "show", what, "--oneliner", name],
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=PATIENCE_S,
             check=False,
         )
@@ -142,10 +159,46 @@ def _shown(what: str, name: str) -> str:
     return ended.stdout
 
 
-def _words(line: str) -> dict[str, str]:
-    pairs = re.findall(r"(?:^|\s)(\w+)=(\S*)", line)
-    # The first of each: a path or a comment further on may hold anything.
-    return dict(reversed(pairs))
+class _Words(dict[str, str]):
+    """What a line says, by its words.
+
+    line: itself.
+    """
+
+    line = ""
+
+    def __missing__(self, word: str) -> str:
+        raise LookupError(f"scontrol tells no {word}, or tells it twice")
+
+
+#: What begins a path or a comment, which may hold anything.
+_FREE = re.compile(r"\s(?:Command|WorkDir|Comment|Extra)=")
+
+
+def _words(line: str) -> _Words:
+    pairs = _pairs(line)
+    # The first of each: what is free text further on does not count.
+    found = _Words(reversed(pairs))
+    found.line = line
+    counts = Counter(word for word, _ in {*_pairs(_FREE.split(line)[0])})
+    for word, count in counts.items():
+        if count > 1:
+            del found[word]
+    return found
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"(?:^|\s)(\w+)=(\S*)", text)
+
+
+def _records(shown: str) -> list[_Words]:
+    """Return the lines that say something.
+
+    :raises LookupError: where the last one is cut: what is there of a word need not be all of it.
+    """
+    if not shown.endswith("\n"):
+        raise LookupError("what scontrol prints is cut")
+    return [_words(line) for line in shown.split("\n") if line.strip()]
 
 
 def complete(job: Any) -> None:

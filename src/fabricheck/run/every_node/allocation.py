@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,9 @@ from fabricheck.rfm import slurm
 
 #: The word of a node's state with which Slurm starts nothing on it.
 DOWN = "DOWN"
+
+#: What it says of the end of a job without a limit.
+_NO_END = ("Unknown", "UNLIMITED", "NONE", "None", "N/A")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,12 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             f"Slurm does not know the allocation {job}: {error}. Where this shell is in none, "
             "the variable is left over: unset SLURM_JOB_ID."
         ) from None
+    added = [name for name in left if name not in nodes]
+    if added:
+        raise NotFoundError(
+            f"Slurm says that the allocation {job} has {nodelists.folded(added)[:200]}, which "
+            f"SLURM_JOB_NODELIST ({stated}) does not have."
+        )
     if known.get("OverSubscribe") != "NO":
         raise UsageError(
             f"The allocation {job} may share its nodes "
@@ -80,7 +90,7 @@ def around(chosen: str | None = None, environment: Mapping[str, str] | None = No
             name: _requested(name, states.get(name, RequestedNode()), name in left)
             for name in wanted
         },
-        ends=_time(known.get("EndTime", "")),
+        ends=_end(job, known.get("EndTime", "")),
     )
 
 
@@ -95,8 +105,14 @@ def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
     return node.model_copy(update={"results": name, "said": said})
 
 
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
+def _end(job: str, text: str) -> datetime | None:
+    if text in _NO_END:
         return None
+    try:
+        if re.fullmatch(r"[0-9-]{10}T[0-9:]{8}", text):
+            return datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    raise NotFoundError(
+        f"Slurm does not say when the allocation {job} ends: {text[:40]!r} is no time (EndTime)."
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,15 +136,17 @@ class Step:
 def steps(job: str) -> Sequence[Step]:
     """Return the numbered steps of a job that run on one node; none where Slurm does not say it."""
     said = _call("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i|%j|%N")
-    return list(_parsed(said))
+    return list(_parsed(said, job))
 
 
-def _parsed(text: str) -> Iterator[Step]:
-    for line in text.splitlines():
-        id_, _, rest = line.strip().partition("|")
-        name, _, node = rest.rpartition("|")
-        if id_.rpartition(".")[2].isdigit():
-            yield Step(id_, name, node)
+def _parsed(text: str, job: str) -> Iterator[Step]:
+    """Yield the steps in whole lines: one that is cut may name another node."""
+    lines = [line.strip().split("|") for line in text.split("\n")[:-1]]
+    twice = Counter(line[0] for line in lines)
+    for id_, *rest in lines:
+        whole = len(rest) == 2 and twice[id_] == 1
+        if whole and re.fullmatch(rf"{re.escape(job)}\.[0-9]+", id_):
+            yield Step(id_, *rest)
 
 
 def end_sessions(job: str, nodes: Collection[str]) -> None:
