@@ -23,6 +23,10 @@ def test_what_was_written_is_read(tmp_path):
     ("text", "sentence"),
     [
         ('{"form": "fabricheck-no', "it is not valid JSON ("),
+        (
+            r'{"partition": null, "started": "2026-11-22T07:00:00Z", "nodes": {"n": {}}, "\n": 1}',
+            r"'\n': there is no such key",
+        ),
         ('{"form": "another", "partition": null}', "form: input should be 'fabricheck-nodes-1'"),
         ('{"partition": null, "started": "2026-11-22T07:00:00+00:00", "nodes": {}}', "nodes: "),
     ],
@@ -33,6 +37,25 @@ def test_a_cut_or_other_file_is_a_sentence(tmp_path, text, sentence):
     with pytest.raises(InvalidInputError) as error:
         requested_nodes.read(file)
     assert str(error.value).startswith(f"{file}: {sentence}")
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    """Of two equal keys a parser takes the last: a status would be another node's."""
+    file = tmp_path / requested_nodes.NAME
+    file.write_text(
+        '{"partition": null, "started": "2026-11-22T07:00:00+00:00", '
+        '"nodes": {"node1": {"status": 1, "status": 0}}}'
+    )
+    with pytest.raises(InvalidInputError, match=f"{file}: holds the key 'status' twice"):
+        requested_nodes.read(file)
+
+
+@pytest.mark.parametrize("started", ["20261", "2026", "1767323045.5"])
+def test_what_is_left_of_a_date_is_no_number_of_seconds(tmp_path, started):
+    file = tmp_path / requested_nodes.NAME
+    file.write_text(f'{{"partition": null, "started": "{started}", "nodes": {{"node1": {{}}}}}}')
+    with pytest.raises(InvalidInputError, match="started: it is no date and time"):
+        requested_nodes.read(file)
 
 
 def test_no_file_is_a_sentence(tmp_path):

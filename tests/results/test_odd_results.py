@@ -171,6 +171,7 @@ def test_what_a_report_has_in_another_form_is_named(results_folder, place, value
         [float("nan"), 0, None, None, "GB/s", "pass"],
         [1.0, True, None, None, "GB/s", "pass"],
         [1.0, 0, None, None, 7, "pass"],
+        [10**400, 0, None, None, "GB/s", "pass"],
         {},
     ],
 )
@@ -178,6 +179,15 @@ def test_a_recorded_value_of_another_form(results_folder, recorded):
     factories.session(results_folder, [factories.case(perfvalues={"local:host:copy": recorded})])
     [problem] = ResultsFolder(results_folder).problems
     assert "$.runs[0].testcases[0].perfvalues['local:host:copy']" in str(problem)
+
+
+def test_a_key_that_stands_twice_is_refused(results_folder):
+    """Of two equal keys a parser takes the last."""
+    report = factories.session(results_folder, [factories.case()])
+    text = report.read_text()
+    report.write_text(text.replace('"result": "pass"', '"result": "fail",\n"result": "pass"'))
+    [problem] = ResultsFolder(results_folder).problems
+    assert str(problem) == f"{report}: holds the key 'result' twice in one object."
 
 
 def test_a_recorded_value_of_a_later_reframe_may_say_more(results_folder):

@@ -347,3 +347,10 @@ def test_documents_of_devices_are_read(file, launch, first):
         if all(one[name] == value for name, value in first.items())
     ]
     assert values[0] == expected * (1000 if launch == "p2p-chase" else 1)
+
+
+def test_a_manifest_with_a_key_twice_is_refused(recorded, tmp_path):
+    text = (recorded[0] / manifest.FILE).read_text()
+    (tmp_path / manifest.FILE).write_text(text.replace('"rounds":', '"rounds": 1, "rounds":', 1))
+    with pytest.raises(FabricheckError, match="holds the key 'rounds' twice"):
+        manifest.load(tmp_path)

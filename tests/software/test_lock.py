@@ -48,3 +48,9 @@ def test_what_is_no_lock_is_one_sentence(text, sentence):
 def test_a_lock_that_is_not_there(tmp_path):
     with pytest.raises(NotFoundError, match="There is no lock"):
         lock.read(tmp_path / "spack.lock")
+
+
+def test_a_key_that_stands_twice_is_refused():
+    text = locks.text().replace('"version"', '"version": "9.9", "version"', 1)
+    with pytest.raises(InvalidInputError, match=r"x\.lock: holds the key 'version' twice"):
+        lock.parse(text, "x.lock")

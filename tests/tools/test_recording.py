@@ -464,6 +464,14 @@ def test_plans_that_are_refused(tmp_path, change, sentence):
     assert sentence in str(caught.value)
 
 
+def test_a_plan_with_a_key_twice_is_refused(tmp_path):
+    path = tmp_path / "plan.json"
+    text = a_plan(tmp_path=tmp_path).model_dump_json()
+    path.write_text(text.replace('"ranks":', '"ranks":1,"ranks":', 1))
+    with pytest.raises(FabricheckError, match=f"{path}: holds the key 'ranks' twice"):
+        read_plan(path)
+
+
 def test_a_plan_that_is_not_there(tmp_path):
     with pytest.raises(FabricheckError, match=r"There is no file .*plan.json\."):
         read_plan(tmp_path / "plan.json")

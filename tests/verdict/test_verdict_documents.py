@@ -57,6 +57,22 @@ def test_what_breaks_the_schema_is_refused_by_place(tmp_path, change, said):
         validate(content)
 
 
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    verdicts = list(two_nodes(tmp_path).values())
+    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
+    path.write_text(path.read_text().replace('"exit_code"', '"exit_code": 0, "exit_code"'))
+    with pytest.raises(InvalidInputError, match="holds the key 'exit_code' twice"):
+        documents.read(path)
+
+
+def test_what_is_left_of_a_date_is_no_number_of_seconds(tmp_path):
+    verdicts = list(two_nodes(tmp_path).values())
+    path = documents.write(tmp_path / "v", verdicts, documents.whole("run-0", verdicts))
+    path.write_text(re.sub('"made": "[^"]*"', '"made": "20261"', path.read_text()))
+    with pytest.raises(InvalidInputError, match="made: it is no date and time"):
+        documents.read(path)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "\0"])
 def test_a_cut_document_is_refused(tmp_path, text):
     (tmp_path / "node1.json").write_text(text)
@@ -135,9 +151,20 @@ def test_host_lists():
     odd = ["node10", "node2", "node3", "(no node)"]
     assert nodelists.folded(odd) == "node[2-3,10],(no node)"
     assert nodelists.unfolded("node[1-3],login") == ["login", "node1", "node2", "node3"]
-    for text in ("node[1-", "", "node[3-1]"):
-        with pytest.raises(UsageError):
+    long = "node[1-" + 5000 * "9" + "]"
+    for text in (
+        "node[1-",
+        "",
+        "node[3-1]",
+        "node[1-99999999]",
+        "a\nb",
+        "n\0",
+        "node[- -1-3]",
+        long,
+    ):
+        with pytest.raises(UsageError) as refused:
             nodelists.unfolded(text)
+        assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
 
 
 def two_nodes(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidDocument, InvalidFile, NotFoundError
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -73,10 +74,13 @@ def read_model(path: Path, model: type[Model]) -> Model:
     :raises NotFoundError: when there is no such file.
     :raises InvalidInputError: when it cannot be read or has another form, for the first fault.
     """
+    text = read_text(path)
     try:
-        return model.model_validate_json(read_text(path))
+        found = model.model_validate_json(text)
     except ValidationError as invalid:
         raise InvalidFile(path, *first_fault(invalid)) from None
+    strict_json.parse(text, path)
+    return found
 
 
 def first_fault(error: ValidationError) -> tuple[str | None, str]:
@@ -91,7 +95,8 @@ def key_of(location: tuple[int | str, ...]) -> str:
     for part in location:
         if part == "[key]":
             continue
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+        name = part if isinstance(part, int) or part.isprintable() else ascii(part)
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{name}"
     return text
 
 

@@ -6,11 +6,13 @@ session of several nodes writes their names beside the results, before anything 
 
 from __future__ import annotations
 
+import contextlib
+import re
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from fabricheck.core.text import read_model
 from fabricheck.core.whole_files import write_whole
@@ -20,6 +22,20 @@ NAME = "nodes.json"
 
 #: The folder in a results folder that has one for each job over many nodes.
 FOLDER = "every-node"
+
+
+def _written_out(given: Any) -> Any:
+    # Pydantic takes a number for seconds since 1970, also one that is left of a date.
+    if isinstance(given, str) and re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", given):
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(given.replace("Z", "+00:00"))
+    if isinstance(given, datetime):
+        return given
+    raise ValueError("it is no date and time")
+
+
+#: A date and time of ISO 8601, with its time zone.
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
 
 
 class RequestedNode(BaseModel):
@@ -38,7 +54,7 @@ class RequestedNode(BaseModel):
     results: str | None = None
     state: str | None = None
     because: str | None = None
-    ended: AwareDatetime | None = None
+    ended: Moment | None = None
     status: int | None = None
     said: str | None = None
 
@@ -57,7 +73,7 @@ class RequestedNodes(BaseModel):
     form: Literal["fabricheck-nodes-1"] = "fabricheck-nodes-1"
     partition: str | None
     chosen: tuple[str, ...] = ()
-    started: AwareDatetime
+    started: Moment
     job: str | None = None
     nodes: dict[str, RequestedNode] = Field(min_length=1)
     path: Path | None = Field(default=None, exclude=True)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
+from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
 
@@ -66,8 +67,11 @@ def _recorded(value: Any) -> Recorded:
             continue
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise ValueError("is not a number")
-        if math.isnan(number):
-            raise ValueError("is NaN")
+        try:
+            if math.isnan(number):
+                raise ValueError("is NaN")
+        except OverflowError:
+            raise ValueError("is beyond every number") from None
     if unit is not None and not isinstance(unit, str):
         raise ValueError("has no unit")
     if result is not None and not isinstance(result, str):
@@ -169,7 +173,10 @@ def read(path: Path) -> RunReport:
     :raises InvalidInputError: when it cannot be read or has another form.
     """
     try:
-        return RunReport.model_validate_json(read_text(path))
+        text = read_text(path)
+        found = RunReport.model_validate_json(text)
+        strict_json.parse(text, path, infinite=True)
+        return found
     except NotFoundError as error:
         raise InvalidInputError(str(error)) from None
     except ValidationError as invalid:

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from fabricheck.core import strict_json
 from fabricheck.core.errors import OtherRunError, UsageError
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.vocabulary import (
@@ -204,10 +205,12 @@ def read_plan(path: Path) -> Plan:
     """
     text = read_text(path)
     try:
-        return Plan.model_validate_json(text)
+        plan = Plan.model_validate_json(text)
     except ValidationError as error:
         place, reason = first_fault(error)
         raise UsageError(f"{path}: {place or 'the plan'}: {reason}.") from None
+    strict_json.parse(text, path)
+    return plan
 
 
 def read(plan: Plan, launch: Launch, text: str, facts: ResultDocument) -> Found:

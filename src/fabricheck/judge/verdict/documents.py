@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 import fabricheck
+from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import natural
 from fabricheck.core.text import first_fault, read_text
@@ -133,7 +134,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
 def _files_of(folder: Path) -> set[str]:
     """Return the nodes' files that an earlier verdict in a folder names, whatever its form."""
     try:
-        earlier = json.loads(read_text(folder / WHOLE))
+        earlier = strict_json.parse(read_text(folder / WHOLE), folder / WHOLE)
         ours = earlier["form"].startswith("fabricheck-verdict-")
         files = {str(row["file"]) for row in earlier["nodes"] if ours}
     except (NotFoundError, InvalidInputError, ValueError, LookupError, TypeError, AttributeError):
@@ -160,6 +161,8 @@ def read(path: Path) -> NodeVerdict | Verdict:
     """
     text = read_text(path)
     try:
-        return _ADAPTER.validate_json(text, strict=True)
+        found = _ADAPTER.validate_json(text, strict=True)
     except ValidationError as invalid:
         raise InvalidFile(path, *first_fault(invalid)) from None
+    strict_json.parse(text, path)
+    return found

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.rules import NodeStatus
+from fabricheck.results.requested_nodes import Moment
 
 Kind = Literal["measured", "simulated", "nothing"]
 
@@ -113,7 +114,7 @@ class NodeVerdict(_Strict):
     partitions: list[str]
     set: str
     """What was chosen: smoke, node, full, other tags, or names of checks."""
-    start: AwareDatetime | None
+    start: Moment | None
     duration_s: float | None = Field(ge=0)
     """From the first start of a program on the node to the last end, over all sessions added; of
     this machine's clock, also where a node is simulated."""
@@ -167,7 +168,7 @@ class Verdict(_Strict):
     form: Literal["fabricheck-verdict-2"] = "fabricheck-verdict-2"
     of: str
     """The session, or the job over many nodes."""
-    made: AwareDatetime
+    made: Moment
     by: str
     """The version of fabricheck that made the verdict."""
     exit_code: Literal[0, 12, 13]

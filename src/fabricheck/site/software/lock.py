@@ -13,6 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import first_fault, read_text
 
@@ -137,6 +138,7 @@ def parse(text: str, origin: Path | str) -> Lock:
         raise InvalidInputError(
             f"{origin}: is not a Spack lock: {place or 'the file'}: {reason}."
         ) from None
+    strict_json.parse(text, origin)
     if lock.meta.version not in FORMATS:
         raise InvalidInputError(
             f"{origin}: has the lock format {lock.meta.version}, and known are "

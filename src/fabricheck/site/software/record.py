@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from fabricheck.core.errors import FabricheckError, InvalidInputError
-from fabricheck.core.text import read_text
+from fabricheck.core.text import read_model, read_text
 from fabricheck.core.whole_files import write_all
 from fabricheck.site.software import lock
 
@@ -175,8 +175,8 @@ def sentences(outputs: Iterable[Path], start: float, end: float) -> list[str]:
         if not path.is_file():
             continue
         try:
-            record = _Record.model_validate_json(read_text(path))
-        except (FabricheckError, ValidationError):
+            record = read_model(path, _Record)
+        except FabricheckError:
             return [f"{path}: is no record of a session's software."]
         if start - _SLACK_S <= record.written <= end + _SLACK_S:
             return [sentence for entry in record.environments for sentence in entry.says]

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from fabricheck.core import strict_json
 from fabricheck.core.errors import InvalidDocument, NotFoundError
 from fabricheck.core.text import first_fault, read_text
 from fabricheck.core.whole_files import write_whole
@@ -121,11 +122,13 @@ def load(folder: Path) -> Manifest:
     path = folder / FILE
     if not path.exists():
         raise NotFoundError(f"{folder} holds no rounds: there is no {FILE} in it.")
+    text = read_text(path)
     try:
-        found = Manifest.model_validate_json(read_text(path))
+        found = Manifest.model_validate_json(text)
     except ValidationError as error:
         place, reason = first_fault(error)
         raise InvalidDocument(path, reason, place) from None
+    strict_json.parse(text, path)
     for number, launch in enumerate(found.launches):
         known = NAMES.get(launch.tool, ("no tool that is known here",))
         if launch.name not in known:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core import strict_json
+from fabricheck.core.errors import InvalidDocument, InvalidInputError
 from fabricheck.core.text import read_text
 from fabricheck.core.yaml_files import validated
 from fabricheck.node import NodeModel, load
@@ -83,10 +83,11 @@ def simulated_host(name: str, domains: list[NumaDomain]) -> Host:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        content: dict[str, Any] = json.loads(read_text(path))
+        content: dict[str, Any] = strict_json.parse(text, path)
         content["node"]["name"], content["node"]["overlay"]
-    except (ValueError, KeyError, TypeError):
+    except (InvalidDocument, KeyError, TypeError):
         raise InvalidInputError(f"{path}: it is not the platform of a simulated node.") from None
     return content
 
