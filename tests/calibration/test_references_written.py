@@ -1,5 +1,6 @@
 """What a calibration writes: the record, over what the reference files state."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -291,6 +292,17 @@ def test_what_is_no_record(tmp_path):
         calibrated.read(path)
     path.write_text("kind: something\n")
     with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
+        calibrated.read(path)
+
+
+@pytest.mark.parametrize("value", ["nan", ".nan", ".inf", "inf"])
+def test_a_record_without_numbers(folder, value):
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    path.write_text(re.sub(r"\bmedian: [\d.]+", f"median: {value}", path.read_text(), count=1))
+    with pytest.raises(
+        InvalidInputError, match=r"\(checks\..*median: input should be a finite number"
+    ):
         calibrated.read(path)
 
 

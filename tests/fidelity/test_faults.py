@@ -93,6 +93,11 @@ def rename(old, new, section="predicted"):
             "'0-9' is no device, pair or link class of mi250x.",
         ),
         (
+            lambda c: entry(c, "predicted", "latency of copies").update(places=5000 * "9"),
+            InvalidInputError,
+            "99' is no device, pair or link class of mi250x.",
+        ),
+        (
             lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
             InvalidInputError,
             "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not go together.",

@@ -259,6 +259,14 @@ def test_a_switch_faster_than_the_memory_is_impossible(tmp_path):
         ("", "it holds no mapping of keys to values."),
         ("name: \x00", "it is not valid YAML"),
         ("{}", "format: this key is missing."),
+        # libyaml ends the process where it is nested some thousands deep.
+        ("name: " + "[" * 100_000, "it is nested more than 100 deep."),
+        ("name:\n" + "- " * 100_000, "it is nested more than 100 deep."),
+        ("name: " + "9" * 5000, "it is not valid YAML (Exceeds the limit"),
+        ("1: a\n0x1: b\n", "line 2: it is not valid YAML (the key '0x1' is there twice)."),
+        ("name: &a [*a]", "a part of it holds itself."),
+        ("name: &a {<<: *a, b: 1}", "a part of it holds itself."),
+        ("name: 2026-13-41", "it is not valid YAML (month must be"),
     ],
 )
 def test_broken_yaml_is_one_sentence(tmp_path, text, expected):
@@ -294,7 +302,14 @@ def test_lists_of_cores_survive_writing_and_reading(cores):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("7-3", "descends"), ("1,1", "core 1 is named twice"), ("0-2,2", "core 2"), ("-1", "'-1'")],
+    [
+        ("7-3", "descends"),
+        ("1,1", "core 1 is named twice"),
+        ("0-2,2", "core 2"),
+        ("-1", "'-1'"),
+        ("0-99999999999", "the core 99999999999 is beyond every machine"),
+        ("0-\u0663", "is neither a core nor a range"),
+    ],
 )
 def test_malformed_lists_of_cores(text, reason):
     with pytest.raises(ValueError, match=reason):

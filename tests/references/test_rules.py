@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import re
 import statistics
 
 import pytest
+import yaml
 
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import load
 from fabricheck.references import rules
-from fabricheck.references.published import FILE, OWN_FOLDER, at
+from fabricheck.references.published import FILE, OWN_FOLDER, Published, at
 
 DATA = at(OWN_FOLDER / FILE)
 PAIR = re.compile(r"(\d)(\d)$")
@@ -121,3 +125,38 @@ def test_both_directions_and_pairs_at_once_have_a_limit_each(tmp_path, monkeypat
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     assert rules.both_ways().entry == (100, pytest.approx(-0.4), None, "%")
     assert rules.together().entry == (100, pytest.approx(-0.3), None, "%")
+
+
+RECORDS = {
+    "records": [
+        {
+            "id": "a", "system": "s", "accelerator": "MI250X", "experiment": "E1", "metric": "m",
+            "kind": "measured", "conditions": {}, "value": 1.5, "unit": "GB/s",
+            "source": {"title": "A paper"},
+        }
+    ],
+    "setups": [{"titles": ["A paper"], "software": {"rocm": "6.0"}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda data: data["records"].append(data["records"][0]), "two records have the same id"),
+        (lambda data: data["setups"][0].pop("titles"), "is no data set of records"),
+        (lambda data: data["setups"][0].update(titles=[["A paper"]]), "is no data set of records"),
+        (lambda data: data["setups"][0].update(software="rocm"), "is no data set of records"),
+        (lambda data: data["records"][0].update(conditions=["a"]), "is no data set of records"),
+        (lambda data: data["records"][0].update(accelerator=None), "is no data set of records"),
+        (lambda data: data["records"][0].update(value=10**400), "is no data set of records"),
+        (lambda data: data["records"][0].update(value=math.nan), "is no data set of records"),
+    ],
+)
+def test_a_damaged_data_set_is_one_sentence(tmp_path, change, reason):
+    path, data = tmp_path / FILE, copy.deepcopy(RECORDS)
+    path.write_text(yaml.safe_dump(data))
+    assert Published(path).versions("a") == {"rocm": "6.0"}
+    change(data)
+    path.write_text(yaml.safe_dump(data))
+    with pytest.raises(InvalidInputError, match=f"{path}: {reason}"):
+        Published(path)

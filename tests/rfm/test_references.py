@@ -41,6 +41,7 @@ def test_a_reference_that_can_be_missed_or_says_that_it_only_reports(unit, entry
         ("GB/s", (100, None, None, "GB/s"), "has no limit, so nothing can miss it: write [0, null"),
         ("GB/s", (-5, -0.1, None, "GB/s"), "has a value below 0."),
         ("GB/s", (float("nan"), -0.1, None, "GB/s"), "holds something that is no finite number."),
+        ("GB/s", (10**400, -0.1, None, "GB/s"), "holds something that is no finite number."),
         ("GB/s", (100, "-5%", None, "GB/s"), "holds something that is no finite number."),
         ("GB/s", (True, -0.1, None, "GB/s"), "holds something that is no finite number."),
         ("us", (10, None, float("inf"), "us"), "holds something that is no finite number."),

@@ -167,3 +167,12 @@ def test_more_devices_than_the_partition_states(suite):
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
     assert "has 2 devices host, and the partition states 3 devices host." in outcome
+
+
+def test_what_python_says_of_a_site_file_is_cut(tmp_path):
+    (tmp_path / "site.py").write_text("raise ValueError('a\\n' + 9999 * 'b')")
+    with pytest.raises(InvalidInputError) as refused:
+        sites.read(tmp_path / "site.py")
+    said = str(refused.value)
+    assert said.startswith(f"Site file {tmp_path}/site.py cannot be read: ValueError: a bbb")
+    assert len(said) < 600 and "\n" not in said

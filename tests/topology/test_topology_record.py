@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import topology_texts as texts
 from fabricheck.cli import app
-from fabricheck.core.errors import NotFoundError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
@@ -158,7 +158,7 @@ def test_devices_that_the_scheduler_did_not_grant_are_a_setting(tmp_path, output
     count = 4
     seen = texts.gpus(NODE)[:count]
     table = texts.rocm_table("Bandwidth", seen, lambda a, b: texts.bandwidth_cell(NODE, a, b))
-    printed = (table,)
+    printed = (f"{table}\nFormat: min-max; Units: mps\n",)
     for granted in ("", "2", "8"):
         monkeypatch.setenv("SLURM_GPUS_ON_NODE", granted)
         found = recorded(tmp_path, outputs, printed, tmp_path / "nowhere")
@@ -242,6 +242,14 @@ def test_a_described_machine(tmp_path):
     assert (host["cpu_model"], host["transparent_hugepage"]) == ("A Processor", "madvise")
     assert (host["last_level_cache_bytes"], host["numa_balancing"]) == (4 << 20, None)
     assert driver_version(root) == "amdgpu 6.7.0"
+
+
+@pytest.mark.parametrize("cores", ["0-15,0-15", "all", "0-4000000000"])
+def test_cores_that_cannot_be_read_are_a_sentence(tmp_path, cores):
+    root = system(tmp_path, MI250X)
+    (root / "sys/devices/system/node/node0/cpulist").write_text(cores)
+    with pytest.raises(InvalidInputError, match="node0/cpulist: "):
+        describe_host(root)
 
 
 def test_no_balancing_is_no_setting_to_speak_of():

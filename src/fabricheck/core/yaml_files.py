@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,19 +20,28 @@ M = TypeVar("M")
 SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+#: No file of settings is nested deeper.
+_DEEPEST = 100
+
+_BRACKET = re.compile(rb"[\[\]{}]")
+_LISTS = re.compile(rb"(?:[-?:][ \t]+){100}")
+
+
 class _Loader(SAFE):  # type: ignore[misc]
     """A safe loader that refuses a key given twice, of which YAML would keep the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
+        seen: set[Hashable] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue  # a list or a mapping is no key: the safe loader refuses it
-            if key.value in seen:
+            # 1 and 0x1 are one key.
+            own = key.value if key.tag.endswith(":merge") else self.construct_object(key)
+            if own in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key.value}' is there twice", key.start_mark
                 )
-            seen.add(key.value)
+            seen.add(own)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return mapping
 
@@ -67,16 +77,55 @@ def _bytes(path: Path) -> bytes:
         raise InvalidFile(path, None, f"it cannot be read ({error.strerror})") from None
 
 
+def _is_deep(raw: bytes) -> bool:
+    """Whether brackets, or lists in lists on one line, are nested so deep that libyaml crashes."""
+    depth = 0
+    for one in _BRACKET.findall(raw):
+        depth += 1 if one in b"[{" else -1
+        if depth > _DEEPEST:
+            return True
+    return _LISTS.search(raw) is not None
+
+
 def _parsed(raw: bytes, path: Path) -> Any:
+    if _is_deep(raw):
+        raise InvalidFile(path, None, f"it is nested more than {_DEEPEST} deep")
+    loader = _Loader(raw)
     try:
-        return yaml.load(raw, Loader=_Loader)
+        node = loader.get_single_node()
+        if b"*" not in raw or not _holds_itself(node, set(), set()):
+            return None if node is None else loader.construct_document(node)
+        reason = "a part of it holds itself"
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}: " if mark is not None else ""
         reason = f"{line}it is not valid YAML ({error.problem})"
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
+        # A date that is none, or an integer of thousands of digits, is a ValueError.
         reason = f"it is not valid YAML ({str(error).splitlines()[0]})"
+    finally:
+        loader.dispose()
     raise InvalidFile(path, None, reason)
+
+
+def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
+    """Whether a part is named inside of itself, by an alias.
+
+    :param above: the ids of the parts that hold this one. done: of those that were looked at.
+    """
+    if isinstance(node, yaml.MappingNode):
+        parts = [part for pair in node.value for part in pair]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = node.value
+    else:
+        return False
+    if id(node) in done:
+        return id(node) in above
+    above.add(id(node))
+    done.add(id(node))
+    found = any(_holds_itself(one, above, done) for one in parts)
+    above.discard(id(node))
+    return found
 
 
 def validated(kind: type[M], content: Any, path: Path) -> M:

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-_PART = re.compile(r"(\d+)(?:-(\d+))?")
+_PART = re.compile(r"([0-9]{1,20})(?:-([0-9]{1,20}))?")
+
+#: More cores than any node has, so that no damaged range fills the memory.
+MOST = 1 << 16
 
 
 def parse_cores(text: str | int) -> tuple[int, ...]:
@@ -20,9 +23,11 @@ def parse_cores(text: str | int) -> tuple[int, ...]:
     for part in filter(None, str(text).replace(" ", "").split(",")):
         match = _PART.fullmatch(part)
         if match is None:
-            raise ValueError(f"'{part}' is neither a core nor a range of cores such as 0-7")
+            raise ValueError(f"'{part[:40]}' is neither a core nor a range of cores such as 0-7")
         first = int(match[1])
         last = int(match[2] or first)
+        if last >= MOST:
+            raise ValueError(f"the core {last} is beyond every machine")
         if last < first:
             raise ValueError(f"the range {part} descends")
         cores.extend(range(first, last + 1))

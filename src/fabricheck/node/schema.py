@@ -6,8 +6,8 @@ what concerns several is in :mod:`fabricheck.node.loading`.
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -78,7 +78,7 @@ class Quantity(Provenance):
     def _is_possible(self) -> Quantity:
         if (self.value is None) != (self.kind == "unknown"):
             raise ValueError("a value is null exactly where its kind is unknown")
-        if self.value is not None and not (math.isfinite(self.value) and self.value > 0):
+        if self.value is not None and not 0 < self.value <= sys.float_info.max:
             raise ValueError(f"{self.value} is impossible, it must be positive and finite")
         return self
 

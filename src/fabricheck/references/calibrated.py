@@ -33,7 +33,7 @@ NO_SESSION = "no session has it"
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class SessionRecord(_Model):
@@ -114,9 +114,9 @@ class MetricRecord(_Model):
     by_devices: dict[str, Group] | None = None
     aside: list[str] = Field(default_factory=list)
 
-    @field_validator("entry")
+    @field_validator("entry", mode="before")
     @classmethod
-    def _is_reference(cls, entry: list[Any], info: ValidationInfo) -> list[Any]:
+    def _is_reference(cls, entry: Any, info: ValidationInfo) -> Any:
         unit = info.data.get("unit")
         if any(faults("", str(unit), entry)):
             raise ValueError(f"{entry} is no reference [value, lower, upper, unit] in {unit}")

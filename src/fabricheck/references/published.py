@@ -6,6 +6,7 @@ import fnmatch
 import functools
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,8 +107,15 @@ class Record:
 def _record(raw: Mapping[str, Any]) -> Record:
     printed = raw["value"]
     stated, value = raw["unit"], printed
+    texts = [raw[key] for key in _AS_THEY_ARE if key != "conditions"]
+    if not all(isinstance(one, str) for one in (*texts, stated, raw["source"]["title"])):
+        raise TypeError(f"{raw['id']} has something else where a text belongs")
+    if not isinstance(raw["conditions"], dict):
+        raise TypeError(f"the conditions of {raw['id']} are no map")
     if "unit_si" in raw:
         stated, value = raw["unit_si"], raw["value_si"]
+    if isinstance(value, bool) or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"the value of {raw['id']} is no finite number")
     unit, factor = UNITS.get(stated, (stated, 1.0))
     _, _, decimals = str(printed).partition(".")
     return Record(
@@ -125,6 +133,13 @@ def _record(raw: Mapping[str, Any]) -> Record:
     )
 
 
+def _setup(raw: Mapping[str, Any]) -> dict[str, Any]:
+    software = dict(raw.get("software") or {})
+    if not all(isinstance(one, str) for one in raw["titles"]):
+        raise TypeError("a title of a setup is no text")
+    return {"titles": tuple(raw["titles"]), "software": software}
+
+
 class Published:
     """The records, by their id."""
 
@@ -139,9 +154,11 @@ class Published:
             self.records: Mapping[str, Record] = {
                 one["id"]: _record(one) for one in content["records"]
             }
-            self._setups: list[dict[str, Any]] = content["setups"]
-        except (KeyError, TypeError) as error:
+            self._setups: list[dict[str, Any]] = [_setup(one) for one in content["setups"]]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInputError(f"{path}: is no data set of records ({error}).") from None
+        if len(self.records) != len(content["records"]):
+            raise InvalidInputError(f"{path}: two records have the same id.")
         self.path = path
 
     def record(self, name: str) -> Record:
@@ -186,9 +203,9 @@ class Published:
         if record.kind == "theoretical":
             return {}
         for setup in self._setups:
-            if record.title.startswith(tuple(setup["titles"])):
+            if record.title.startswith(setup["titles"]):
                 wanted = "cuda" if "A100" in record.accelerator else "rocm"
-                version = setup.get("software", {}).get(wanted)
+                version = setup["software"].get(wanted)
                 return {wanted: version} if version else {}
         return {}
 

@@ -17,6 +17,9 @@ OWN = ROOT / "config" / "sites"
 #: A folder of further site files, each with its list of checks beside it.
 VARIABLE = "FABRICHECK_SITES"
 
+#: Of an error in a site file so many characters are said.
+_LONGEST = 300
+
 
 def folders(own: Path = OWN) -> list[Path]:
     """Return the folders of site files: the suite's, and the one that FABRICHECK_SITES names."""
@@ -78,8 +81,12 @@ def _run(file: Path) -> dict[str, Any]:
     except Exception as error:
         # Without its cause, which ReFrame would say again.
         raise InvalidInputError(
-            f"Site file {file} cannot be read: {type(error).__name__}: {error}."
+            f"Site file {file} cannot be read: {type(error).__name__}: {_excerpt(error)}."
         ) from None
+
+
+def _excerpt(error: Exception) -> str:
+    return " ".join(str(error).split())[:_LONGEST]
 
 
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration.record import Expected
 from fabricheck.references.calibrated import PublishedRecord
 from fabricheck.references.entries import requires
@@ -38,7 +39,10 @@ def of(folder: Path, partition: str) -> Expected:
             origin = found.stated_origin(check, key, metric)
             if origin is None or not _counts(origin, str(model), key in users):
                 continue
-            value, stated = follow(origin, found.data)
+            try:
+                value, stated = follow(origin, found.data)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{folder / found.file_of[check]}: {error}") from None
             if stated == unit:
                 value = float(f"{value:.5g}")
                 return PublishedRecord.model_validate(

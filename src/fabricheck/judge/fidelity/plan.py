@@ -108,7 +108,9 @@ def places_of(text: str, node: NodeModel, *, devices: bool, path: Path) -> tuple
         if members:
             found += members
             continue
-        place = tuple(int(part) if part.isdecimal() else -1 for part in word.split("-"))
+        place = tuple(
+            int(part) if part.isdecimal() and len(part) < 9 else -1 for part in word.split("-")
+        )
         if not all(0 <= device < n for device in place) or len(place) not in (1, 2):
             raise InvalidInputError(
                 f"{path}: '{word}' is no device, pair or link class of {node.name}."
@@ -126,7 +128,7 @@ class _Expander:
 
     def record(self, name: str) -> Record:
         if name not in self.all.records:
-            raise NotFoundError(f"{self.all.path} has no record '{name}'.")
+            raise NotFoundError(f"{self.path}: {self.all.path} has no record '{name}'.")
         record = self.all.record(name)
         if not record.comparable:
             raise InvalidInputError(
@@ -294,7 +296,7 @@ def _left_out(plan: Plan) -> list[str]:
     for pattern in plan.file.left_out:
         found = plan.records.matching(pattern)
         if not found:
-            raise NotFoundError(f"{plan.records.path} has no record '{pattern}'.")
+            raise NotFoundError(f"{plan.path}: {plan.records.path} has no record '{pattern}'.")
         left += [record.id for record in found]
     return left
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
@@ -104,9 +105,16 @@ def _domains(root: Path) -> Iterator[NumaDomain]:
         memory = re.search(r"MemTotal:\s+(\d+) kB", text_of(folder / "meminfo"))
         yield {
             "index": int(folder.name.removeprefix("node")),
-            "cores": list(parse_cores(_line(folder / "cpulist"))),
+            "cores": _cores(folder / "cpulist"),
             "memory_bytes": int(memory[1]) * 1024 if memory else 0,
         }
+
+
+def _cores(path: Path) -> list[int]:
+    try:
+        return list(parse_cores(_line(path)))
+    except ValueError as error:
+        raise InvalidInputError(f"{path}: {error}.") from None
 
 
 def _last_level_cache_bytes(root: Path) -> int:
