@@ -1,5 +1,6 @@
 """Archives of the first hour are read as results folders, and nothing else is taken for one."""
 
+import gzip
 import io
 import json
 import os
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.report import figures
 from fabricheck.results import archive
@@ -177,3 +179,20 @@ def test_a_sentence_about_a_file_in_an_archive_names_the_archive(tmp_path):
         (["calibrate", "--system", PARTITION], INVALID),
     ):
         assert report in run(*command, path, code=code)
+
+
+def test_damage_before_much_more_than_a_mebibyte_is_seen(tmp_path):
+    """The check sum stands at the end: what is behind the last member has to be read, too."""
+    packed_ = io.BytesIO()
+    with tarfile.open(fileobj=packed_, mode="w:") as out:
+        one = tarfile.TarInfo("first-hour-a/results/output/a.json")
+        one.size = 4
+        out.addfile(one, io.BytesIO(b"good"))
+    whole = gzip.compress(packed_.getvalue() + bytes(8 << 20), compresslevel=0)
+    path = tmp_path / "first-hour-a.tar.gz"
+    path.write_bytes(whole)
+    assert (archive.unpacked(path) / "results" / "output" / "a.json").read_bytes() == b"good"
+    other = tmp_path / "other.tar.gz"
+    other.write_bytes(whole.replace(b"good", b"evil"))
+    with pytest.raises(InvalidInputError, match=r"other\.tar\.gz is not a complete archive"):
+        archive.unpacked(other)

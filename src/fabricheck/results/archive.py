@@ -23,9 +23,6 @@ RESULTS = "results"
 #: The most that an archive may hold, in bytes and in files: a session has some 20 MB.
 MOST_BYTES, MOST_MEMBERS = 1 << 30, 100_000
 
-#: Bytes after the last member of an archive, which tar pads.
-_LONGEST_END = 1 << 20
-
 #: Archives of this process by the temporary folders of what is in them, removed when it ends.
 _folders: dict[tempfile.TemporaryDirectory[str], Path] = {}
 
@@ -86,7 +83,11 @@ def unpacked(path: Path) -> Path:
             for member in _members(archive, path):
                 _unpack(archive, member, root / member.name)
             # Only at the end of the file its check sum is compared.
-            stream.read(_LONGEST_END)
+            left = MOST_BYTES
+            while left > 0 and (read := stream.read(1 << 20)):
+                left -= len(read)
+            if left <= 0:
+                raise ValueError("it does not end")
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, OverflowError) as error:
         why = getattr(error, "strerror", None) or error
         sentence = f"{path} is not a complete archive of fabricheck ({why})."
