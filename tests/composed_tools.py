@@ -74,7 +74,7 @@ def nvbandwidth_case(name, devices, scale):
     return {
         "name": name,
         "status": "Passed",
-        "bandwidth_description": "composed",
+        "bandwidth_description": f"composed ({'ns' if 'latency' in name else 'GB/s'})",
         "bandwidth_matrix": matrix,
         "sum": sum(float(word) for row in last for word in row if word != "N/A"),
     }

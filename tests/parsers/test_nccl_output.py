@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import nccl_texts as texts
 import pytest
 from damage import cells, cuts, rearranged, replaced, rows_of
-from nccl_texts import MIB
 
+import nccl_texts as texts
 from fabricheck.core.errors import (
     FabricheckError,
     GarbledOutput,
@@ -20,6 +19,7 @@ from fabricheck.core.errors import (
 from fabricheck.core.lines import doubled
 from fabricheck.tools.outputs import nccl
 from fabricheck.tools.outputs.nccl_rows import NcclRow, Timing
+from nccl_texts import MIB
 
 OUTPUTS = Path(__file__).parents[1] / "outputs" / "nccl-tests-h200"
 SIZES = doubled(MIB, 4 * MIB)
@@ -315,3 +315,27 @@ def test_what_can_not_be_asked_for():
     for asked in (("alltoall", 2, (MIB,)), ("all_reduce", 0, (MIB,)), ("all_reduce", 2, ())):
         with pytest.raises(UsageError):
             nccl.parse(text, "x", *asked)
+
+
+@every_good
+@pytest.mark.parametrize(("unit", "by"), [("(us)", "(ms)"), ("GB/s", "MB/s"), ("(B)", "(KiB)")])
+def test_values_of_other_units_are_refused(name, unit, by):
+    text, *asked = GOOD[name]
+    line = next(line for line in text.splitlines() if "(elements)" in line)
+    assert "the units" in str(refusal(text.replace(line, line.replace(unit, by, 1)), *asked))
+    assert "the units" in str(refusal(text.replace(f"{line}\n", ""), *asked))
+
+
+@every_good
+@pytest.mark.parametrize("by", ["9" * 5000, "\u0663"])
+def test_a_number_that_no_tool_prints_is_one_short_sentence(name, by):
+    text, *asked = GOOD[name]
+    for damaged in replaced(text, by):
+        said = str(refusal(damaged, *asked))
+        assert "a number that no tool prints" in said and len(said) < 200
+
+
+def test_a_banner_of_another_test_is_refused():
+    text, *asked = GOOD["all_reduce 2"]
+    other = "rccl-tests: Version develop:ae3e635\n"
+    assert "a second test" in str(refusal(text.replace("#\n# Using", f"{other}# Using"), *asked))

@@ -90,6 +90,29 @@ def test_nvbandwidth_damaged_testcases(change):
     refused(nvb, changed(change))
 
 
+@pytest.mark.parametrize("key", ["name", "sum", "bandwidth_matrix"])
+def test_nvbandwidth_keys_that_stand_twice(key):
+    """Of two equal keys a parser takes the last."""
+    line = next(line for line in NVBANDWIDTH.splitlines() if f'"{key}" :' in line)
+    other = f'"{key}" : 1,\n{line}'
+    assert f"holds the key '{key}' twice" in refused(nvb, NVBANDWIDTH.replace(line, other, 1))
+
+
+@pytest.mark.parametrize(
+    ("unit", "by"), [("(GB/s)", "(MB/s)"), ("(GB/s)", ""), ("bandwidth_d", "d")]
+)
+def test_nvbandwidth_in_another_unit(unit, by):
+    refused(nvb, NVBANDWIDTH.replace(unit, by, 1))
+
+
+def test_nvbandwidth_between_a_device_and_itself():
+    def change(case):
+        for row in case["bandwidth_matrix"]:
+            row.reverse()
+
+    assert "of a device and itself" in refused(nvb, changed(change))
+
+
 def test_nvbandwidth_of_other_testcases():
     refused(nvb, NVBANDWIDTH, TESTCASES[:2], error=OtherRunError)
     refused(nvb, NVBANDWIDTH, (*TESTCASES, "one_to_all_write_ce"), error=OtherRunError)
@@ -218,3 +241,23 @@ def test_pairs_without_access_have_no_value():
     result = p2p(P2P_TEST.replace("Device=0 CAN Access", "Device=0 CANNOT Access"))
     assert (p2p_test.WRITES, "D\\D", 0, 1) not in result.values
     assert result.values[p2p_test.WRITES, "D\\D", 1, 0] == 395.96
+
+
+def test_p2p_test_cells_have_two_digits_after_the_point():
+    """A digit that moved over a blank would give two other numbers."""
+    damaged = P2P_TEST.replace("41.65 4240.90", "41.6 54240.90")
+    assert damaged != P2P_TEST
+    assert "row 1 of 'Bidirectional P2P=Disabled" in refused(p2p, damaged)
+
+
+# What holds of all.
+
+
+@pytest.mark.parametrize("by", ["3.45422e+9999999999", "3.45422e+99999999999999999999"])
+def test_an_exponent_that_no_number_has(by):
+    refused(babel, BABELSTREAM.replace("3.45422e+06", by))
+
+
+def test_a_long_line_gives_no_long_sentence():
+    said = refused(babel, BABELSTREAM.replace("\nMul,", "\n" + 9999 * "x" + "Mul,"))
+    assert len(said) < 2100 and said.endswith("is no row of a kernel.")

@@ -352,3 +352,58 @@ def test_any_line_lost(name):
 def test_any_text_is_refused_in_one_sentence(text):
     with pytest.raises(GarbledOutput):
         parse_text(text, "x")
+
+
+def test_texts_of_two_tools_are_refused():
+    """The tables of the first one would be taken for the whole."""
+    for first, second in (
+        ("topo -m", "amd-smi"),
+        ("amd-smi", "shownodesbw"),
+        ("showbus", "topo -m"),
+    ):
+        with pytest.raises(GarbledOutput, match="x: this holds topology tables of several tools"):
+            parse_text(COMPOSED[first] + COMPOSED[second], "x")
+
+
+def test_bandwidths_without_their_unit_are_refused():
+    text = COMPOSED["shownodesbw"].replace("Format: min-max; Units: mps\n", "")
+    with pytest.raises(GarbledOutput, match="ends without the unit of the bandwidths"):
+        parse_text(text, "x")
+
+
+FIELDS = {
+    "one row lacks its NUMA domain": (
+        "GPU2\t(.*)\t0\t\tN/A",
+        r"GPU2\t\1\tN/A",
+        "another number of",
+    ),
+    "all rows lack it": ("\t0-15\t0\t\tN/A", "\t0-15\tN/A", "as many fields as the header"),
+    "all rows have the cores twice": (
+        "\t0-15\t",
+        "\t0-15\t0-15\t\t",
+        "as many fields as the header",
+    ),
+    "NUMA domain and memory of a device": (
+        "GPU2\t(.*)\t0\t\tN/A",
+        r"GPU2\t\1\tN/A\t\t0",
+        "GPU NUMA",
+    ),
+    "cores and NUMA domain": ("\t0-15\t0\t", "\t0\t0-15\t", "more than the cores 0"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), FIELDS.values(), ids=FIELDS)
+def test_affinities_are_those_of_their_columns(old, new, reason):
+    text = re.sub(old, new, COMPOSED["topo -m"])
+    assert text != COMPOSED["topo -m"]
+    with pytest.raises(GarbledOutput, match=reason):
+        parse_text(text, "x")
+
+
+@pytest.mark.parametrize("digit", ["\u00b2", "\u0663", "9" * 5000])
+@pytest.mark.parametrize("name", ["showtopo", "topo -m", "showtoponuma"])
+def test_digits_that_no_tool_prints(name, digit):
+    text = re.sub(r"(\t0\t|15 |Node: )", lambda found: found[0] + digit, COMPOSED[name], count=1)
+    with pytest.raises(GarbledOutput) as refused:
+        parse_text(text, "x")
+    assert len(str(refused.value)) < 200

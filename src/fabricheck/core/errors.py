@@ -9,11 +9,24 @@ from pathlib import Path
 
 from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT, EXIT_NOT_FOUND, EXIT_USAGE
 
+#: The characters of a sentence: a damaged line, which it shows, may have thousands.
+_LONGEST = 2000
+
+
+def _shortened(sentence: str) -> str:
+    """Leave out the middle of a sentence that is too long: its end says what is wrong."""
+    if len(sentence) <= _LONGEST or "\n" in sentence:
+        return sentence
+    return f"{sentence[: _LONGEST // 2]} ... {sentence[-_LONGEST // 2 :]}"
+
 
 class FabricheckError(Exception):
     """An expected failure; its text is one sentence that names the file, device or node."""
 
     exit_code: int = EXIT_INVALID_INPUT
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(_shortened(sentence))
 
 
 class UsageError(FabricheckError):

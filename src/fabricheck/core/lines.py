@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?")
+# What `int` refuses, or takes of another script: no tool prints it.
+_NO_NUMBER = re.compile(r"[0-9]{100}|(?![0-9])\d")
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,21 @@ def ended_lines_of(text: str, origin: str) -> list[Line]:
     lines = lines_of(text, origin)
     if not lines:
         raise GarbledOutput(origin, None, "the text is empty")
+    refuse_odd_numbers(lines)
     if not text.endswith("\n"):
         count = len(text.splitlines())
         raise GarbledOutput(origin, count, "the text is cut, this line has no end")
     return lines
+
+
+def refuse_odd_numbers(lines: Sequence[Line]) -> None:
+    """Refuse numbers of hundreds of digits, and digits of other scripts.
+
+    :raises GarbledOutput: for the first one.
+    """
+    for line in lines:
+        if _NO_NUMBER.search(line.text):
+            raise line.garbled("it holds a number that no tool prints")
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ _RANK = re.compile(
     r"\[((?:0x)?[0-9a-fA-F:.]+)\] .+"
 )
 _HEADER = re.compile(r"#\s+size\s+count\s+type\s")
+_UNITS = re.compile(r"#\s+\(B\)\s+\(elements\)(?:\s+\(us\)\s+\(GB/s\)\s+\(GB/s\))+")
 _BOUNDS = re.compile(r"# Out of bounds values\s*: (\d+) (OK|FAILED)")
 _AVERAGE = re.compile(r"# Avg bus bandwidth\s*: (\S+)(?: (?:OK|FAILED))?")
 _CONCLUDED = re.compile(r"# Collective test concluded: (\S+?)_perf(?:_mpi)?")
@@ -108,6 +109,7 @@ class _Reader:
         self.devices_of_process = 1
         self.devices: list[NcclDevice] = []
         self.columns: tuple[str, ...] | None = None
+        self.units = False
         self.rows: list[NcclRow] = []
         self.kind: tuple[str, ...] | None = None
         self.bounded = False
@@ -145,6 +147,8 @@ class _Reader:
 
     def _banner(self, line: Line) -> None:
         if match := _TESTS.fullmatch(line.text):
+            if self.tests is not None:
+                raise self.last.garbled("a second test begins here")
             self.tests = f"rccl-tests {match[3]}" if match[3] else f"nccl-tests {match[1]}"
             self.coded = _version(match[2]) if match[2] else None
         elif match := _STARTING.fullmatch(line.text):
@@ -210,9 +214,14 @@ class _Reader:
         assert self.columns is not None
         if match := _BOUNDS.fullmatch(line.text):
             self._bounds(int(match[1]), match[2])
+        elif line.text.startswith("# Errors with asterisks"):
+            pass
+        elif not self.units:
+            if not _UNITS.fullmatch(line.text):
+                raise self.last.garbled("the units (B, elements, us and GB/s) do not stand here")
+            self.units = True
         elif line.text.startswith("#"):
-            if not re.match(r"#\s+\(B\)\s+\(elements\)|# Errors with asterisks", line.text):
-                raise self.last.garbled(f"'{line.text}' stands in the table")
+            raise self.last.garbled(f"'{line.text}' stands in the table")
         elif len(self.rows) == len(self.sizes):
             raise self.last.garbled("a row follows that of the last size")
         else:

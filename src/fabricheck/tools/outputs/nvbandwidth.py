@@ -6,12 +6,12 @@ Sources of the format: json_output.cpp and testcases_*.cpp of nvbandwidth 0.8.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from fabricheck.core.errors import GarbledOutput, OtherRunError, WrongDataError
+from fabricheck.core import strict_json
+from fabricheck.core.errors import GarbledOutput, InvalidDocument, OtherRunError, WrongDataError
 from fabricheck.core.lines import printed
 from fabricheck.tools.outputs import PlacedValues
 
@@ -82,9 +82,9 @@ class _Reader:
         if not text.strip():
             raise self.garbled("the text is empty, so nvbandwidth did not come to its end")
         try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            raise self.garbled("it is cut, or no JSON of nvbandwidth") from None
+            value = strict_json.parse(text, self.origin)
+        except InvalidDocument as error:
+            raise self.garbled(f"it is cut, or no JSON of nvbandwidth: it {error.reason}") from None
         root = value.get("nvbandwidth") if isinstance(value, dict) else None
         if not isinstance(root, dict):
             raise self.garbled("it is not JSON of nvbandwidth")
@@ -111,6 +111,9 @@ class _Reader:
         return found
 
     def matrix(self, entry: dict[str, Any], name: str, devices: int) -> Matrix:
+        unit = "(ns)" if "latency" in name else "(GB/s)"
+        if not self.text(entry, "bandwidth_description").endswith(unit):
+            raise self.garbled(f"the description of {name} does not say that it is in {unit}")
         rows = entry.get("bandwidth_matrix")
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise self.garbled(f"the testcase {name} has no matrix")
@@ -122,6 +125,8 @@ class _Reader:
             raise self.garbled(f"the matrix of {name} is not one of {devices} devices")
         values = [[self._value(word, name) for word in row] for row in rows]
         last = values[-devices:] if between else values
+        if between and any(last[index][index] is not None for index in range(devices)):
+            raise self.garbled(f"the matrix of {name} has a value of a device and itself")
         self._same_sum(entry, name, last)
         return last
 

@@ -14,6 +14,8 @@ from fabricheck.tools.outputs import PlacedValues
 _NAME = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
 _DEVICE = re.compile(r"Device: (\d+), (.+), pciBusID: [0-9a-f]+, pciDeviceID: [0-9a-f]+, .*")
 _NO_ACCESS = re.compile(r"Device=(\d+) CANNOT Access Peer Device=(\d+)")
+_VALUE = re.compile(r"[0-9]+\.[0-9]{2}")
+_LINKED = re.compile("[01]")
 _END = "NOTE: The CUDA Samples are not meant for performance measurements."
 
 #: Titles of what it prints with ``--p2p_read``, in order.
@@ -104,7 +106,8 @@ class _Reader:
         rows = []
         for index in range(count):
             first, *words = self.next(f"row {index} of '{title}'").split()
-            values = [printed(word) for word in words]
+            form = _LINKED if title == CONNECTIVITY else _VALUE
+            values = [printed(word) if form.fullmatch(word) else None for word in words]
             numbers = [one.value for one in values if one is not None]
             if first != str(index) or len(words) != count or len(numbers) != count:
                 raise self.garbled(f"row {index} of '{title}' is damaged")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fabricheck.core.errors import GarbledOutput, InvalidInputError, NotFoundError
+from fabricheck.core.lines import lines_of, refuse_odd_numbers
 from fabricheck.core.text import read_text
 from fabricheck.tools.runner import TimeLimit, run
 from fabricheck.tools.topology import amd_smi, nvidia_smi, rocm_smi
@@ -48,13 +49,17 @@ def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
         confirmed end is then let through.
     :raises GarbledOutput: when no tool printed it like that, or it is cut or damaged.
     """
-    for tool in (rocm_smi, amd_smi, nvidia_smi):
-        if tool.recognises(text):
-            report = tool.parse(text, origin)
-            return report if part else _usable(report)
-    raise GarbledOutput(
-        origin, None, "this holds no topology table of rocm-smi, amd-smi or nvidia-smi"
-    )
+    refuse_odd_numbers(lines_of(text, origin))
+    tools = [tool for tool in (rocm_smi, amd_smi, nvidia_smi) if tool.recognises(text)]
+    if not tools:
+        raise GarbledOutput(
+            origin, None, "this holds no topology table of rocm-smi, amd-smi or nvidia-smi"
+        )
+    # The head of rocm-smi's tables is one of nvidia-smi without what only that prints.
+    if len(tools) > 1 and ({rocm_smi, amd_smi} <= {*tools} or nvidia_smi.ENDS_HEADER in text):
+        raise GarbledOutput(origin, None, "this holds topology tables of several tools")
+    report = tools[0].parse(text, origin)
+    return report if part else _usable(report)
 
 
 def parse_files(paths: Sequence[Path]) -> Reported:

@@ -17,7 +17,11 @@ _GPU = re.compile(r"GPU\d+")
 _NIC = re.compile(r"NIC\d+|mlx\d_\d+|hfi\d_\d+")
 _CELL = re.compile(r"NV(\d+)|SYS|NODE|PHB|PXB|PIX")
 _QUERIED = re.compile(r"(\d+), ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
-_COLUMNS = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
+_BETWEEN = ("\t", r"\s+")
+
+#: What stands behind the devices in the header.
+ENDS_HEADER = "CPU Affinity"
+_COLUMNS = (ENDS_HEADER, "NUMA Affinity", "GPU NUMA ID")
 
 
 def recognises(text: str) -> bool:
@@ -54,6 +58,7 @@ def parse(text: str, origin: str) -> Reported:
     )
     types = table.read(_cell)
     table.symmetric(types, zero="X")
+    _same_fields(rest, header)
     affinity = [row[len(names) :] for row in rows[:count]]
     return Reported(
         origin=origin,
@@ -98,6 +103,23 @@ def _rows(
     return rows, [line for line in lines[: len(names)] if _GPU.fullmatch(line.words[0])]
 
 
+def _same_fields(rows: Sequence[Line], header: Line) -> None:
+    """Refuse rows of which one lacks a field: which one is missing cannot be told."""
+    for line in rows:
+        counts = [len(re.split(by, line.text)) for by in _BETWEEN]
+        if counts != [len(re.split(by, rows[0].text)) for by in _BETWEEN]:
+            raise line.garbled("this row has another number of fields than the first one")
+        # It writes a tab more than it has columns.
+        if "\t" in line.text and counts[0] - len(header.text.split("\t")) not in (0, 1):
+            raise line.garbled("this row has not as many fields as the header has columns")
+    if header.text.endswith(_COLUMNS[-1]):
+        # Memory of a device as a NUMA domain: each device has its own, or none has one.
+        own = [line.words[-1] for line in rows]
+        told = {one for one in own if one.isdecimal()}
+        if len(told) not in (0, len(rows)) or {*own} - told - {"N/A"}:
+            raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({', '.join(own)})")
+
+
 def _affinity(line: Line, columns: int) -> list[str]:
     """Return CPU and NUMA affinity; tabs tell which one is empty, else both must be there."""
     if "\t" in line.text:
@@ -115,9 +137,14 @@ def _cell(text: str) -> str:
 
 def _numa(values: Sequence[str], line: Line) -> int | None:
     text = values[1] if len(values) > 1 else ""
-    if text in ("", "N/A") or re.fullmatch(r"\d+-\d+", text):
+    if text in ("", "N/A"):
         return None
-    if not text.isdigit():
+    if found := re.fullmatch(r"(\d+)-(\d+)", text):
+        cores = _cpus(values, line)
+        if cores is not None and int(found[2]) - int(found[1]) >= len(parse_cores(cores)):
+            raise line.garbled(f"the domains {text} are more than the cores {cores}")
+        return None
+    if not text.isdecimal():
         raise line.garbled(f"'{text}' is no NUMA affinity")
     return int(text)
 

@@ -68,12 +68,12 @@ def parse(text: str, origin: str) -> Reported:
     links, peak, silent = None, None, None
     if _BANDWIDTH in tables:
         body = found[_BANDWIDTH].body
-        _check_unit(body)
         unsupported = any(line.text.startswith(_UNSUPPORTED) for line in body)
         if not unsupported and _tells_nothing(tables[_BANDWIDTH]):
             silent = f"the driver tells no bandwidth of links: {origin} prints 0 for every pair"
         else:
             links, peak = links_of(tables[_BANDWIDTH], unsupported=unsupported)
+        _check_unit(body, peak is not None)
     for title in _NUMBERS:
         if title in tables:
             numbers = tables[title].read(_number)
@@ -127,10 +127,13 @@ def _table(section: _Section) -> Table:
     return table
 
 
-def _check_unit(body: Sequence[Line]) -> None:
-    for line in body:
-        if line.text.startswith("Format:") and "Units: mps" not in line.text:
+def _check_unit(body: Sequence[Line], needed: bool) -> None:
+    told = [line for line in body if line.text.startswith("Format:")]
+    for line in told:
+        if line.text != "Format: min-max; Units: mps":
             raise line.garbled("the unit of the bandwidths is not mps")
+    if needed and not told:
+        raise body[-1].garbled("the table ends without the unit of the bandwidths (Units: mps)")
 
 
 def _tells_nothing(table: Table) -> bool:
@@ -143,7 +146,7 @@ def _tells_nothing(table: Table) -> bool:
 
 
 def _number(text: str) -> int:
-    if not text.isdigit():
+    if not text.isdecimal():
         raise ValueError("a number")
     return int(text)
 
