@@ -4,8 +4,9 @@
 # make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make lint    formatters, linters, types, what is made of the vocabulary; make format mends the first
-# make faults  make each fault of the catalogue, and write what was said (docs/faults.md); some 3 minutes
+# make faults  make each fault of the catalogue, and write what was said (docs/faults.md); 2 minutes
 # make mutants  make slips in the code that judges, and write which test sees each (docs/mutants.md); 2 minutes
+# make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" (docs/fuzzing.md)
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
 
 SHELL := /bin/bash
@@ -17,7 +18,7 @@ CMAKE_OPTIONS :=
 PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
-.PHONY: run report test build programs setup setup-test faults mutants snapshots lint format unit-tests compile-checks clean
+.PHONY: run report test build programs setup setup-test faults mutants fuzz snapshots lint format unit-tests compile-checks clean
 
 # Each check is a line with its number while it runs; what follows takes seconds.
 run: build
@@ -67,6 +68,10 @@ faults: setup-test
 # MUTANTS: options, such as "--only median".
 mutants: setup-test
 	source ./env.sh; PYTHONPATH=tests python -m mutants $(MUTANTS)
+
+# FUZZ: options, such as --seconds 3600, --reader rocm-smi or --kills 50.
+fuzz: setup-test
+	source ./env.sh; PYTHONPATH=tests python -m fuzzing $(FUZZ)
 
 snapshots: setup-test
 	source ./env.sh; WRITE_SNAPSHOTS=1 $(PYTEST) tests/snapshots
