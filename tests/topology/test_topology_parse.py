@@ -365,6 +365,14 @@ def test_texts_of_two_tools_are_refused():
             parse_text(COMPOSED[first] + COMPOSED[second], "x")
 
 
+def test_addresses_beside_the_matrix_in_one_text_are_refused():
+    """They would be passed over."""
+    query = texts.query(texts.PCI)
+    for text in (query + COMPOSED["topo -m"], COMPOSED["topo -m"] + query):
+        with pytest.raises(GarbledOutput, match="addresses stand in the text of the matrix"):
+            parse_text(text, "x")
+
+
 def test_bandwidths_without_their_unit_are_refused():
     text = COMPOSED["shownodesbw"].replace("Format: min-max; Units: mps\n", "")
     with pytest.raises(GarbledOutput, match="ends without the unit of the bandwidths"):

@@ -40,6 +40,9 @@ def parse(text: str, origin: str) -> Reported:
     if not any(_is_header(line) for line in lines):
         return _queried(lines)
     start = next(i for i, line in enumerate(lines) if _is_header(line))
+    for line in lines:
+        if _QUERIED.fullmatch(line.text):
+            raise line.garbled("addresses stand in the text of the matrix: give each in a file")
     header = lines[start]
     names = [word for word in header.words if _GPU.fullmatch(word) or _NIC.fullmatch(word)]
     gpus = [name for name in names if _GPU.fullmatch(name)]
