@@ -51,6 +51,7 @@ class Reader:
     file: the name of the file that it reads; encoding: latin-1 for bytes that are no text.
     by_place: for JSON and YAML the parser that says what stands where; None for what a tool prints.
     may_lack: what it cannot miss, as the text need not have it; may_gain: what any line may add.
+    relabelled: whether a key may become another one by a line that is gone, unseen.
     free: lines in which a unit is not one of values.
     exchangeable: whether two values that were exchanged contradict nothing; joins: whether the
         start of a row and the end of another one make a row. No reader can see either.
@@ -66,6 +67,7 @@ class Reader:
     by_place: Callable[[bytes], Any] | None = None
     may_lack: Callable[[Any], bool] = lambda key: False
     may_gain: Callable[[Any], bool] = lambda key: False
+    relabelled: Callable[[Any, Any], bool] = lambda one, other: False
     free: str = r"(?!)"
     exchangeable: bool = False
     together: int = 1
@@ -170,6 +172,10 @@ def _of_their_keys(
         only = not lost and not new and len(other) <= reader.together
         if only and all(_explained(right[key], found[key], damaged) for key in other):
             return CHANGED
+    gone = [key for key in right if key not in found]
+    one = damaged.touched is None and len(new) == len(gone) == 1 and not other
+    if one and reader.relabelled(gone[0], new[0]) and same(right[gone[0]], found[new[0]]):
+        return UNSEEN
     if damaged.swapped is not None and reader.exchangeable and not lost and not new:
         parts = [values[key] for key in other for values in (right, found)]
         if all(_is_of(part, damaged.swapped) for part in parts):
