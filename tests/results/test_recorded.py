@@ -11,8 +11,9 @@ from fabricheck.tools.rounds import manifest
 from fabricheck.tools.topology import parse_files
 
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
-#: Files that are no documents: what rounds and checks asked for, and ReFrame's reports.
-OTHERS = {manifest.FILE, "plan.json"}
+#: Files that are no documents: what rounds and checks asked for, values of sessions, and ReFrame's
+#: reports.
+OTHERS = {manifest.FILE, "plan.json", "node-sessions-x2.json"}
 DOCUMENTS = [
     file
     for file in sorted(H200.rglob("*.json"))
