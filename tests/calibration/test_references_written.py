@@ -301,7 +301,18 @@ def test_a_record_without_numbers(folder, value):
     path = folder / "calibrations" / "local-host.yaml"
     path.write_text(re.sub(r"\bmedian: [\d.]+", f"median: {value}", path.read_text(), count=1))
     with pytest.raises(
-        InvalidInputError, match=r"\(checks\..*median: input should be a finite number"
+        InvalidInputError, match=r"\(checks\..*median: input should be a (finite|valid) number"
+    ):
+        calibrated.read(path)
+
+
+def test_a_session_of_no_number(folder):
+    """YAML's true is 1 to Python, and would be the first session."""
+    write(folder, several(folder.parent, STEADY))
+    path = folder / "calibrations" / "local-host.yaml"
+    path.write_text(re.sub(r"\bvalues: \{\d+", "values: {true", path.read_text(), count=1))
+    with pytest.raises(
+        InvalidInputError, match=r"\(checks\..*input should be a valid integer, not True"
     ):
         calibrated.read(path)
 

@@ -311,7 +311,7 @@ def _alike(value: Any, written: Any) -> bool:
 def _number(written: str) -> float | int | None:
     try:
         found = yaml.safe_load(written)
-        if isinstance(found, int | float):
+        if type(found) in (int, float):
             return found
         return float(written)
     except (ValueError, yaml.YAMLError):

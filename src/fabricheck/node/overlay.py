@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.yaml_files import read_mapping, validated
@@ -20,8 +20,9 @@ from fabricheck.node.model import Device, Link, NodeModel
 from fabricheck.node.paths import Pair
 from fabricheck.node.placement import right
 
-Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Size = Annotated[int, Field(ge=0)]
+Factor = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Size = Annotated[int, Field(ge=0, strict=True)]
+Count = Annotated[int, Field(ge=1, strict=True)]
 
 
 class _Part(BaseModel):
@@ -31,8 +32,8 @@ class _Part(BaseModel):
 class LinkChange(_Part):
     """A change of the links of one pair: another count, or all gone."""
 
-    pair: Annotated[list[int], Field(min_length=2, max_length=2)]
-    count: Annotated[int, Field(ge=1)] | None = None
+    pair: Annotated[list[Size], Field(min_length=2, max_length=2)]
+    count: Count | None = None
     gone: Literal[True] | None = None
 
     @model_validator(mode="after")
@@ -56,7 +57,7 @@ class ResourceChange(_Part):
     take_turns: Literal[True] | None = None
     hangs: Literal[True] | None = None
     bytes: tuple[Size, Size] | None = None
-    first: Annotated[int, Field(ge=1)] | None = None
+    first: Count | None = None
 
     @model_validator(mode="after")
     def _changes_one_thing(self) -> ResourceChange:
@@ -77,9 +78,9 @@ class OverlayFile(_Part):
     description: str
     links: list[LinkChange] = []
     resources: list[ResourceChange] = []
-    rotate_numa: int = 0
+    rotate_numa: StrictInt = 0
     rocm: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
-    remap_links: list[int] | None = None
+    remap_links: list[Size] | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> OverlayFile:

@@ -9,13 +9,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PositiveFloat,
-    PositiveInt,
     model_validator,
 )
 
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
+
+# YAML's true is no 1.
+Count = Annotated[int, Field(gt=0, strict=True)]
+Part = Annotated[float, Field(gt=0, strict=True)]
 
 #: Words, of which one stands without a list.
 Words = Annotated[
@@ -30,9 +32,9 @@ class _Section(BaseModel):
 class Tolerance(_Section):
     """Relative deviations that count as reproduced."""
 
-    bandwidth: PositiveFloat
-    latency: PositiveFloat
-    fitted: PositiveFloat
+    bandwidth: Part
+    latency: Part
+    fitted: Part
 
 
 class ProgramRun(_Section):
@@ -46,7 +48,7 @@ class ProgramRun(_Section):
     arguments: str
     environment: dict[str, str] = {}
     placement: str | None = None
-    ranks: PositiveInt | None = None
+    ranks: Count | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> ProgramRun:
@@ -69,7 +71,7 @@ class Read(_Section):
 
     runs: Words = Field(alias="run")
     operations: Words = Field(alias="operation")
-    bytes: PositiveInt | None = None
+    bytes: Count | None = None
     counts: BytesOfCopy | None = None
     percent_of: Literal["path", "path-both"] | None = None
     convert: Literal["time"] | None = Field(default=None, alias="as")
@@ -106,7 +108,7 @@ class Lost(_Section):
     records: str
     of: str
     above: float | None = None
-    within: PositiveFloat | None = None
+    within: Part | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Lost:
