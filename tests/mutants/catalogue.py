@@ -44,7 +44,7 @@ METRICS = (
            "if higher else (others, member.value)", "if higher else (member.value, others)",
            _RELATIVE),
     Mutant("pairs over several links have the limit of direct ones", "rfm/relative.py",
-           "if node is not None and not _direct(metric, node):", "if node is None:", _LIMITS),
+           "if not _direct(metric, node):", "if node is None:", _LIMITS),
     Mutant("a collective is held against its widest link", "rfm/base.py",
            "link = min(self.node.peer_peak_gbs(*pair)", "link = max(self.node.peer_peak_gbs(*pair)",
            _LIMITS),

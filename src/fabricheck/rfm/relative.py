@@ -204,7 +204,12 @@ def _of_single(
 
 
 def kind(metric: Metric, node: NodeModel | None) -> str:
-    """Return which transfer a metric is of, as the file of rules names its spread."""
+    """Return which transfer a metric is of, as the file of rules names its spread.
+
+    :param node: without a node model devices are virtual ones of a processor.
+    """
+    if node is None:
+        return "processor"
     where = metric.where
     memories = {where.get("source.memory"), where.get("destination.memory")}
     if metric.unit == "us":
@@ -221,7 +226,7 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
         return "kernel"
     if where.get("engine") == "copy-engine":
         return "copy_engine"
-    if node is not None and not _direct(metric, node):
+    if not _direct(metric, node):
         return "kernel_over_several_links"
     return "message" if where.get("engine") == "mpi" else "kernel"
 
