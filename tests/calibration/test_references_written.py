@@ -295,25 +295,26 @@ def test_what_is_no_record(tmp_path):
         calibrated.read(path)
 
 
-@pytest.mark.parametrize("value", ["nan", ".nan", ".inf", "inf"])
-def test_a_record_without_numbers(folder, value):
+@pytest.mark.parametrize(
+    ("pattern", "damaged", "said"),
+    [
+        *(
+            (
+                r"\bmedian: [\d.]+",
+                f"median: {value}",
+                "median: input should be a (finite|valid) number",
+            )
+            for value in ("nan", ".nan", ".inf", "inf")
+        ),
+        # YAML's true is 1 to Python, and would be the first session.
+        (r"\bvalues: \{\d+", "values: {true", "input should be a valid integer, not True"),
+    ],
+)
+def test_a_record_with_something_else_for_a_number(folder, pattern, damaged, said):
     write(folder, several(folder.parent, STEADY))
     path = folder / "calibrations" / "local-host.yaml"
-    path.write_text(re.sub(r"\bmedian: [\d.]+", f"median: {value}", path.read_text(), count=1))
-    with pytest.raises(
-        InvalidInputError, match=r"\(checks\..*median: input should be a (finite|valid) number"
-    ):
-        calibrated.read(path)
-
-
-def test_a_session_of_no_number(folder):
-    """YAML's true is 1 to Python, and would be the first session."""
-    write(folder, several(folder.parent, STEADY))
-    path = folder / "calibrations" / "local-host.yaml"
-    path.write_text(re.sub(r"\bvalues: \{\d+", "values: {true", path.read_text(), count=1))
-    with pytest.raises(
-        InvalidInputError, match=r"\(checks\..*input should be a valid integer, not True"
-    ):
+    path.write_text(re.sub(pattern, damaged, path.read_text(), count=1))
+    with pytest.raises(InvalidInputError, match=rf"\(checks\..*{said}"):
         calibrated.read(path)
 
 

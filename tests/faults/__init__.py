@@ -1,4 +1,4 @@
-"""The catalogue of faults that the suite is tested against, each made on purpose.
+"""The catalogue of faults that the suite is tested against.
 
 `make faults` makes all of them and writes what was said into docs/faults.md.
 """

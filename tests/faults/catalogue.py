@@ -174,7 +174,7 @@ WRONG = (
     Row(28, "one bit wrong in peer reads, writes and copies by kernel", "P",
         Session(["p2p_kernel"], ["stream_local"], wrapped={"p2p": injected("flip-bit:4096:3")}),
         Must(DATA, ["p2p_kernel", "device 1", "offset 4096"]), quick=True),
-    Row(28, "one bit wrong in copies by engine, peer reads and writes", "H",
+    Row(28, "one bit wrong in copy-engine transfers, peer reads and writes", "H",
         Made("`p2p_flip.json`, recorded on two H200",
              lambda folder: files.recorded(folder, "faults-x2/p2p_flip", 5)),
         Must(DATA, ["device 1", "offset 4096"])),

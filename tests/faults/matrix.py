@@ -19,10 +19,10 @@ _HEAD = """# Faults that the suite is tested against
 
 <!-- Written by `make faults`, not by hand. -->
 
-A check that has never been seen to fail proves nothing. `make faults` makes each fault of this
-catalogue on purpose, runs the checks that concern it and some that do not, and writes here what was
-said. It fails where a row is not caught without a reason, or caught with one; the quick rows run
-with all other tests.
+A check that has never been seen to fail proves nothing. `make faults` injects each fault of this
+catalogue, runs the checks that concern it and some that do not, and writes here what was said. It
+fails where a row is not caught without a reason, or caught with one; the quick rows run with all
+other tests.
 
 - **S**: on the simulated node `local:sim-mi250x`, by [an overlay](node-models.md#overlays). **P**:
   injected by a program (`--inject-fault`). **L**: by a stand-in in the place of a program, a

@@ -149,23 +149,31 @@ def twice(rng: Random, text: str, others: Sequence[str]) -> Damaged:
     return Damaged(text + rng.choice((text, rng.choice(others))), "two texts")
 
 
+def _drop(words: list[str], i: int, _j: int) -> None:
+    del words[i]
+
+
+def _double(words: list[str], i: int, _j: int) -> None:
+    words.insert(i, words[i])
+
+
+def _exchange(words: list[str], i: int, j: int) -> None:
+    words[i], words[j] = words[j], words[i]
+
+
 def drop_word(rng: Random, text: str, _others: Sequence[str]) -> Damaged | None:
     """Drop a word of a line."""
-    return _words(rng, text, "word dropped", lambda words, i, _j: words.pop(i))
+    return _words(rng, text, "word dropped", _drop)
 
 
 def double_word(rng: Random, text: str, _others: Sequence[str]) -> Damaged | None:
     """Write a word twice."""
-    return _words(rng, text, "word doubled", lambda words, i, _j: words.insert(i, words[i]))
+    return _words(rng, text, "word doubled", _double)
 
 
 def exchange_words(rng: Random, text: str, _others: Sequence[str]) -> Damaged | None:
     """Exchange two words of a line."""
-
-    def exchange(words: list[str], i: int, j: int) -> None:
-        words[i], words[j] = words[j], words[i]
-
-    return _words(rng, text, "words exchanged", exchange)
+    return _words(rng, text, "words exchanged", _exchange)
 
 
 def _words(
@@ -201,21 +209,17 @@ def _rebuilt(
 
 def drop_column(rng: Random, text: str, _others: Sequence[str]) -> Damaged | None:
     """Drop a column of a block of lines."""
-    return _columns(rng, text, "column dropped", lambda words, i, _j: words.pop(i))
+    return _columns(rng, text, "column dropped", _drop)
 
 
 def double_column(rng: Random, text: str, _others: Sequence[str]) -> Damaged | None:
     """Write a column of a block of lines twice."""
-    return _columns(rng, text, "column doubled", lambda words, i, _j: words.insert(i, words[i]))
+    return _columns(rng, text, "column doubled", _double)
 
 
 def exchange_columns(rng: Random, text: str, _others: Sequence[str]) -> Damaged | None:
     """Exchange two columns of a block of lines."""
-
-    def exchange(words: list[str], i: int, j: int) -> None:
-        words[i], words[j] = words[j], words[i]
-
-    return _columns(rng, text, "columns exchanged", exchange)
+    return _columns(rng, text, "columns exchanged", _exchange)
 
 
 def _columns(

@@ -35,7 +35,7 @@ class Verdict:
     limits and it has no calibration of its own. simulated: whether it is of a simulated node. says:
     why, in numbers. failures: why it is no PASS, the worst first. problems: what is missing or not
     whole. skipped: checks that did not run. absent: checks that the site expects there and the
-    session has not, chosen or not. caveats: what the status does not rest on, each in one sentence.
+    session has not, chosen or not. caveats: what to know beside the status, each in one sentence.
     """
 
     status: NodeStatus
