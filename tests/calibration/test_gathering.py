@@ -190,7 +190,9 @@ def test_two_environments_are_two_references(tmp_path):
         gather([results], PARTITION)
 
 
-def test_nothing_there(tmp_path):
+def test_nothing_there(tmp_path, monkeypatch):
+    # Where somebody ran a session in the checkout, that folder would be looked at.
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "results"))
     with pytest.raises(NotFoundError, match="no results folder"):
         gather([tmp_path / "none"], PARTITION)
     with pytest.raises(NotFoundError, match="There is no session of h200:x2"):
