@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fabricheck.core.errors import InvalidFile
 from fabricheck.node.model import Device, NodeModel
 from fabricheck.node.paths import Path
-from fabricheck.node.schema import SimulationSection
+from fabricheck.node.schema import KnownQuantity, SimulationSection
 
 if TYPE_CHECKING:
     from fabricheck.node.overlay import ResourceChange
@@ -62,9 +62,37 @@ def platform(node: NodeModel) -> dict[str, Any]:
         raise InvalidFile(node.file, "simulation", "without this key it cannot be simulated")
     if node.switch is not None:
         raise InvalidFile(node.file, "switch", "a node with a switch cannot be simulated yet")
-    content = _Platform(node, parameters).content()
+    return _with_overlay(node, _Platform(node, parameters).content())
+
+
+def routes(node: NodeModel) -> dict[str, Any]:
+    """Return the platform of any node, to reason about: what each transfer passes, and its peaks.
+
+    What a model without ``simulation`` does not state is 1 (a whole peak, 1 us, 1 byte); a resource
+    whose bandwidth nothing tells has none (``gbs`` is None). The memory of a domain without a peak
+    is taken as what its devices move at once. Through a switch a transfer passes the link of each
+    device to it. The result is no platform for the runtime.
+
+    :raises InvalidFile: when the overlay names a resource that the node lacks.
+    """
+    parameters = node.simulation or _PEAKS
+    return _with_overlay(node, _Platform(node, parameters).content())
+
+
+def _with_overlay(node: NodeModel, content: dict[str, Any]) -> dict[str, Any]:
     overlay = node.overlay
     return content if overlay is None else changed(content, overlay.parts.resources, overlay.file)
+
+
+def _peaks() -> SimulationSection:
+    """Return the parameters of a node that reaches its peaks."""
+    one = KnownQuantity(value=1, kind="assumed", note="a whole peak, or a unit")
+    required = [name for name, field in SimulationSection.model_fields.items()
+                if field.is_required()]  # fmt: skip
+    return SimulationSection.model_validate(dict.fromkeys(required, one))
+
+
+_PEAKS = _peaks()
 
 
 class _Platform:
@@ -72,6 +100,11 @@ class _Platform:
         self.node = node
         self.parameters = parameters
         self.links: dict[str, dict[str, Any]] = {}
+
+    @property
+    def stated(self) -> bool:
+        """Whether the model states what a simulation needs."""
+        return self.parameters is not _PEAKS
 
     def content(self) -> dict[str, Any]:
         node, parameters = self.node, self.parameters
@@ -93,7 +126,7 @@ class _Platform:
             for destination in self._places()
         ]
         for device in node.devices:
-            migration = float(parameters.migration_gbs.value)
+            migration = float(parameters.migration_gbs.value) if self.stated else None
             self._link(f"page migration of device{device.index}", migration)
         identity = node.identity
         overlay = identity["overlay"]
@@ -162,7 +195,7 @@ class _Platform:
     def _path(self, source: Device, destination: Device) -> Path:
         return self.node.widest_path(source.index, destination.index)
 
-    def _link(self, name: str, gbs: float, each: bool = False) -> str:
+    def _link(self, name: str, gbs: float | None, each: bool = False) -> str:
         self.links.setdefault(name, {"gbs": gbs, "each": each})
         return name
 
@@ -174,14 +207,22 @@ class _Platform:
             return self._link(f"memory of {place}", device.memory_peak_gbs * efficiency)
         index = int(place.removeprefix("domain"))
         domain = next(domain for domain in self.node.domains if domain.index == index)
-        if domain.memory_peak_gbs is None:
+        peak = domain.memory_peak_gbs
+        if peak is None and self.stated:
             reason = "its value is unknown, so the node cannot be simulated"
             raise InvalidFile(self.node.file, "domains.memory_peak_gbs", reason)
-        return self._link(f"memory of {place}", domain.memory_peak_gbs)
+        if peak is None:
+            own = domain.devices or [one.index for one in self.node.devices]
+            peak = sum(2 * self.node.devices[one].host_link_gbs for one in own)
+        return self._link(f"memory of {place}", peak)
 
     def _fabric(self, path: Path) -> list[str]:
         """Return the links of a path between devices, in its direction."""
         efficiency = float(self.parameters.link_efficiency.value)
+        if self.node.switch is not None:
+            a, b = path
+            peak = self.node.path_peak_gbs(path) * efficiency
+            return [self._link(f"link {a}-switch", peak), self._link(f"link switch-{b}", peak)]
         return [
             self._link(f"link {a}-{b}", self.node.path_peak_gbs((a, b)) * efficiency)
             for a, b in pairwise(path)
@@ -252,7 +293,8 @@ class _Platform:
         parameters = self.parameters
         efficiency = float(parameters.pageable_efficiency.value)
         name = f"pageable copies {'to' if down else 'from'} device{device.index}"
-        limits = [self._link(name, device.host_link_gbs * efficiency)]
+        peak = device.host_link_gbs * efficiency if self.stated else None
+        limits = [self._link(name, peak)]
         if parameters.pageable_host_gbs is None or parameters.pageable_far_cost is None:
             return limits
         ratio = Fraction(parameters.pageable_far_cost.value).limit_denominator(_MOST_TIMES)
@@ -306,9 +348,9 @@ class _Platform:
     def _engines(self, device: Device | None, source: str, destination: str) -> list[str]:
         """Return the limits of copy engines: of one copy, and of all those of the device."""
         engine = self.node.copy_engine
-        if engine.peak_gbs is None or device is None:
-            return []
         name = _ENGINE.format(source, destination)
+        if engine.peak_gbs is None or device is None:
+            return [] if self.stated else [self._link(name, None, each=True)]
         limits = [self._link(name, engine.peak_gbs, each=True)]
         if engine.count is not None:
             total = engine.peak_gbs * engine.count
