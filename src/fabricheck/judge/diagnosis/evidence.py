@@ -1,0 +1,205 @@
+"""What a node's session says of its components: measured transfers, missed limits, known levels."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.judge.diagnosis.search import Evidence, Level
+from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
+from fabricheck.references import rules
+from fabricheck.results.made_of import MadeOf, pair_of
+from fabricheck.results.model import ResultDocument, Series
+
+#: A median's noise is at least so much, however alike the samples are.
+_LEAST_NOISE = 0.001
+
+#: The part of a limit that is taken as the standard deviation of the level that it is about.
+_OF_LIMIT = 3.0
+
+#: What is known of a level at best, as by a calibration.
+_LEAST_KNOWN = 0.01
+
+#: A value counts as explained that would be this near its limit without what is degraded.
+_NEAR = 0.01
+
+#: The places that a sentence on a difference from the node model names.
+_PAIR, _DEVICE = re.compile(r"\b(?:Pair|pair) (\d+)-(\d+)"), re.compile(r"\bDevice (\d+)\b")
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A metric that missed its limits, or a difference from the node model.
+
+    value, least, most, unit: as ReFrame has them; NaN of a difference. series: those that decided
+    it, by their places in the document. sentence: of a difference.
+    """
+
+    check: str
+    metric: str
+    value: float = math.nan
+    least: float | None = None
+    most: float | None = None
+    unit: str = ""
+    series: tuple[int, ...] = ()
+    sentence: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a sentence calls it."""
+        return self.sentence or f"{self.check} {self.metric}"
+
+    def reached_without(self, log: float) -> bool:
+        """Whether the limit would be reached without a loss.
+
+        :param log: the logarithm of the rate that is left.
+        """
+        value = self.value * math.exp(log if self.unit == "us" else -log)
+        if self.least is not None and value < self.least * (1 - _NEAR):
+            return False
+        return self.most is None or value <= self.most * (1 + _NEAR)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A metric as a check judged it."""
+
+    check: str
+    metric: str
+    value: float
+    unit: str
+    reference: float | None
+    least: float | None
+    most: float | None
+    made_of: MadeOf | None
+
+
+@dataclass
+class Session:
+    """What there is of one node: the documents by check, what was judged, and what was missed."""
+
+    documents: Mapping[str, ResultDocument]
+    judged: Sequence[Judged] = ()
+    misses: Sequence[Miss] = field(default_factory=list)
+
+
+def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
+    """Return the evidence of transfers, in their order.
+
+    What healthy members of a node differ by is the same in all that one of them limits, so many
+    such transfers say little more of it than one.
+    """
+    limits = {key: _limiting(one) for key, one in transfers.items()}
+    sharing = Counter(limits.values())
+    found = []
+    for key, one in transfers.items():
+        series = one.series
+        sign = 1 if series["better"] == "higher" else -1
+        spread = rules.spreads()[kind(series)] / 100
+        variance = sharing[limits[key]] * spread**2 + _noise(series) ** 2
+        found.append(Evidence(sign * math.log(series["median"]), variance, one.alike))
+    return found
+
+
+def _limiting(one: Transfer) -> Hashable:
+    """Return what a transfer is limited by: its resources without slack."""
+    return frozenset(name for name, slack in one.slack.items() if slack < 0.01)
+
+
+def _noise(series: Series) -> float:
+    """Return the standard error of a median, as a part of it."""
+    deviation = 1.4826 * series["mad"] * 1.2533 / math.sqrt(len(series["samples"]))
+    return max(_LEAST_NOISE, deviation / series["median"])
+
+
+def kind(series: Series) -> str:
+    """Return which transfer a series is, as the file of rules names its spread."""
+    memories = {series["source"]["memory"], series["destination"]["memory"]}
+    if series["unit"] == "us":
+        return "message_latency" if series["engine"] == "mpi" else "latency"
+    if series.get("movement") in ("page-migration", "prefetch"):
+        return "migration"
+    if "host-pageable" in memories:
+        return "pageable"
+    if memories & {"host-pinned", "managed"}:
+        at_once = series["role"] == "share" and len(series["device_set"]) > 1
+        if at_once:
+            return "host_links_at_once"
+        return "host_link" if series["role"] == "single" else "host_link_both_ways"
+    return {"copy-engine": "copy_engine", "mpi": "message"}.get(series["engine"], "kernel")
+
+
+def levels(
+    session: Session, transfers: Mapping[Key, Transfer]
+) -> dict[Hashable, Level]:
+    """Return what references say of the levels of groups: the narrowest limit counts."""
+    found: dict[Hashable, Level] = {}
+    for one in session.judged:
+        made = one.made_of
+        if made is None or made.reduce is None or one.unit == "%" or not one.reference:
+            continue
+        parts = [abs(limit / one.reference - 1) for limit in (one.least, one.most)
+                 if limit is not None]  # fmt: skip
+        own = [transfers[key] for index in made.series if (key := (one.check, index)) in transfers]
+        groups = {each.alike for each in own}
+        if not parts or len(groups) != 1 or one.reference <= 0:
+            continue
+        sign = 1 if own[0].series["better"] == "higher" else -1
+        known = max(_LEAST_KNOWN, min(parts) / _OF_LIMIT)
+        level = Level(sign * math.log(one.reference), known**2)
+        (group,) = groups
+        if group not in found or level.variance < found[group].variance:
+            found[group] = level
+    return found
+
+
+class Explanations:
+    """Which missed limits the losses of transfers explain."""
+
+    def __init__(self, session: Session, transfers: Mapping[Key, Transfer]) -> None:
+        numbers = {key: number for number, key in enumerate(transfers)}
+        shares: dict[tuple[str, Hashable], list[int]] = {}
+        for key, one in transfers.items():
+            shares.setdefault((key[0], moment(one.series)), []).append(numbers[key])
+        self.misses = session.misses
+        self.decided: list[list[int]] = []
+        for miss in session.misses:
+            document = session.documents.get(miss.check)
+            own: list[int] = []
+            for index in miss.series if document is not None else ():
+                series = document["series"][index]  # type: ignore[index]
+                if (miss.check, index) in numbers:
+                    own.append(numbers[miss.check, index])
+                else:  # a sum: of its shares
+                    own += shares.get((miss.check, moment(series)), ())
+            self.decided.append(own)
+        self._slowed: dict[int, float] = {}
+
+    def __call__(self, shifts: Mapping[int, float]) -> frozenset[int]:
+        """Return the missed limits, by their places, that losses explain.
+
+        :param shifts: by evidence the logarithm of the rate that is left.
+        """
+        return frozenset(
+            number
+            for number, (miss, own) in enumerate(zip(self.misses, self.decided, strict=True))
+            if own
+            and miss.reached_without(statistics.fmean(shifts.get(one, 0.0) for one in own))
+        )
+
+
+def named_devices(miss: Miss, session: Session) -> frozenset[int]:
+    """Return the devices that a missed limit is of; none where it does not tell."""
+    if miss.sentence:
+        pair, device = _PAIR.search(miss.sentence), _DEVICE.search(miss.sentence)
+        found: Iterable[str] = pair.groups() if pair else device.groups() if device else ()
+        return frozenset(map(int, found))
+    document = session.documents.get(miss.check)
+    if document is None:
+        return frozenset()
+    every = [pair_of(document["series"][index]) for index in miss.series]
+    return frozenset(one for pair in every for one in pair)

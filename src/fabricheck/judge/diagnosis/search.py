@@ -1,0 +1,322 @@
+"""The smallest set of degraded components that explains what was measured.
+
+The logarithm of each rate is taken as a sum: the level of its group (transfers that the node model
+calls alike), what degraded components take of it, and noise. A level is known as well as the
+reference of its metric, else not at all. For a set of components the factors that fit best are
+searched; sets are compared by their likelihood, larger ones only where they are clearly likelier
+and explain a missed limit that smaller ones leave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabricheck.judge.diagnosis.components import Change, Component
+
+#: How far the effect of a degraded component may be from the predicted one, as a part of it.
+MODEL_ERROR = 0.1
+
+#: How much likelier a component has to make it all (minus twice the logarithm of a likelihood).
+LEAST_GAIN = 12.0
+
+#: Sets of components that are less than this apart explain as much.
+EQUAL = 6.0
+
+#: Components of one diagnosis; sets that are extended by a further one.
+MOST, BEAM = 3, 6
+
+#: Logarithms of the factors that are tried at first, down to a hundredth.
+_TRIED = tuple(math.log(one) for one in (
+    0.985, 0.97, 0.95, 0.92, 0.88, 0.83, 0.76, 0.68, 0.59, 0.5, 0.4, 0.3, 0.2, 0.12, 0.06, 0.03,
+    0.01,
+))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One measured transfer.
+
+    log: the logarithm of its rate. variance: of that, for a healthy member. group: those alike.
+    """
+
+    log: float
+    variance: float
+    group: Hashable
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is known of the level of a group before: its logarithm and the variance of that."""
+
+    log: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class Named:
+    """A component of a set, and the logarithm of the factor that fits best; 0 of a change."""
+
+    what: Component | Change
+    log: float
+
+
+@dataclass
+class Hypothesis:
+    """A set of degraded components.
+
+    cost: how likely it is against nothing degraded, minus twice the logarithm of the ratio.
+    shifts: by evidence the logarithm of the rate that it leaves, where that is not 0.
+    """
+
+    named: tuple[Named, ...] = ()
+    cost: float = 0.0
+    shifts: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass
+class _Sums:
+    """The sums of a group: of weights, of weighted distances from its level, of their squares."""
+
+    weight: float = 0.0
+    first: float = 0.0
+    second: float = 0.0
+
+    def cost(self, known: float) -> float:
+        """Return the sum of squares about the level that fits best.
+
+        :param known: the weight of what is known of the level.
+        """
+        total = self.weight + known
+        return self.second - (self.first**2 / total if total > 0 else 0.0)
+
+
+class Search:
+    """The search over sets of components."""
+
+    def __init__(
+        self,
+        evidence: Sequence[Evidence],
+        levels: Mapping[Hashable, Level],
+        components: Iterable[tuple[Component, Mapping[int, float]]],
+        changes: Iterable[Change] = (),
+    ) -> None:
+        """Prepare it.
+
+        :param levels: of the groups of which something is known.
+        :param components: each with the evidence that it touches, by the slack there.
+        """
+        groups = {name: number for number, name in enumerate(
+            dict.fromkeys(one.group for one in evidence))}  # fmt: skip
+        self._group = [groups[one.group] for one in evidence]
+        known = [levels.get(name) for name in groups]
+        self._known = [1 / one.variance if one is not None else 0.0 for one in known]
+        about = self._references(evidence, known)
+        self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
+        self._variance = [one.variance for one in evidence]
+        self.components = [(one, sorted(touched.items(), key=lambda each: each[1]))
+                           for one, touched in components if touched]  # fmt: skip
+        self.changes = list(changes)
+
+    def _references(self, evidence: Sequence[Evidence], known: Sequence[Level | None]) -> list[float]:
+        """Return about what the distances of each group are: its level, else its first member."""
+        first: dict[int, float] = {}
+        for one, group in zip(evidence, self._group, strict=True):
+            first.setdefault(group, one.log)
+        return [level.log if level is not None else first[g] for g, level in enumerate(known)]
+
+    def best(
+        self, explains: Callable[[Mapping[int, float]], frozenset[int]]
+    ) -> tuple[Hypothesis, list[Hypothesis]]:
+        """Return the best set, and all that were tried of the same size, the likeliest first.
+
+        :param explains: the missed limits that shifts of evidence explain.
+        """
+        best, tried = Hypothesis(), [Hypothesis()]
+        beam = [best]
+        for _ in range(MOST):
+            extended = [one for start in beam for one in self._extended(start, explains)]
+            extended = _without_doubles(extended)
+            if not extended:
+                break
+            extended.sort(key=lambda one: one.cost)
+            if extended[0].cost > best.cost - LEAST_GAIN:
+                break
+            best, tried, beam = extended[0], extended, extended[:BEAM]
+            if not self._left(best, explains):
+                break
+        return best, tried
+
+    def _left(
+        self, found: Hypothesis, explains: Callable[[Mapping[int, float]], frozenset[int]]
+    ) -> bool:
+        """Whether any missed limit is left that something could explain."""
+        every = explains(dict.fromkeys(range(len(self._distance)), -math.inf))
+        return bool(every - explains(found.shifts))
+
+    def _extended(
+        self, start: Hypothesis, explains: Callable[[Mapping[int, float]], frozenset[int]]
+    ) -> Iterable[Hypothesis]:
+        """Yield the sets that have one component more, with the factors that fit best.
+
+        Each must explain a missed limit that the set without it does not.
+        """
+        sums = self._sums(start.shifts)
+        before = explains(start.shifts)
+        names = {one.what.name for one in start.named}
+        for change in self.changes:
+            if change.name not in names:
+                shifts = dict(start.shifts)
+                for number, log in change.logs.items():
+                    shifts[number] = min(shifts[number], log) if number in shifts else log
+                cost = self._total(shifts)
+                if cost < start.cost and explains(shifts) - before:
+                    yield Hypothesis((*start.named, Named(change, 0.0)), cost, shifts)
+        for component, touched in self.components:
+            if component.name in names:
+                continue
+
+            def cost_of(log: float, touched: Sequence[tuple[int, float]] = touched) -> float:
+                return self._with(start.shifts, sums, touched, log)
+
+            log, gain = _least(cost_of)
+            if gain >= 0:
+                continue
+            shifts = _shifted(start.shifts, touched, log)
+            if not explains(shifts) - before:
+                continue
+            found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
+            yield self._refined(found) if start.named else found
+
+    def _refined(self, found: Hypothesis) -> Hypothesis:
+        """Return a set whose factors were searched once more, each with the others."""
+        touched = {one.name: own for one, own in self.components}
+        named = list(found.named)
+        for number, one in enumerate(named):
+            if isinstance(one.what, Change):
+                continue
+            others = self.shifts_of([*named[:number], *named[number + 1 :]])
+            sums, own = self._sums(others), touched[one.what.name]
+            log, _ = _least(lambda log, o=others, s=sums, t=own: self._with(o, s, t, log))  # type: ignore[misc]
+            named[number] = Named(one.what, log)
+        shifts = self.shifts_of(named)
+        cost = self._total(shifts)
+        return Hypothesis(tuple(named), cost, shifts) if cost < found.cost else found
+
+    def shifts_of(self, named: Sequence[Named]) -> dict[int, float]:
+        """Return what components leave of the rates, by evidence."""
+        touched = {one.name: own for one, own in self.components}
+        shifts: dict[int, float] = {}
+        for one in named:
+            if isinstance(one.what, Change):
+                for number, log in one.what.logs.items():
+                    shifts[number] = min(shifts[number], log) if number in shifts else log
+            else:
+                shifts = _shifted(shifts, touched[one.what.name], one.log)
+        return shifts
+
+    def residual(self, found: Hypothesis, number: int) -> float:
+        """Return how many standard deviations evidence is above what a set predicts."""
+        sums = self._sums(found.shifts)[self._group[number]]
+        total = sums.weight + self._known[self._group[number]]
+        level = sums.first / total if total > 0 else 0.0
+        shift = found.shifts.get(number, 0.0)
+        return (self._distance[number] - shift - level) / math.sqrt(
+            self._variance[number] + (MODEL_ERROR * shift) ** 2
+        )
+
+    def _sums(self, shifts: Mapping[int, float]) -> list[_Sums]:
+        sums = [_Sums() for _ in self._known]
+        for number, group in enumerate(self._group):
+            shift = shifts.get(number, 0.0)
+            weight = 1 / (self._variance[number] + (MODEL_ERROR * shift) ** 2)
+            distance = self._distance[number] - shift
+            own = sums[group]
+            own.weight += weight
+            own.first += weight * distance
+            own.second += weight * distance * distance
+        return sums
+
+    def _total(self, shifts: Mapping[int, float]) -> float:
+        """Return the cost of shifts against none."""
+        changed = {self._group[number] for number in shifts}
+        healthy, other = self._sums({}), self._sums(shifts)
+        cost = sum(other[g].cost(self._known[g]) - healthy[g].cost(self._known[g]) for g in changed)
+        return cost + sum(self._doubt(number, shift) for number, shift in shifts.items())
+
+    def _doubt(self, number: int, shift: float) -> float:
+        """Return what a prediction costs that is less certain than the evidence."""
+        return math.log1p((MODEL_ERROR * shift) ** 2 / self._variance[number])
+
+    def _with(
+        self,
+        base: Mapping[int, float],
+        sums: Sequence[_Sums],
+        touched: Sequence[tuple[int, float]],
+        log: float,
+    ) -> float:
+        """Return the cost of one component more against a base."""
+        changes: dict[int, list[float]] = {}
+        cost = 0.0
+        for number, slack in touched:
+            shift = log + slack
+            if shift >= 0:
+                break
+            old = base.get(number, 0.0)
+            if shift >= old:
+                continue
+            variance, distance = self._variance[number], self._distance[number]
+            before = 1 / (variance + (MODEL_ERROR * old) ** 2)
+            after = 1 / (variance + (MODEL_ERROR * shift) ** 2)
+            was, now = distance - old, distance - shift
+            own = changes.setdefault(self._group[number], [0.0, 0.0, 0.0])
+            own[0] += after - before
+            own[1] += after * now - before * was
+            own[2] += after * now * now - before * was * was
+            cost += math.log(before / after)
+        for group, (weight, first, second) in changes.items():
+            own_sums, known = sums[group], self._known[group]
+            cost += _Sums(
+                own_sums.weight + weight, own_sums.first + first, own_sums.second + second
+            ).cost(known) - own_sums.cost(known)
+        return cost
+
+
+def _shifted(
+    shifts: Mapping[int, float], touched: Sequence[tuple[int, float]], log: float
+) -> dict[int, float]:
+    found = dict(shifts)
+    for number, slack in touched:
+        if log + slack >= 0:
+            break
+        found[number] = min(found.get(number, 0.0), log + slack)
+    return found
+
+
+def _least(cost_of: Callable[[float], float]) -> tuple[float, float]:
+    """Return the logarithm of the factor with the least cost, and that cost."""
+    costs = [cost_of(one) for one in _TRIED]
+    least = min(range(len(costs)), key=costs.__getitem__)
+    low = _TRIED[least + 1] if least + 1 < len(_TRIED) else _TRIED[least]
+    high = _TRIED[least - 1] if least else 0.0
+    best, cost = _TRIED[least], costs[least]
+    for _ in range(6):
+        for one in ((low + best) / 2, (best + high) / 2):
+            own = cost_of(one)
+            if own < cost:
+                best, cost = one, own
+                break
+        width = (high - low) / 4
+        low, high = max(low, best - width), min(high, best + width)
+    return best, cost
+
+
+def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
+    """Return each set of components once."""
+    by_names: dict[frozenset[str], Hypothesis] = {}
+    for one in found:
+        names = frozenset(each.what.name for each in one.named)
+        if names not in by_names or one.cost < by_names[names].cost:
+            by_names[names] = one
+    return list(by_names.values())

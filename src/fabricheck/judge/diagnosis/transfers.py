@@ -1,0 +1,328 @@
+"""What each measured transfer passes on a node: resources, and how far each is from limiting it.
+
+A transfer is as fast as its narrowest resource. The *slack* of a resource is the logarithm of how
+many times faster the transfer could be if nothing else limited it: 0 of what limits it. So a
+resource at the part f of its bandwidth makes the transfer slower by min(0, log f + slack).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from fabricheck.core.vocabulary import ENV_ENGINES
+from fabricheck.node import NodeModel
+from fabricheck.node.platform import routes
+from fabricheck.results.made_of import pair_of
+from fabricheck.results.model import Place, ResultDocument, Series
+
+#: A resource is slowed to this part of itself to see which transfers it can limit.
+_SLOWED = 0.02
+
+#: A transfer that reaches so much of the narrowest peak on its way is taken as limited by that.
+_LIMITED = 0.6
+
+#: By resource how many times a flow takes of it.
+Flow = Mapping[str, int]
+
+#: A series by its check and its place among the document's.
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One series: what it passes, and how fast it is by the node model.
+
+    slack: by resource its slack. gbs: the rate by the node model, of one array; None of a time and
+    of what the model cannot tell. alike: what it has in common with those it is compared with.
+    """
+
+    key: Key
+    series: Series
+    slack: Mapping[str, float]
+    gbs: float | None
+    alike: Hashable
+
+
+@dataclass(frozen=True)
+class _AtOnce:
+    """Flows at the same time, and which of them each series is made of."""
+
+    flows: tuple[Flow, ...]
+    own: Mapping[Key, tuple[int, ...]]
+
+
+class Routes:
+    """The routes of a node model, by what a series says of its transfer."""
+
+    def __init__(self, node: NodeModel) -> None:
+        self.node = node
+        content = routes(node)
+        self.stated = node.simulation is not None
+        self.gbs: dict[str, float] = {
+            link["name"]: math.inf if link["gbs"] is None else float(link["gbs"])
+            for link in content["links"]
+        }
+        self.each = {link["name"] for link in content["links"] if link["each"]}
+        self._kernel = {(one["device"], one["memory"]): one for one in content["kernel"]}
+        self._copy = {(one["source"], one["destination"]): one for one in content["copy"]}
+        self._message = {(one["source"], one["destination"]): one for one in content["messages"]}
+
+    def flows(self, series: Series, document: ResultDocument) -> tuple[Flow, ...]:
+        """Return the flows of one series: two of both directions at once, else one.
+
+        None of what no route tells, as of a collective.
+        """
+        if series["unit"] != "GB/s" or series["role"] == "sum":
+            return ()
+        if series["engine"] == "mpi":
+            pair = pair_of(series)
+            ends = [f"device{one}" for one in pair] if len(pair) == 2 else []
+            message = self._message.get((ends[0], ends[1])) if ends else None
+            by = "by_kernel" if document["environment"].get(ENV_ENGINES) == "0" else "by_engine"
+            return (Counter(message[by]),) if message else ()
+        source, destination = (self._place(series, end) for end in ("source", "destination"))
+        if source is None or destination is None:
+            return ()
+        if series["movement"] in ("page-migration", "prefetch") if "movement" in series else False:
+            return ({f"page migration of device{series['device']}": 1},)
+        if series["engine"] == "kernel":
+            return self._by_kernel(series["device"], source, destination)
+        both = series["operation"] == "both" and series["experiment"] == "E6"
+        ways = [(source, destination), *([(destination, source)] if both else [])]
+        pageable = "host-pageable" in (series["source"]["memory"], series["destination"]["memory"])
+        found = [self._copy.get(way) for way in ways]
+        return tuple(
+            Counter(one.get("pageable", one["links"]) if pageable else one["links"])
+            for one in found
+            if one is not None
+        )
+
+    def _by_kernel(self, device: int | None, source: str, destination: str) -> tuple[Flow, ...]:
+        if device is None:
+            return ()
+        read, write = (self._kernel.get((device, place)) for place in (source, destination))
+        if read is None or write is None:
+            return ()
+        return (Counter([*read["read"], *write["write"]]),)
+
+    def _place(self, series: Series, end: str) -> str | None:
+        """Return the place of one end of a transfer, as a platform names it."""
+        place: Place = series["source"] if end == "source" else series["destination"]
+        if place["device"] is not None:
+            return f"device{place['device']}"
+        if place["numa_domain"] is not None:
+            return f"domain{place['numa_domain']}"
+        device = series["device"]
+        if device is None or place["memory"] in ("device", "peer"):
+            return None
+        return f"domain{self.node.devices[device].domain}"
+
+    def rates(self, flows: Sequence[Flow], slowed: str | None = None) -> list[float]:
+        """Return the rate of each of some flows at the same time, in GB/s, by max-min fairness.
+
+        :param slowed: a resource that has a part of its bandwidth only.
+        """
+        left = dict.fromkeys({name for flow in flows for name in flow}, 0.0)
+        for name in left:
+            left[name] = self.gbs[name] * (_SLOWED if name == slowed else 1)
+        own = [
+            min((left[name] / times for name, times in flow.items() if name in self.each),
+                default=math.inf)
+            for flow in flows
+        ]  # fmt: skip
+        found = [0.0] * len(flows)
+        open_flows = set(range(len(flows)))
+        shared = [name for name in left if name not in self.each]
+        while open_flows:
+            level, tight = math.inf, ""
+            for name in shared:
+                takes = sum(flows[one].get(name, 0) for one in open_flows)
+                if takes and left[name] / takes < level:
+                    level, tight = left[name] / takes, name
+            first = min(open_flows, key=lambda one: own[one])
+            if math.isinf(min(level, own[first])):
+                for one in open_flows:  # nothing tells what limits them
+                    found[one] = math.inf
+                break
+            if own[first] <= level:
+                ending, level = {first}, own[first]
+            else:
+                ending = {one for one in open_flows if tight in flows[one]}
+            for one in ending:
+                found[one] = level
+                for name, times in flows[one].items():
+                    left[name] = max(0.0, left[name] - times * level)
+            open_flows -= ending
+        return found
+
+def transfers(
+    documents: Mapping[str, ResultDocument], routes: Routes | None
+) -> dict[Key, Transfer]:
+    """Return what each series passes of which something is known.
+
+    Of sizes the largest counts, where a rate no longer depends on it.
+
+    :param documents: by check.
+    :param routes: None without a node model: devices and pairs are all that is known then.
+    """
+    found: dict[Key, Transfer] = {}
+    for check, document in documents.items():
+        chosen = _largest(check, document)
+        for at_once in _at_once(chosen, document, routes) if routes is not None else ():
+            for one in _of_flows(at_once, chosen, routes):
+                found[one.key] = one
+        for key, series in chosen.items():
+            if key not in found:
+                passes = _passed(series, routes)
+                if passes:
+                    alike = (*_alike(check, series), _class(series, routes))
+                    found[key] = Transfer(key, series, dict.fromkeys(passes, 0.0), None, alike)
+    return found if routes is None or routes.stated else _by_level(found, routes)
+
+
+def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
+    """Return of each transfer the series of its largest size, without sums."""
+    found: dict[Hashable, tuple[int, Series]] = {}
+    for index, series in enumerate(document["series"]):
+        if series["role"] == "sum" or series["median"] <= 0 or not series["samples"]:
+            continue
+        ends = (series["source"], series["destination"])
+        same = (
+            _alike(check, series, size=False), series["device"], tuple(series["device_set"]),
+            tuple(series.get("ranks") or ()), series["block_size"],
+            *((one["memory"], one["device"], one["numa_domain"]) for one in ends),
+        )  # fmt: skip
+        if same not in found or found[same][1]["bytes"] < series["bytes"]:
+            found[same] = (index, series)
+    return {(check, index): series for index, series in found.values()}
+
+
+def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...]:
+    """Return what series have in common that are held against each other."""
+    return (
+        check, series["operation"], series["role"], series["unit"], series["engine"],
+        series["source"]["memory"], series["destination"]["memory"], series.get("movement"),
+        series.get("placement"), series.get("datatype"), len(series["device_set"]),
+        series["bytes"] if size else None,
+    )  # fmt: skip
+
+
+def _class(series: Series, routes: Routes | None) -> str | None:
+    """Return the link class of the pair of a series; None of all else."""
+    pair = pair_of(series)
+    if routes is None or len(pair) != 2 or pair[0] == pair[1]:
+        return None
+    return routes.node.link_class(*pair).name
+
+
+def _passed(series: Series, routes: Routes | None) -> list[str]:
+    """Return what a series passes that has no rate, or of which no route is known.
+
+    Each has the whole effect: the latency of a pair and of the links between, the software of a
+    collective; without a node model the devices and the pair.
+    """
+    pair = pair_of(series)
+    if routes is None:
+        own = [f"device {one}" for one in dict.fromkeys(pair)] if len(pair) <= 2 else []
+        return [*own, *([f"pair {pair[0]}-{pair[1]}"] if len(pair) == 2 else [])]
+    if series["direction"] == "collective":
+        return [f"collectives of {series['engine']}"]
+    if series["operation"] != "latency" or len(pair) != 2:
+        return []
+    if series["engine"] == "mpi":
+        return [f"latency of messages {pair[0]}-{pair[1]}"]
+    path = routes.node.widest_path(*pair) if routes.node.switch is None else ()
+    links = [f"latency of link {a}-{b}" for a, b in pairwise(path)]
+    return [f"latency of copies {pair[0]}-{pair[1]}", *links]
+
+
+def _at_once(
+    chosen: Mapping[Key, Series], document: ResultDocument, routes: Routes
+) -> Iterable[_AtOnce]:
+    """Return the flows of series, those of the same moment together."""
+    sets: dict[Hashable, list[tuple[Key, tuple[Flow, ...]]]] = defaultdict(list)
+    for key, series in chosen.items():
+        flows = routes.flows(series, document)
+        if flows:
+            when = moment(series) if series["role"] == "share" else key
+            sets[when].append((key, flows))
+    for members in sets.values():
+        every: list[Flow] = []
+        own: dict[Key, tuple[int, ...]] = {}
+        for key, flows in members:
+            own[key] = tuple(range(len(every), len(every) + len(flows)))
+            every += flows
+        yield _AtOnce(tuple(every), own)
+
+
+def moment(series: Series) -> Hashable:
+    """Return what the shares of the same moment have in common."""
+    ends = (series["source"], series["destination"])
+    one_domain = series["experiment"] in ("E2", "E4")
+    return (
+        series["operation"], series["engine"], series["bytes"], tuple(series["device_set"]),
+        series.get("placement"), series.get("datatype"), series["block_size"],
+        frozenset(one["memory"] for one in ends),
+        frozenset(one["numa_domain"] for one in ends) if one_domain else None,
+    )  # fmt: skip
+
+
+def _of_flows(
+    at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes
+) -> Iterable[Transfer]:
+    """Yield the transfers of flows at the same time."""
+    flows = at_once.flows
+    healthy = routes.rates(flows)
+    slowed: dict[str, list[float]] = {}
+    for key, own in at_once.own.items():
+        series = chosen[key]
+        # What moves in both directions ends with the slower one.
+        gbs = min(healthy[one] for one in own)
+        passes: dict[str, float] = {}
+        for name in {name for one in own for name in flows[one]}:
+            if math.isinf(routes.gbs[name]):
+                passes[name] = 0.0
+            elif len(flows) == 1:
+                passes[name] = math.log(routes.gbs[name] / flows[0][name] / gbs)
+            else:
+                rates = slowed.setdefault(name, routes.rates(flows, name))
+                slower = min(rates[one] for one in own)
+                if slower < 0.999 * gbs:
+                    passes[name] = max(0.0, math.log(slower / gbs) - math.log(_SLOWED))
+        if series["experiment"] == "E6":
+            passes[f"rank on device{series['device']}"] = 0.0
+        if series["direction"] == "local":
+            passes[f"kernels of device{series['device']}"] = 0.0
+        yield Transfer(key, series, passes, gbs, (*_alike(key[0], series), f"{gbs:.3g}"))
+
+
+def _by_level(found: Mapping[Key, Transfer], routes: Routes) -> dict[Key, Transfer]:
+    """Return transfers with slacks by what was measured, where the model states peaks alone.
+
+    What stays far below its narrowest peak is limited by something without one.
+    """
+    best: dict[Hashable, float] = {}
+    for one in found.values():
+        best[one.alike] = max(best.get(one.alike, 0.0), _array_rate(one.series))
+    changed: dict[Key, Transfer] = {}
+    for key, one in found.items():
+        beyond = 0.0
+        if one.gbs is not None and not math.isinf(one.gbs):
+            beyond = math.log(one.gbs / best[one.alike])
+        if beyond > -math.log(_LIMITED):
+            slack = {
+                name: own + (beyond if math.isfinite(routes.gbs.get(name, math.inf)) else 0.0)
+                for name, own in one.slack.items()
+            }
+            one = replace(one, slack=slack)
+        changed[key] = one
+    return changed
+
+
+def _array_rate(series: Series) -> float:
+    """Return the rate of one array, or of one direction, in GB/s."""
+    return series["median"] * series["bytes"] / max(1, series["bytes_moved"])
