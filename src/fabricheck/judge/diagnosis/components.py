@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import permutations
-from typing import Literal
 
-from fabricheck.judge.diagnosis.transfers import Routes, Transfer
+from fabricheck.judge.diagnosis.transfers import Transfer
 from fabricheck.node import NodeModel
-
-Kind = Literal["hardware", "software"]
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,12 @@ def _of_devices(node: NodeModel) -> Iterator[Component]:
     for package in node.packages:
         if 1 < len(package) < len(node.devices):
             named = ", ".join(map(str, package))
-            kernels = tuple(
+            clocked = tuple(
                 one for device in package
                 for one in (f"kernels of device{device}", f"accesses of kernels of device{device} to *",
                             f"memory of device{device}")
             )  # fmt: skip
-            yield Component(f"package of devices {named}", kernels, package, len(package))
+            yield Component(f"package of devices {named}", clocked, package, len(package))
 
 
 def _of_pairs(node: NodeModel) -> Iterator[Component]:
@@ -130,13 +127,13 @@ def _of_pairs(node: NodeModel) -> Iterator[Component]:
 def _of_domains(node: NodeModel) -> Iterator[Component]:
     for domain in node.domains:
         index = domain.index
-        yield Component(f"DDR of NUMA domain {index}", (f"memory of domain{index}",), domain.devices)
+        yield Component(
+            f"DDR of NUMA domain {index}", (f"memory of domain{index}",), domain.devices
+        )
         for other in node.domains:
             if other is not domain:
                 name = f"interconnect domain{index}-domain{other.index}"
-                yield Component(
-                    f"connection of NUMA domains {index} to {other.index}", (name,), ()
-                )
+                yield Component(f"connection of NUMA domains {index} to {other.index}", (name,), ())
 
 
 def _of_all(node: NodeModel) -> Iterator[Component]:
@@ -174,11 +171,11 @@ def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
 class Change:
     """Another node than the model: which transfers are then how much slower or faster.
 
-    logs: by place in the list of transfers the logarithm of the rate against the model's.
+    logs: by place in the list of transfers the logarithm of the rate against the model's. differs:
+        whether it is what a sentence on the node's topology tells, of the devices named there.
     """
 
     name: str
     devices: tuple[int, ...]
     logs: Mapping[int, float]
-
-
+    differs: Callable[[frozenset[int], str], bool] | None = None

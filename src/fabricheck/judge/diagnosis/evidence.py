@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fabricheck.judge.diagnosis.search import Evidence, Level
+from fabricheck.judge.diagnosis.components import Change, Component
+from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
+from fabricheck.node import NodeModel
 from fabricheck.references import rules
 from fabricheck.results.made_of import MadeOf, pair_of
 from fabricheck.results.model import ResultDocument, Series
@@ -133,9 +135,7 @@ def kind(series: Series) -> str:
     return {"copy-engine": "copy_engine", "mpi": "message"}.get(series["engine"], "kernel")
 
 
-def levels(
-    session: Session, transfers: Mapping[Key, Transfer]
-) -> dict[Hashable, Level]:
+def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
     """Return what references say of the levels of groups: the narrowest limit counts."""
     found: dict[Hashable, Level] = {}
     for one in session.judged:
@@ -160,12 +160,14 @@ def levels(
 class Explanations:
     """Which missed limits the losses of transfers explain."""
 
-    def __init__(self, session: Session, transfers: Mapping[Key, Transfer]) -> None:
+    def __init__(
+        self, session: Session, transfers: Mapping[Key, Transfer], node: NodeModel | None
+    ) -> None:
         numbers = {key: number for number, key in enumerate(transfers)}
         shares: dict[tuple[str, Hashable], list[int]] = {}
         for key, one in transfers.items():
             shares.setdefault((key[0], moment(one.series)), []).append(numbers[key])
-        self.misses = session.misses
+        self.misses, self.node = session.misses, node
         self.decided: list[list[int]] = []
         for miss in session.misses:
             document = session.documents.get(miss.check)
@@ -177,19 +179,51 @@ class Explanations:
                 else:  # a sum: of its shares
                     own += shares.get((miss.check, moment(series)), ())
             self.decided.append(own)
-        self._slowed: dict[int, float] = {}
+        self._devices = [named_devices(miss, session) for miss in session.misses]
+        # A collective has no route of its own: its messages take those of its devices.
+        self._collective = [
+            bool(own) and all(series["direction"] == "collective" for series in own)
+            for own in (_decided(miss, session) for miss in session.misses)
+        ]
 
-    def __call__(self, shifts: Mapping[int, float]) -> frozenset[int]:
-        """Return the missed limits, by their places, that losses explain.
-
-        :param shifts: by evidence the logarithm of the rate that is left.
-        """
+    def __call__(self, found: Hypothesis) -> frozenset[int]:
+        """Return the missed limits, by their places, that degraded components explain."""
         return frozenset(
-            number
-            for number, (miss, own) in enumerate(zip(self.misses, self.decided, strict=True))
-            if own
-            and miss.reached_without(statistics.fmean(shifts.get(one, 0.0) for one in own))
+            number for number in range(len(self.misses)) if self._explains(number, found)
         )
+
+    def _explains(self, number: int, found: Hypothesis) -> bool:
+        miss, own, devices = self.misses[number], self.decided[number], self._devices[number]
+        if miss.sentence:
+            return any(self._differs(one.what, devices, miss.sentence) for one in found.named)
+        if own and miss.reached_without(
+            statistics.fmean(found.shifts.get(one, 0.0) for one in own)
+        ):
+            return True
+        return self._collective[number] and any(
+            set(one.what.devices) <= devices and _carries_messages(one.what) for one in found.named
+        )
+
+    def _differs(self, what: Component | Change, devices: frozenset[int], sentence: str) -> bool:
+        """Whether a component is what a sentence tells of the node's topology."""
+        if isinstance(what, Change) and what.differs is not None:
+            return what.differs(devices, sentence)
+        return False
+
+
+def _decided(miss: Miss, session: Session) -> list[Series]:
+    document = session.documents.get(miss.check)
+    return [] if document is None else [document["series"][index] for index in miss.series]
+
+
+def _carries_messages(what: Component | Change) -> bool:
+    """Whether messages between devices can take a component."""
+    if not what.devices:
+        return False
+    if isinstance(what, Change):
+        return True
+    return any(one.startswith(("link ", "memory of device", "copy engine of messages"))
+               for one in what.resources)  # fmt: skip
 
 
 def named_devices(miss: Miss, session: Session) -> frozenset[int]:

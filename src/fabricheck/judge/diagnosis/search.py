@@ -75,6 +75,10 @@ class Hypothesis:
     shifts: dict[int, float] = field(default_factory=dict)
 
 
+#: The missed limits that a set of components explains, by their places.
+Explains = Callable[[Hypothesis], frozenset[int]]
+
+
 @dataclass
 class _Sums:
     """The sums of a group: of weights, of weighted distances from its level, of their squares."""
@@ -119,16 +123,16 @@ class Search:
                            for one, touched in components if touched]  # fmt: skip
         self.changes = list(changes)
 
-    def _references(self, evidence: Sequence[Evidence], known: Sequence[Level | None]) -> list[float]:
+    def _references(
+        self, evidence: Sequence[Evidence], known: Sequence[Level | None]
+    ) -> list[float]:
         """Return about what the distances of each group are: its level, else its first member."""
         first: dict[int, float] = {}
         for one, group in zip(evidence, self._group, strict=True):
             first.setdefault(group, one.log)
         return [level.log if level is not None else first[g] for g, level in enumerate(known)]
 
-    def best(
-        self, explains: Callable[[Mapping[int, float]], frozenset[int]]
-    ) -> tuple[Hypothesis, list[Hypothesis]]:
+    def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return the best set, and all that were tried of the same size, the likeliest first.
 
         :param explains: the missed limits that shifts of evidence explain.
@@ -148,22 +152,18 @@ class Search:
                 break
         return best, tried
 
-    def _left(
-        self, found: Hypothesis, explains: Callable[[Mapping[int, float]], frozenset[int]]
-    ) -> bool:
+    def _left(self, found: Hypothesis, explains: Explains) -> bool:
         """Whether any missed limit is left that something could explain."""
-        every = explains(dict.fromkeys(range(len(self._distance)), -math.inf))
-        return bool(every - explains(found.shifts))
+        every = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -math.inf)))
+        return bool(every - explains(found))
 
-    def _extended(
-        self, start: Hypothesis, explains: Callable[[Mapping[int, float]], frozenset[int]]
-    ) -> Iterable[Hypothesis]:
+    def _extended(self, start: Hypothesis, explains: Explains) -> Iterable[Hypothesis]:
         """Yield the sets that have one component more, with the factors that fit best.
 
         Each must explain a missed limit that the set without it does not.
         """
         sums = self._sums(start.shifts)
-        before = explains(start.shifts)
+        before = explains(start)
         names = {one.what.name for one in start.named}
         for change in self.changes:
             if change.name not in names:
@@ -171,8 +171,9 @@ class Search:
                 for number, log in change.logs.items():
                     shifts[number] = min(shifts[number], log) if number in shifts else log
                 cost = self._total(shifts)
-                if cost < start.cost and explains(shifts) - before:
-                    yield Hypothesis((*start.named, Named(change, 0.0)), cost, shifts)
+                found = Hypothesis((*start.named, Named(change, 0.0)), cost, shifts)
+                if cost < start.cost and explains(found) - before:
+                    yield found
         for component, touched in self.components:
             if component.name in names:
                 continue
@@ -184,10 +185,9 @@ class Search:
             if gain >= 0:
                 continue
             shifts = _shifted(start.shifts, touched, log)
-            if not explains(shifts) - before:
-                continue
             found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
-            yield self._refined(found) if start.named else found
+            if explains(found) - before:
+                yield self._refined(found) if start.named else found
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set whose factors were searched once more, each with the others."""
@@ -215,6 +215,11 @@ class Search:
             else:
                 shifts = _shifted(shifts, touched[one.what.name], one.log)
         return shifts
+
+    def with_named(self, named: Sequence[Named]) -> Hypothesis:
+        """Return a set of components with the factors that they have."""
+        shifts = self.shifts_of(named)
+        return Hypothesis(tuple(named), self._total(shifts), shifts)
 
     def residual(self, found: Hypothesis, number: int) -> float:
         """Return how many standard deviations evidence is above what a set predicts."""

@@ -101,6 +101,14 @@ class Routes:
             if one is not None
         )
 
+    def start_us(self, series: Series) -> float | None:
+        """Return the latency of a copy between devices by the model; None of all else."""
+        pair = pair_of(series)
+        if series["operation"] != "latency" or series["engine"] == "mpi" or len(pair) != 2:
+            return None
+        copy = self._copy.get((f"device{pair[0]}", f"device{pair[1]}"))
+        return float(copy["start_us"]) if copy else None
+
     def _by_kernel(self, device: int | None, source: str, destination: str) -> tuple[Flow, ...]:
         if device is None:
             return ()
@@ -159,6 +167,7 @@ class Routes:
             open_flows -= ending
         return found
 
+
 def transfers(
     documents: Mapping[str, ResultDocument], routes: Routes | None
 ) -> dict[Key, Transfer]:
@@ -172,9 +181,9 @@ def transfers(
     found: dict[Key, Transfer] = {}
     for check, document in documents.items():
         chosen = _largest(check, document)
-        for at_once in _at_once(chosen, document, routes) if routes is not None else ():
-            for one in _of_flows(at_once, chosen, routes):
-                found[one.key] = one
+        if routes is not None:
+            for at_once in _at_once(chosen, document, routes):
+                found |= {one.key: one for one in _of_flows(at_once, chosen, routes)}
         for key, series in chosen.items():
             if key not in found:
                 passes = _passed(series, routes)
@@ -182,6 +191,21 @@ def transfers(
                     alike = (*_alike(check, series), _class(series, routes))
                     found[key] = Transfer(key, series, dict.fromkeys(passes, 0.0), None, alike)
     return found if routes is None or routes.stated else _by_level(found, routes)
+
+
+def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Key, float]:
+    """Return the rate of each series by the node model, of latencies the inverse, in 1/us."""
+    found: dict[Key, float] = {}
+    for check, document in documents.items():
+        chosen = _largest(check, document)
+        for at_once in _at_once(chosen, document, routes):
+            rates = routes.rates(at_once.flows)
+            found |= {key: min(rates[one] for one in own) for key, own in at_once.own.items()}
+        for key, series in chosen.items():
+            start_us = routes.start_us(series)
+            if start_us is not None:
+                found[key] = 1 / start_us
+    return found
 
 
 def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
@@ -271,9 +295,7 @@ def moment(series: Series) -> Hashable:
     )  # fmt: skip
 
 
-def _of_flows(
-    at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes
-) -> Iterable[Transfer]:
+def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) -> Iterable[Transfer]:
     """Yield the transfers of flows at the same time."""
     flows = at_once.flows
     healthy = routes.rates(flows)

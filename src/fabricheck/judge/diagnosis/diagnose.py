@@ -1,0 +1,164 @@
+"""The diagnosis of a node: the components that explain its misses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from fabricheck.core.text import count
+from fabricheck.judge.diagnosis import evidence as gathered
+from fabricheck.judge.diagnosis.changes import changes
+from fabricheck.judge.diagnosis.components import Change, Component, components
+from fabricheck.judge.diagnosis.evidence import Explanations, Session
+from fabricheck.judge.diagnosis.further import further
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.diagnosis.search import EQUAL, Hypothesis, Named, Search
+from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, transfers
+from fabricheck.node import NodeModel
+
+#: Measurements that are named for and against a component.
+MOST_NAMED = 8
+
+#: A measurement contradicts a component whose prediction it exceeds by so many deviations.
+_CONTRADICTS = 3.0
+
+
+def diagnose(session: Session, node: NodeModel | None) -> Diagnosis | None:
+    """Return what explains the misses of a session of one node; None where nothing was missed.
+
+    :param node: its healthy node model; without one devices and pairs are all that is told.
+    """
+    if not session.misses:
+        return None
+    return _Diagnosed(session, node).diagnosis()
+
+
+class _Diagnosed:
+    def __init__(self, session: Session, node: NodeModel | None) -> None:
+        self.session, self.node = session, node
+        self.routes = Routes(node) if node is not None else None
+        self.transfers = transfers(session.documents, self.routes)
+        self.explains = Explanations(session, self.transfers, node)
+        names = {name for one in self.transfers.values() for name in one.slack}
+        self.search = Search(
+            gathered.evidence(self.transfers),
+            gathered.levels(session, self.transfers),
+            [(one, _touched(one, names, self.transfers)) for one in
+             components(node, self.transfers.values())],
+            changes(node, session.documents, self.transfers) if node is not None else (),
+        )  # fmt: skip
+
+    def diagnosis(self) -> Diagnosis:
+        best, tried = self.search.best(self.explains)
+        explained = self.explains(best)
+        misses = self.session.misses
+        return Diagnosis(
+            misses=len(misses),
+            explained=len(explained),
+            degraded=[self._degraded(best, tried, one) for one in best.named],
+            unexplained=[one.name for number, one in enumerate(misses) if number not in explained],
+            lacking=[*self._lacking()],
+        )
+
+    def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named) -> Degraded:
+        others = [one for one in best.named if one is not own]
+        without = self.search.with_named(others)
+        alone = self.search.with_named([own])
+        explained = self.explains(alone) | (self.explains(best) - self.explains(without))
+        equals = self._equals(best, tried, own)
+        supporting, contradicting = self._measurements(best, alone)
+        return Degraded(
+            component=own.what.name,
+            equals=[one.name for one in equals],
+            loss_percent=_loss(own),
+            devices=list(own.what.devices),
+            explains=len(explained),
+            odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
+            supporting=supporting,
+            contradicting=contradicting,
+            next=further(own.what, equals, self.session, self.node),
+        )
+
+    def _equals(
+        self, best: Hypothesis, tried: Sequence[Hypothesis], own: Named
+    ) -> list[Component | Change]:
+        """Return what could stand in the place of a component."""
+        rest = {one.what.name for one in best.named if one is not own}
+        explained = self.explains(best)
+        found = []
+        for one in tried:
+            if one.cost > best.cost + EQUAL or not explained <= self.explains(one):
+                continue
+            other = [each.what for each in one.named if each.what.name not in rest]
+            same = len(one.named) == len(best.named) and len(other) == 1
+            if same and other[0].name != own.what.name:
+                found.append(other[0])
+        return found
+
+    def _measurements(self, best: Hypothesis, alone: Hypothesis) -> tuple[list[str], list[str]]:
+        """Return the measurements that speak for a component, and those against it."""
+        keys = list(self.transfers)
+        ordered = sorted(alone.shifts.items(), key=lambda one: one[1])
+        supporting: list[str] = []
+        contradicting: list[str] = []
+        for number, _ in ordered:
+            above = self.search.residual(best, number)
+            into = contradicting if above > _CONTRADICTS else supporting
+            into.append(_named(keys[number], self.transfers[keys[number]]))
+        return _some(supporting), _some(contradicting)
+
+    def _lacking(self) -> Iterator[str]:
+        if self.node is None:
+            yield (
+                "There is no node model: links, engines and memory cannot be told apart, only "
+                "devices and pairs."
+            )
+        elif not self.transfers:
+            yield "No document has a measurement whose way through the node is known."
+        wrong = [
+            check
+            for check, document in self.session.documents.items()
+            if any(one["verification"]["errors"] for one in document["series"])
+        ]
+        if wrong:
+            yield f"Wrong data in {', '.join(wrong)}: the speed of what is wrong proves little."
+        noisy = sum(one.series["noisy"] for one in self.transfers.values())
+        if noisy:
+            yield f"{count(noisy, 'measurement')} of {len(self.transfers)} are noisy."
+
+
+def _touched(
+    component: Component, names: set[str], every: Mapping[Key, Transfer]
+) -> dict[int, float]:
+    """Return the transfers that a component touches, by their places, with the slack there."""
+    own = {name for name in names if component.has(name)}
+    found: dict[int, float] = {}
+    for number, one in enumerate(every.values()):
+        slack = [one.slack[name] for name in own & one.slack.keys()]
+        if slack:
+            found[number] = min(slack)
+    return found
+
+
+def _loss(own: Named) -> float | None:
+    if isinstance(own.what, Change):
+        return None
+    if own.what.name.startswith("latency"):
+        return round(100 * (math.exp(-own.log) - 1), 1)
+    return round(100 * (1 - math.exp(own.log)), 1)
+
+
+def _named(key: Key, one: Transfer) -> str:
+    series = one.series
+    devices = "-".join(map(str, series["device_set"])) or "host"
+    if len(series["device_set"]) > 2:
+        ends = (series["source"]["device"], series["destination"]["device"])
+        ends_known = [str(end) for end in ends if end is not None]
+        devices = f"{'-'.join(ends_known)} of {len(series['device_set'])}"
+    return f"{key[0]} {series['operation']} {devices}"
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    distinct = list(dict.fromkeys(names))
+    more = len(distinct) - MOST_NAMED
+    return [*distinct[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])]

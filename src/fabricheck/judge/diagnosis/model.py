@@ -1,0 +1,72 @@
+"""The diagnosis of a node as types: part of a verdict's document, and what the command prints."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+class Degraded(_Strict):
+    """A degraded component."""
+
+    component: str
+    """The component, as docs/diagnosis.md names it."""
+    equals: list[str] = []
+    """Other components that explain as much: one of them all is degraded."""
+    loss_percent: float | None
+    """By how many percent it is below its bandwidth, or, of a latency, how much longer that is;
+    null where it is not a matter of degree, as of a link that is gone."""
+    devices: list[int]
+    """The devices that it is of or joins."""
+    explains: int = Field(ge=0)
+    """The misses that it explains."""
+    odds: float
+    """How much likelier the measured values are with it than without, as a power of ten."""
+    supporting: list[str] = []
+    """Measurements that are as slow as it predicts."""
+    contradicting: list[str] = []
+    """Measurements that are faster than it predicts."""
+    next: list[str] = []
+    """Commands that would tell it from its equals."""
+    causes: list[str] = []
+    """What the devices' counters say of them."""
+
+
+class Diagnosis(_Strict):
+    """What explains the misses of a node: the limits that it missed, and what differs in it."""
+
+    misses: int = Field(ge=0)
+    """Metrics that missed a limit, and differences from the node model."""
+    explained: int = Field(ge=0)
+    degraded: list[Degraded]
+    """The smallest set of components that explains them; empty where nothing does."""
+    unexplained: list[str]
+    """The misses that stay unexplained: check and metric."""
+    lacking: list[str] = []
+    """What it could not take into account, in sentences."""
+
+    @property
+    def sentence(self) -> str:
+        """The diagnosis in one line."""
+        if not self.degraded:
+            many = "the miss" if self.misses == 1 else f"any of the {self.misses} misses"
+            return f"No degraded component explains {many}."
+        told = "; ".join(_told(one) for one in self.degraded)
+        return f"{told}: {self.explained} of {self.misses} misses."
+
+
+def _told(one: Degraded) -> str:
+    names = [one.component, *one.equals]
+    name = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    if one.loss_percent is None:
+        told = name
+    elif "latency" in one.component:
+        told = f"{name} {one.loss_percent:.3g} % longer"
+    else:
+        told = f"{name} down by {one.loss_percent:.2g} %"
+    return f"{told} ({'; '.join(one.causes)})" if one.causes else told
