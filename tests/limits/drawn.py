@@ -77,12 +77,16 @@ def recorded_noise() -> Mapping[Any, Sequence[Sequence[float]]]:
 
 @dataclass
 class Judged:
-    """A metric of a check with its limits, and its series in the document."""
+    """A metric of a check with its limits, and its series in the document.
+
+    reference: what the limits are about, where that counts.
+    """
 
     check: str
     metric: metrics.Metric
     limits: Limits
     population: Mapping[str, Sequence[Any]]
+    reference: float | None = None
 
     def missed(self, document: Any) -> bool:
         """Whether the document's value is beyond a limit, and not at times only."""
@@ -129,6 +133,23 @@ class Drawn:
                 series["samples"] = [whole * sample for sample in rng.choices(one, k=len(one))]
                 series["median"] = statistics.median(series["samples"])
 
+    def apply(self, shifts: Mapping[tuple[str, int], float]) -> None:
+        """Multiply the present rates of series, each named by its check and its index.
+
+        A bandwidth is multiplied and a time divided. The next draw knows nothing of it.
+        """
+        for (check, index), factor in shifts.items():
+            series = self.documents[check]["series"][index]
+            part = factor if series["better"] == "higher" else 1 / factor
+            series["median"] *= part
+            series["samples"] = [part * one for one in series["samples"]]
+
+    def reset(self) -> None:
+        """Give each series its healthy median, without noise."""
+        for check, document in self.documents.items():
+            for series, healthy in zip(document["series"], self.healthy[check], strict=True):
+                series["median"], series["samples"] = healthy, [healthy]
+
     def failures(self) -> list[Judged]:
         """Return what the present values miss."""
         return [one for one in self.judged if one.missed(self.documents[one.check])]
@@ -159,26 +180,36 @@ def session(partition: str) -> Drawn:
 
     Left out are checks that the simulated session does not have, as of RCCL.
     """
+    documents = simulated_documents()
+    return of(documents, [one for one in judged(partition) if one.check in documents])
+
+
+def simulated_documents() -> dict[str, Any]:
+    """Return by check the documents of the simulated session that have series."""
     paths = SIMULATED.glob("output/*/local/sim-mi250x/sim/*/result.json")
     documents: dict[str, Any] = {one.parent.name: load(one) for one in sorted(paths)}
-    documents = {name: one for name, one in documents.items() if one["series"]}
-    own = [one for one in judged(partition) if one.check in documents]
+    return {name: one for name, one in documents.items() if one["series"]}
+
+
+def of(documents: dict[str, Any], judged: list[Judged]) -> Drawn:
+    """Return documents as a session whose healthy values they have."""
     healthy = {
         name: [one["median"] for one in document["series"]] for name, document in documents.items()
     }
-    return Drawn(documents, own, healthy)
+    return Drawn(documents, judged, healthy)
 
 
 @contextmanager
 def chosen_once() -> Iterator[None]:
     """Let metrics choose their series once: a draw changes values and nothing else."""
-    kept: dict[tuple[int, int], Any] = {}
+    # The document and the metric are kept as well: no other one then has the same identity.
+    kept: dict[tuple[int, int], tuple[Any, metrics.Metric, Any]] = {}
 
     def series_of(document: Any, metric: metrics.Metric, *how: Any) -> Any:
         key = (id(document), id(metric))
         if key not in kept:
-            kept[key] = chosen(document, metric, *how)
-        return kept[key]
+            kept[key] = (document, metric, chosen(document, metric, *how))
+        return kept[key][2]
 
     chosen = metrics.series_of
     with pytest.MonkeyPatch.context() as patch:
@@ -189,14 +220,22 @@ def chosen_once() -> Iterator[None]:
 
 def judged(partition: str) -> Iterator[Judged]:
     """Yield the metrics of the checks of a partition that have a limit."""
-    with listing.set_up(partition, [ROOT / "reframe_checks"], ROOT / "reference_values") as checks:
+    with checks_of(partition) as checks:
         for check in checks:
-            if not hasattr(check, "entries"):
-                continue  # of a tool that is not here
-            for metric in check.judged_metrics():
-                if metric.unit == "count":
-                    continue
+            for metric in measured_metrics(check):
                 value, lower, upper, _ = plain(check.entries[metric.name])
                 limits = tuple(None if one is None else value * (1 + one) for one in (lower, upper))
                 if limits != (None, None):
                     yield Judged(type(check).__name__, metric, limits, check.population())
+
+
+@contextmanager
+def checks_of(partition: str) -> Iterator[Iterator[Any]]:
+    """Give the checks of a partition as they are set up there, but for those of absent tools."""
+    with listing.set_up(partition, [ROOT / "reframe_checks"], ROOT / "reference_values") as checks:
+        yield (check for check in checks if hasattr(check, "entries"))
+
+
+def measured_metrics(check: Any) -> Iterator[metrics.Metric]:
+    """Yield the metrics of a check that are measured, and not counted."""
+    yield from (metric for metric in check.judged_metrics() if metric.unit != "count")

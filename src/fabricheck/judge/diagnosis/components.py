@@ -81,7 +81,8 @@ def _of_devices(node: NodeModel) -> Iterator[Component]:
             named = ", ".join(map(str, package))
             clocked = tuple(
                 one for device in package
-                for one in (f"kernels of device{device}", f"accesses of kernels of device{device} to *",
+                for one in (f"kernels of device{device}",
+                            f"accesses of kernels of device{device} to *",
                             f"memory of device{device}")
             )  # fmt: skip
             yield Component(f"package of devices {named}", clocked, package, len(package))

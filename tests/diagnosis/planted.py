@@ -1,0 +1,157 @@
+"""Faults that are drawn, planted in healthy sessions, and diagnosed.
+
+What a fault takes of each transfer is computed on the node's routes by max-min fairness, with the
+values that the healthy session was simulated with. The diagnosis knows the node model alone.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import sessions
+from sessions import Session as Drawn
+
+from fabricheck.judge.diagnosis import evidence
+from fabricheck.judge.diagnosis.components import Component, components
+from fabricheck.judge.diagnosis.diagnose import diagnose
+from fabricheck.judge.diagnosis.evidence import Judged, Miss
+from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.diagnosis.transfers import Key, Routes, moment, rates_of, transfers
+from fabricheck.node import NodeModel, load
+
+#: The components that are drawn, by how their names begin: first a kind is drawn, then one of it.
+KINDS = (
+    "HBM of device", "compute units of device", "device", "copy engines of device", "copy engine ",
+    "host link to device", "host link from device", "host link of device", "pageable copies to",
+    "pageable copies from", "pageable copies of device", "DDR of NUMA", "connection of NUMA",
+    "link", "one direction", "messages of device", "rank on device", "latency of copies",
+    "latency of messages", "links from",
+)  # fmt: skip
+
+#: The part of its bandwidth that a fault leaves: 3 % to all of it is lost.
+LEAST_LEFT, MOST_LEFT = 0.01, 0.97
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A component, and the part of its bandwidth that it has left."""
+
+    component: Component
+    left: float
+
+
+class Node:
+    """A node model with its healthy session."""
+
+    def __init__(self, model: str) -> None:
+        self.node: NodeModel = load(model)
+        self.session: Drawn = sessions.healthy(model)
+        self.passes = transfers(self.session.documents, Routes(self.node))
+        names = {name for one in self.passes.values() for name in one.slack}
+        touching = [one for one in components(self.node, self.passes.values())
+                    if any(one.has(name) for name in names)]  # fmt: skip
+        self.kinds: dict[str, list[Component]] = {}
+        for one in touching:
+            kind = _kind(one)
+            if kind is not None:
+                self.kinds.setdefault(kind, []).append(one)
+
+    @cached_property
+    def _healthy(self) -> Mapping[Key, float]:
+        return rates_of(self.session.documents, self._routes(()))
+
+    def _routes(self, faults: Sequence[Fault]) -> Routes:
+        found = Routes(self.node)
+        for link in sessions.platform_of(self.node)["links"]:
+            left = math.prod(one.left for one in faults if one.component.has(link["name"]))
+            found.gbs[link["name"]] = link["gbs"] * left
+        return found
+
+    def draw(self, rng: random.Random) -> Fault:
+        """Draw a fault."""
+        component = rng.choice(self.kinds[rng.choice(sorted(self.kinds))])
+        return Fault(component, max(LEAST_LEFT, 1 - rng.uniform(1 - MOST_LEFT, 1)))
+
+    def parts(self, faults: Sequence[Fault]) -> dict[Key, float]:
+        """Return by series the part of its rate that faults leave, where that is not 1."""
+        rates = rates_of(self.session.documents, self._routes(faults))
+        parts: dict[Key, float] = {}
+        for key, own in self.passes.items():
+            part = rates[key] / self._healthy[key] if key in rates else 1.0
+            if own.series["unit"] == "us":
+                part = 1.0
+            for fault in faults:
+                virtual = own.gbs is None or fault.component.name.startswith(("rank", "compute"))
+                hit = [one for one in own.slack if fault.component.has(one)]
+                if virtual and hit and min(own.slack[one] for one in hit) == 0:
+                    part = min(part, fault.left)
+            if part != 1:
+                parts[key] = part
+        return parts | self._sums(parts)
+
+    def _sums(self, parts: Mapping[Key, float]) -> dict[Key, float]:
+        """Return what is left of sums of shares."""
+        found: dict[Key, float] = {}
+        for check, document in self.session.documents.items():
+            shares: dict[object, list[tuple[float, float]]] = {}
+            for index, series in enumerate(document["series"]):
+                if series["role"] == "share":
+                    own = (series["median"], parts.get((check, index), 1.0))
+                    shares.setdefault(moment(series), []).append(own)
+            for index, series in enumerate(document["series"]):
+                if series["role"] == "sum":
+                    every = shares.get(moment(series), [])
+                    if any(part != 1 for _, part in every):
+                        left = sum(value * part for value, part in every)
+                        found[check, index] = left / sum(value for value, _ in every)
+        return found
+
+    def sample(self, rng: random.Random, faults: Sequence[Fault]) -> evidence.Session:
+        """Draw a session with faults in it, as its checks judge it."""
+        self.session.draw(rng, sessions.factors(rng, self.session.documents))
+        self.session.apply(self.parts(faults))
+        return judged(self.session)
+
+
+def _kind(component: Component) -> str | None:
+    if component.name.endswith("one direction"):
+        return "one direction"
+    if len(component.name.split()) == 2 and component.name.startswith("device"):
+        return "device"
+    own = [one for one in KINDS if component.name.startswith(one) and one != "device"]
+    return max(own, key=len, default=None)
+
+
+def judged(session: Drawn) -> evidence.Session:
+    """Return the session with its metrics, and those that miss their limits."""
+    found, misses = [], []
+    for one in session.judged:
+        document = session.documents[one.check]
+        figure = one.metric.figure(document, one.population)
+        made = figure.made_of(document)
+        low, high = one.limits
+        reference = one.reference
+        found.append(Judged(one.check, one.metric.name, figure.value, one.metric.unit, reference,
+                            low, high, made))  # fmt: skip
+        if one.is_beyond(figure.value):
+            series = document["series"]
+            places = {id(series[index]): index for index in range(len(series))}
+            own = tuple(places[id(each)] for each in figure.decisive)
+            misses.append(Miss(one.check, one.metric.name, figure.value, low, high,
+                               one.metric.unit, own))  # fmt: skip
+    return evidence.Session(session.documents, found, misses)
+
+
+def named(found: Diagnosis | None, most: int = 3) -> list[set[str]]:
+    """Return the components that a diagnosis names, each with its equals."""
+    every = [] if found is None else [{one.component, *one.equals} for one in found.degraded]
+    return [one for one in every if len(one) <= most]
+
+
+def diagnosis(node: Node, session: evidence.Session) -> Diagnosis | None:
+    """Return the diagnosis of a drawn session."""
+    return diagnose(session, node.node)
