@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import sessions
 from sessions import Session as Drawn
@@ -108,7 +109,42 @@ class Node:
                     if any(part != 1 for _, part in every):
                         left = sum(value * part for value, part in every)
                         found[check, index] = left / sum(value for value, _ in every)
+            found |= self._in_turn(check, parts)
         return found
+
+    def _in_turn(self, check: str, parts: Mapping[Key, float]) -> dict[Key, float]:
+        """Return what is left of copies there and back, one after the other."""
+        found: dict[Key, float] = {}
+        ways: dict[object, list[float]] = {}
+        series_of = self.session.documents[check]["series"]
+
+        def rank(series: Mapping[str, Any]) -> object:
+            memories = {series["source"]["memory"], series["destination"]["memory"]}
+            return (series.get("placement"), series["device"], series["bytes"],
+                    frozenset(memories), tuple(series["ranks"] or ()))  # fmt: skip
+
+        for index, series in enumerate(series_of):
+            if series["experiment"] == "E6" and series["operation"] != "both":
+                ways.setdefault(rank(series), []).append(1 / parts.get((check, index), 1.0))
+        for index, series in enumerate(series_of):
+            if series["experiment"] == "E6" and series["operation"] == "both":
+                found[check, index] = len(ways[rank(series)]) / sum(ways[rank(series)])
+        return {key: part for key, part in found.items() if part != 1}
+
+    def hidden(self, faults: Sequence[Fault]) -> bool:
+        """Whether one of some faults changes nothing beside the others, or misses no limit."""
+        every = self.parts(faults)
+        for one in faults:
+            others = self.parts([other for other in faults if other is not one])
+            changed = [key for key, part in every.items() if part < 0.97 * others.get(key, 1.0)]
+            if not changed or not self._misses([one]):
+                return True
+        return False
+
+    def _misses(self, faults: Sequence[Fault]) -> bool:
+        self.session.reset()
+        self.session.apply(self.parts(faults))
+        return bool(self.session.failures())
 
     def sample(self, rng: random.Random, faults: Sequence[Fault]) -> evidence.Session:
         """Draw a session with faults in it, as its checks judge it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
@@ -23,16 +23,18 @@ def changes(
     node: NodeModel,
     documents: Mapping[str, ResultDocument],
     transfers: Mapping[Key, Transfer],
+    concerned: Collection[str],
 ) -> Iterator[Change]:
     """Yield what a node can be instead of its model, with what it does to the transfers.
 
+    :param concerned: the links that are on the way of what is to be explained.
     Links that are gone are taken as detoured by other devices, which NVIDIA's devices do not do.
     """
     if node.switch is not None or node.vendor != "amd":
         return
     healthy = rates_of(documents, Routes(node))
     places = {key: number for number, key in enumerate(transfers)}
-    for name, devices, content in _contents(node, documents):
+    for name, devices, content in _contents(node, documents, concerned):
         try:
             other = apply_overlay(replace(node, overlay=None), _overlay(name, content))
         except FabricheckError:
@@ -75,12 +77,14 @@ def _overlay(name: str, content: Mapping[str, object]) -> Overlay:
 
 
 def _contents(
-    node: NodeModel, documents: Mapping[str, ResultDocument]
+    node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[str]
 ) -> Iterator[tuple[str, tuple[int, ...], dict[str, object]]]:
     """Yield what may have changed: its name, its devices, and the overlay that says it."""
     differs = any(document.get("differences") for document in documents.values())
     for a, b in node.links:
         links = [f"link {a}-{b}", f"link {b}-{a}"]
+        if not differs and not any(one.removeprefix("latency of ") in links for one in concerned):
+            continue
         yield f"link {a}-{b} gone", (a, b), {"links": [{"pair": [a, b], "gone": True}]}
         turns = {"names": links, "take_turns": True}
         yield f"turns of both directions of link {a}-{b}", (a, b), {"resources": [turns]}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
 from itertools import permutations
 
 from fabricheck.judge.diagnosis.transfers import Transfer
@@ -28,6 +29,18 @@ class Component:
     def has(self, resource: str) -> bool:
         """Whether a resource is one of its."""
         return any(fnmatchcase(resource, pattern) for pattern in self.resources)
+
+    def any_of(self, names: Collection[str]) -> bool:
+        """Whether any of some resources is one of its."""
+        return any(True for _ in self.all_of(names))
+
+    def all_of(self, names: Collection[str]) -> Iterator[str]:
+        """Yield those of some resources that are its, each once."""
+        patterns = [one for one in self.resources if "*" in one]
+        yield from (one for one in self.resources if "*" not in one and one in names)
+        if patterns:
+            every = re.compile("|".join(map(translate, patterns)))
+            yield from (one for one in names if every.match(one) and one not in self.resources)
 
 
 def components(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Component]:

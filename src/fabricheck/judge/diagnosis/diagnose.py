@@ -13,7 +13,7 @@ from fabricheck.judge.diagnosis.evidence import Explanations, Session
 from fabricheck.judge.diagnosis.further import further
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.diagnosis.search import EQUAL, Hypothesis, Named, Search
-from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, transfers
+from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
 
 #: Measurements that are named for and against a component.
@@ -37,21 +37,48 @@ class _Diagnosed:
     def __init__(self, session: Session, node: NodeModel | None) -> None:
         self.session, self.node = session, node
         self.routes = Routes(node) if node is not None else None
-        self.transfers = transfers(session.documents, self.routes)
-        self.explains = Explanations(session, self.transfers, node)
-        names = {name for one in self.transfers.values() for name in one.slack}
-        self.search = Search(
-            gathered.evidence(self.transfers),
-            gathered.levels(session, self.transfers),
-            [(one, _touched(one, names, self.transfers)) for one in
-             components(node, self.transfers.values())],
-            changes(node, session.documents, self.transfers) if node is not None else (),
-        )  # fmt: skip
+        self.transfers: Mapping[Key, Transfer] = transfers(session.documents, self.routes)
+        known = gathered.levels(session, self.transfers)
+        if self.routes is not None:
+            references = {name: math.exp(one.log) for name, one in known.items()}
+            self.transfers = by_level(self.transfers, self.routes, references)
+        measured = gathered.evidence(self.transfers)
+        self.explains = Explanations(session, self.transfers, measured, known)
+        self.search = Search(measured, known, self._components(), self._changes())
+
+    def _components(self) -> Iterator[tuple[Component, Mapping[int, float]]]:
+        """Yield the components that limit what is to be explained, and the transfers they touch."""
+        every = list(self.transfers.values())
+        passing: dict[str, list[int]] = {}
+        for number, one in enumerate(every):
+            for name in one.slack:
+                passing.setdefault(name, []).append(number)
+        concerned = {name for number in self.explains.concerned for name in every[number].slack}
+        for component in components(self.node, every):
+            if not component.any_of(concerned):
+                continue
+            touched: dict[int, float] = {}
+            for name in component.all_of(passing):
+                for number in passing[name]:
+                    slack = every[number].slack[name]
+                    touched[number] = min(slack, touched.get(number, slack))
+            yield component, touched
+
+    def _changes(self) -> Iterator[Change]:
+        """Yield the other nodes that can explain something."""
+        if self.node is None:
+            return
+        every = list(self.transfers.values())
+        links = {
+            name for number in self.explains.concerned for name in every[number].slack
+            if name.startswith(("link ", "latency of link "))
+        }  # fmt: skip
+        yield from changes(self.node, self.session.documents, self.transfers, links)
 
     def diagnosis(self) -> Diagnosis:
         best, tried = self.search.best(self.explains)
-        explained = self.explains(best)
         misses = self.session.misses
+        explained = {one for one in self.explains(best) if one < len(misses)}
         return Diagnosis(
             misses=len(misses),
             explained=len(explained),
@@ -72,7 +99,7 @@ class _Diagnosed:
             equals=[one.name for one in equals],
             loss_percent=_loss(own),
             devices=list(own.what.devices),
-            explains=len(explained),
+            explains=sum(one < len(self.session.misses) for one in explained),
             odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
             supporting=supporting,
             contradicting=contradicting,
@@ -125,19 +152,6 @@ class _Diagnosed:
         noisy = sum(one.series["noisy"] for one in self.transfers.values())
         if noisy:
             yield f"{count(noisy, 'measurement')} of {len(self.transfers)} are noisy."
-
-
-def _touched(
-    component: Component, names: set[str], every: Mapping[Key, Transfer]
-) -> dict[int, float]:
-    """Return the transfers that a component touches, by their places, with the slack there."""
-    own = {name for name in names if component.has(name)}
-    found: dict[int, float] = {}
-    for number, one in enumerate(every.values()):
-        slack = [one.slack[name] for name in own & one.slack.keys()]
-        if slack:
-            found[number] = min(slack)
-    return found
 
 
 def _loss(own: Named) -> float | None:

@@ -6,13 +6,12 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.judge.diagnosis.components import Change, Component
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
-from fabricheck.node import NodeModel
 from fabricheck.references import rules
 from fabricheck.results.made_of import MadeOf, pair_of
 from fabricheck.results.model import ResultDocument, Series
@@ -103,7 +102,8 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
         sign = 1 if series["better"] == "higher" else -1
         spread = rules.spreads()[kind(series)] / 100
         variance = sharing[limits[key]] * spread**2 + _noise(series) ** 2
-        found.append(Evidence(sign * math.log(series["median"]), variance, one.alike))
+        log = sign * math.log(series["median"])
+        found.append(Evidence(log, variance, one.alike, one.doubt**2))
     return found
 
 
@@ -158,60 +158,128 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
 
 
 class Explanations:
-    """Which missed limits the losses of transfers explain."""
+    """Which missed limits and low values the losses of transfers explain.
+
+    A low value is a transfer that is behind the others of its group, or behind its level, by more
+    than healthy ones may be: the worst of a metric can hide others.
+    """
 
     def __init__(
-        self, session: Session, transfers: Mapping[Key, Transfer], node: NodeModel | None
+        self,
+        session: Session,
+        transfers: Mapping[Key, Transfer],
+        measured: Sequence[Evidence],
+        known: Mapping[Hashable, Level],
     ) -> None:
-        numbers = {key: number for number, key in enumerate(transfers)}
-        shares: dict[tuple[str, Hashable], list[int]] = {}
+        """Prepare it.
+
+        :param measured: the evidence of the transfers. known: the levels of their groups.
+        """
+        self._numbers = {key: number for number, key in enumerate(transfers)}
+        self._devices_of = [one.series["device"] for one in transfers.values()]
+        self._shares: dict[tuple[str, Hashable], list[int]] = {}
         for key, one in transfers.items():
-            shares.setdefault((key[0], moment(one.series)), []).append(numbers[key])
-        self.misses, self.node = session.misses, node
-        self.decided: list[list[int]] = []
-        for miss in session.misses:
-            document = session.documents.get(miss.check)
-            own: list[int] = []
-            for index in miss.series if document is not None else ():
-                series = document["series"][index]  # type: ignore[index]
-                if (miss.check, index) in numbers:
-                    own.append(numbers[miss.check, index])
-                else:  # a sum: of its shares
-                    own += shares.get((miss.check, moment(series)), ())
-            self.decided.append(own)
+            self._shares.setdefault((key[0], moment(one.series)), []).append(self._numbers[key])
+        self.misses = session.misses
+        self.decided = [self._decided(miss, session) for miss in session.misses]
         self._devices = [named_devices(miss, session) for miss in session.misses]
         # A collective has no route of its own: its messages take those of its devices.
         self._collective = [
             bool(own) and all(series["direction"] == "collective" for series in own)
-            for own in (_decided(miss, session) for miss in session.misses)
+            for own in (_series_of(miss, session) for miss in session.misses)
         ]
+        self.low = _low(transfers, measured, known)
+
+    def _decided(self, miss: Miss, session: Session) -> list[list[int]]:
+        """Return the evidence of each series that decided a metric; of a sum that of its parts."""
+        found = []
+        for index, series in zip(miss.series, _series_of(miss, session), strict=False):
+            if (miss.check, index) in self._numbers:
+                found.append([self._numbers[miss.check, index]])
+            else:
+                every = (
+                    one
+                    for part in _parts(series)
+                    for one in self._shares.get((miss.check, moment(part)), ())
+                    if series["device"] in (None, self._devices_of[one])
+                )
+                found.append(list(dict.fromkeys(every)))
+        return [own for own in found if own]
+
+    @property
+    def concerned(self) -> frozenset[int]:
+        """The evidence that decided a missed limit, or that is low."""
+        every = (one for miss in self.decided for own in miss for one in own)
+        return frozenset((*every, *self.low))
 
     def __call__(self, found: Hypothesis) -> frozenset[int]:
-        """Return the missed limits, by their places, that degraded components explain."""
-        return frozenset(
-            number for number in range(len(self.misses)) if self._explains(number, found)
+        """Return the missed limits that degraded components explain, and the low values.
+
+        Missed limits by their places; evidence that is low, after them, by its own.
+        """
+        count = len(self.misses)
+        low = (
+            count + one for one, log in self.low.items() if found.shifts.get(one, 0.0) <= log / 2
         )
+        return frozenset((*filter(lambda one: self._explains(one, found), range(count)), *low))
 
     def _explains(self, number: int, found: Hypothesis) -> bool:
-        miss, own, devices = self.misses[number], self.decided[number], self._devices[number]
+        miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            return any(self._differs(one.what, devices, miss.sentence) for one in found.named)
-        if own and miss.reached_without(
-            statistics.fmean(found.shifts.get(one, 0.0) for one in own)
-        ):
+            return any(_differs(one.what, devices, miss.sentence) for one in found.named)
+        lost = [_together([found.shifts.get(one, 0.0) for one in own])
+                for own in self.decided[number]]  # fmt: skip
+        if lost and min(lost) < -_NEAR and miss.reached_without(statistics.fmean(lost)):
             return True
         return self._collective[number] and any(
             set(one.what.devices) <= devices and _carries_messages(one.what) for one in found.named
         )
 
-    def _differs(self, what: Component | Change, devices: frozenset[int], sentence: str) -> bool:
-        """Whether a component is what a sentence tells of the node's topology."""
-        if isinstance(what, Change) and what.differs is not None:
-            return what.differs(devices, sentence)
-        return False
+
+def _low(
+    transfers: Mapping[Key, Transfer],
+    measured: Sequence[Evidence],
+    known: Mapping[Hashable, Level],
+) -> dict[int, float]:
+    """Return the low evidence: by how much it is behind, as a logarithm."""
+    groups: dict[Hashable, list[float]] = {}
+    for one in measured:
+        groups.setdefault(one.group, []).append(one.log)
+    about = {name: statistics.median(own) for name, own in groups.items()}
+    for name, level in known.items():
+        if name in about:
+            about[name] = max(about[name], level.log)
+    found = {}
+    for number, (own, one) in enumerate(zip(transfers.values(), measured, strict=True)):
+        behind = one.log - about[one.group]
+        if behind < math.log1p(-rules.allowed_percent(kind(own.series)) / 100):
+            found[number] = behind
+    return found
 
 
-def _decided(miss: Miss, session: Session) -> list[Series]:
+def _together(logs: Sequence[float]) -> float:
+    """Return the logarithm of what is left of transfers after each other, or at the same time."""
+    return -math.log(statistics.fmean(math.exp(-one) for one in logs)) if logs else 0.0
+
+
+def _parts(series: Series) -> Iterator[Series]:
+    """Yield what a series without a way of its own is made of: shares, or each direction."""
+    if series["experiment"] == "E6" and series["operation"] == "both":
+        ends = (series["source"], series["destination"])
+        for operation, (source, destination) in (("h2d", ends), ("d2h", ends[::-1])):
+            yield series | {  # type: ignore[misc]
+                "operation": operation, "source": source, "destination": destination,
+            }  # fmt: skip
+    else:
+        yield series | {"role": "share"}
+
+
+def _differs(what: Component | Change, devices: frozenset[int], sentence: str) -> bool:
+    """Whether a component is what a sentence tells of the node's topology."""
+    return isinstance(what, Change) and what.differs is not None and what.differs(devices, sentence)
+
+
+def _series_of(miss: Miss, session: Session) -> list[Series]:
     document = session.documents.get(miss.check)
     return [] if document is None else [document["series"][index] for index in miss.series]
 

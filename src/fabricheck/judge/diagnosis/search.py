@@ -27,9 +27,12 @@ EQUAL = 6.0
 #: Components of one diagnosis; sets that are extended by a further one.
 MOST, BEAM = 3, 6
 
-#: Logarithms of the factors that are tried at first, down to a hundredth.
+#: A loss beyond any other, as a logarithm.
+_ALL = 20.0
+
+#: Logarithms of the factors that are tried at first: 3 % are lost at least, 99 % at most.
 _TRIED = tuple(math.log(one) for one in (
-    0.985, 0.97, 0.95, 0.92, 0.88, 0.83, 0.76, 0.68, 0.59, 0.5, 0.4, 0.3, 0.2, 0.12, 0.06, 0.03,
+    0.97, 0.95, 0.92, 0.88, 0.83, 0.76, 0.68, 0.59, 0.5, 0.4, 0.3, 0.2, 0.12, 0.06, 0.03,
     0.01,
 ))  # fmt: skip
 
@@ -39,11 +42,13 @@ class Evidence:
     """One measured transfer.
 
     log: the logarithm of its rate. variance: of that, for a healthy member. group: those alike.
+    doubt: the variance of what a component takes of it.
     """
 
     log: float
     variance: float
     group: Hashable
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,8 @@ class Search:
         self._known = [1 / one.variance if one is not None else 0.0 for one in known]
         about = self._references(evidence, known)
         self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
-        self._variance = [one.variance for one in evidence]
+        self._healthy = [one.variance for one in evidence]
+        self._doubts = [one.doubt for one in evidence]
         self.components = [(one, sorted(touched.items(), key=lambda each: each[1]))
                            for one, touched in components if touched]  # fmt: skip
         self.changes = list(changes)
@@ -154,7 +160,7 @@ class Search:
 
     def _left(self, found: Hypothesis, explains: Explains) -> bool:
         """Whether any missed limit is left that something could explain."""
-        every = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -math.inf)))
+        every = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -_ALL)))
         return bool(every - explains(found))
 
     def _extended(self, start: Hypothesis, explains: Explains) -> Iterable[Hypothesis]:
@@ -227,15 +233,18 @@ class Search:
         total = sums.weight + self._known[self._group[number]]
         level = sums.first / total if total > 0 else 0.0
         shift = found.shifts.get(number, 0.0)
-        return (self._distance[number] - shift - level) / math.sqrt(
-            self._variance[number] + (MODEL_ERROR * shift) ** 2
-        )
+        return (self._distance[number] - shift - level) / math.sqrt(self._variance(number, shift))
+
+    def _variance(self, number: int, shift: float) -> float:
+        """Return the variance of evidence about what is predicted of it."""
+        doubt = self._doubts[number] if shift else 0.0
+        return self._healthy[number] + (MODEL_ERROR * shift) ** 2 + doubt
 
     def _sums(self, shifts: Mapping[int, float]) -> list[_Sums]:
         sums = [_Sums() for _ in self._known]
         for number, group in enumerate(self._group):
             shift = shifts.get(number, 0.0)
-            weight = 1 / (self._variance[number] + (MODEL_ERROR * shift) ** 2)
+            weight = 1 / self._variance(number, shift)
             distance = self._distance[number] - shift
             own = sums[group]
             own.weight += weight
@@ -252,7 +261,7 @@ class Search:
 
     def _doubt(self, number: int, shift: float) -> float:
         """Return what a prediction costs that is less certain than the evidence."""
-        return math.log1p((MODEL_ERROR * shift) ** 2 / self._variance[number])
+        return math.log(self._variance(number, shift) / self._healthy[number])
 
     def _with(
         self,
@@ -271,9 +280,8 @@ class Search:
             old = base.get(number, 0.0)
             if shift >= old:
                 continue
-            variance, distance = self._variance[number], self._distance[number]
-            before = 1 / (variance + (MODEL_ERROR * old) ** 2)
-            after = 1 / (variance + (MODEL_ERROR * shift) ** 2)
+            distance = self._distance[number]
+            before, after = 1 / self._variance(number, old), 1 / self._variance(number, shift)
             was, now = distance - old, distance - shift
             own = changes.setdefault(self._group[number], [0.0, 0.0, 0.0])
             own[0] += after - before
@@ -304,7 +312,7 @@ def _least(cost_of: Callable[[float], float]) -> tuple[float, float]:
     costs = [cost_of(one) for one in _TRIED]
     least = min(range(len(costs)), key=costs.__getitem__)
     low = _TRIED[least + 1] if least + 1 < len(_TRIED) else _TRIED[least]
-    high = _TRIED[least - 1] if least else 0.0
+    high = _TRIED[max(0, least - 1)]
     best, cost = _TRIED[least], costs[least]
     for _ in range(6):
         for one in ((low + best) / 2, (best + high) / 2):

@@ -45,6 +45,7 @@ class Transfer:
     slack: Mapping[str, float]
     gbs: float | None
     alike: Hashable
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,8 @@ class Routes:
         self._message = {(one["source"], one["destination"]): one for one in content["messages"]}
 
     def flows(self, series: Series, document: ResultDocument) -> tuple[Flow, ...]:
-        """Return the flows of one series: two of both directions at once, else one.
-
-        None of what no route tells, as of a collective.
-        """
-        if series["unit"] != "GB/s" or series["role"] == "sum":
+        """Return the flow of one series; nothing of what no route tells, as of a collective."""
+        if series["unit"] != "GB/s":
             return ()
         if series["engine"] == "mpi":
             pair = pair_of(series)
@@ -91,15 +89,11 @@ class Routes:
             return ({f"page migration of device{series['device']}": 1},)
         if series["engine"] == "kernel":
             return self._by_kernel(series["device"], source, destination)
-        both = series["operation"] == "both" and series["experiment"] == "E6"
-        ways = [(source, destination), *([(destination, source)] if both else [])]
+        copy = self._copy.get((source, destination))
+        if copy is None:
+            return ()
         pageable = "host-pageable" in (series["source"]["memory"], series["destination"]["memory"])
-        found = [self._copy.get(way) for way in ways]
-        return tuple(
-            Counter(one.get("pageable", one["links"]) if pageable else one["links"])
-            for one in found
-            if one is not None
-        )
+        return (Counter(copy.get("pageable", copy["links"]) if pageable else copy["links"]),)
 
     def start_us(self, series: Series) -> float | None:
         """Return the latency of a copy between devices by the model; None of all else."""
@@ -190,7 +184,7 @@ def transfers(
                 if passes:
                     alike = (*_alike(check, series), _class(series, routes))
                     found[key] = Transfer(key, series, dict.fromkeys(passes, 0.0), None, alike)
-    return found if routes is None or routes.stated else _by_level(found, routes)
+    return found
 
 
 def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Key, float]:
@@ -212,7 +206,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
     """Return of each transfer the series of its largest size, without sums."""
     found: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
-        if series["role"] == "sum" or series["median"] <= 0 or not series["samples"]:
+        if _is_composed(series) or series["median"] <= 0 or not series["samples"]:
             continue
         ends = (series["source"], series["destination"])
         same = (
@@ -223,6 +217,12 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
         if same not in found or found[same][1]["bytes"] < series["bytes"]:
             found[same] = (index, series)
     return {(check, index): series for index, series in found.values()}
+
+
+def _is_composed(series: Series) -> bool:
+    """Whether a series is made of others: a sum of shares, or both directions in turn."""
+    both = series["experiment"] == "E6" and series["operation"] == "both"
+    return both or series["role"] == "sum"
 
 
 def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...]:
@@ -322,14 +322,22 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
         yield Transfer(key, series, passes, gbs, (*_alike(key[0], series), f"{gbs:.3g}"))
 
 
-def _by_level(found: Mapping[Key, Transfer], routes: Routes) -> dict[Key, Transfer]:
+def by_level(
+    found: Mapping[Key, Transfer], routes: Routes, references: Mapping[Hashable, float]
+) -> Mapping[Key, Transfer]:
     """Return transfers with slacks by what was measured, where the model states peaks alone.
 
     What stays far below its narrowest peak is limited by something without one.
+
+    :param references: of groups of which one is known what its values are held against; of others
+        the best of them counts.
     """
+    if routes.stated:
+        return found
     best: dict[Hashable, float] = {}
     for one in found.values():
-        best[one.alike] = max(best.get(one.alike, 0.0), _array_rate(one.series))
+        value = references.get(one.alike, one.series["median"])
+        best[one.alike] = max(best.get(one.alike, 0.0), _array_rate(one.series, value))
     changed: dict[Key, Transfer] = {}
     for key, one in found.items():
         beyond = 0.0
@@ -341,10 +349,12 @@ def _by_level(found: Mapping[Key, Transfer], routes: Routes) -> dict[Key, Transf
                 for name, own in one.slack.items()
             }
             one = replace(one, slack=slack)
+        else:
+            one = replace(one, doubt=max(0.0, beyond) / 2)
         changed[key] = one
     return changed
 
 
-def _array_rate(series: Series) -> float:
-    """Return the rate of one array, or of one direction, in GB/s."""
-    return series["median"] * series["bytes"] / max(1, series["bytes_moved"])
+def _array_rate(series: Series, value: float) -> float:
+    """Return the rate of one array, or of one direction, of a value, in GB/s."""
+    return value * series["bytes"] / max(1, series["bytes_moved"])
