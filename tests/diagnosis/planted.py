@@ -158,6 +158,8 @@ def _kind(component: Component) -> str | None:
         return "one direction"
     if len(component.name.split()) == 2 and component.name.startswith("device"):
         return "device"
+    if component.parts > 1:
+        return None  # what is wrong with all alike only a record shows
     own = [one for one in KINDS if component.name.startswith(one) and one != "device"]
     return max(own, key=len, default=None)
 

@@ -25,6 +25,9 @@ _OF_LIMIT = 3.0
 #: What is known of a level at best, as by a calibration.
 _LEAST_KNOWN = 0.01
 
+#: A value is low that is so many times as far behind as members of a healthy node may be.
+_LOW = 1.25
+
 #: A value counts as explained that would be this near its limit without what is degraded.
 _NEAR = 0.01
 
@@ -252,7 +255,7 @@ def _low(
     found = {}
     for number, (own, one) in enumerate(zip(transfers.values(), measured, strict=True)):
         behind = one.log - about[one.group]
-        if behind < math.log1p(-rules.allowed_percent(kind(own.series)) / 100):
+        if behind < _LOW * math.log1p(-rules.allowed_percent(kind(own.series)) / 100):
             found[number] = behind
     return found
 

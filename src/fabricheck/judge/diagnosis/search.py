@@ -18,8 +18,9 @@ from fabricheck.judge.diagnosis.components import Change, Component
 #: How far the effect of a degraded component may be from the predicted one, as a part of it.
 MODEL_ERROR = 0.1
 
-#: How much likelier a component has to make it all (minus twice the logarithm of a likelihood).
-LEAST_GAIN = 12.0
+#: How much likelier a component has to make it all, and one beside others (twice the logarithm of
+#: the ratio of likelihoods).
+LEAST_GAIN, FURTHER_GAIN = 12.0, 24.0
 
 #: Sets of components that are less than this apart explain as much.
 EQUAL = 6.0
@@ -151,7 +152,7 @@ class Search:
             if not extended:
                 break
             extended.sort(key=lambda one: one.cost)
-            if extended[0].cost > best.cost - LEAST_GAIN:
+            if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
                 break
             best, tried, beam = extended[0], extended, extended[:BEAM]
             if not self._left(best, explains):
