@@ -74,6 +74,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
                 missing=len(one.checks.missing),
                 reasons=one.reasons,
                 caveats=one.caveats,
+                diagnosis=one.diagnosis,
             )
             for one, file in zip(ordered, files, strict=True)
         ],

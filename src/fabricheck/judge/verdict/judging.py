@@ -9,7 +9,7 @@ from itertools import chain, groupby
 
 from fabricheck.core.processes import share_out
 from fabricheck.judge import set_times
-from fabricheck.judge.verdict import alike, caveats, checks, facts, model, provisional
+from fabricheck.judge.verdict import alike, caveats, checks, diagnosed, facts, model, provisional
 from fabricheck.judge.verdict.checks import Checks, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
@@ -110,7 +110,9 @@ class _Node:
         missing = list(self._missing())
         of_checks = self.checks.reasons() if self.tried else ()
         # Of one status what ended all of it comes before each check that it ended.
+        diagnosis = diagnosed.of(self.tried)
         reasons = in_order([*self._of_node(missing), *of_checks])
+        reasons = diagnosed.with_diagnosis(reasons, diagnosis)
         start, duration = facts.times(self.results)
         skipped = self.checks.skipped
         status = worst(one.status for one in reasons)
@@ -131,6 +133,7 @@ class _Node:
                 for one in reasons
             ],
             caveats=list(self._caveats(len(skipped), missing)),
+            diagnosis=diagnosis,
             checks=model.Checks(
                 passed=sum(not one.skipped and not one.reasons for one in self.tried.values()),
                 failed=sum(bool(one.reasons) for one in self.tried.values()),

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.rules import NodeStatus
 from fabricheck.results.requested_nodes import Moment
@@ -122,6 +123,8 @@ class NodeVerdict(_Strict):
     """The worst first; empty for PASS."""
     caveats: list[str]
     """What the status does not rest on."""
+    diagnosis: Diagnosis | None = None
+    """What explains the misses; null where there is none."""
     checks: Checks
     devices: list[Device]
     versions: Versions
@@ -155,6 +158,7 @@ class Row(_Strict):
     missing: int
     reasons: list[Reason]
     caveats: list[str]
+    diagnosis: Diagnosis | None = None
 
     @property
     def told(self) -> str:

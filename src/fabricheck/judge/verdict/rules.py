@@ -210,6 +210,13 @@ _OF_A_NODE = (
         "INCOMPLETE",
         "The run report of the node's session cannot be read, or one of several folders has none.",
     ),
+    Rule(
+        "diagnosis",
+        "PERF-FAIL",
+        "The smallest set of degraded components that explains the misses, in front of them and "
+        "with the status of the first; or, after them, that none explains them "
+        "([diagnosis](diagnosis.md)).",
+    ),
     Rule("nothing-passed", "INCOMPLETE", "Nothing failed, and no check passed either."),
 )
 

@@ -1,0 +1,117 @@
+"""The diagnosis of a node from the attempts of its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from fabricheck.judge.diagnosis.diagnose import diagnose
+from fabricheck.judge.diagnosis.evidence import Judged, Miss, Session
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.verdict.attempts import Attempt, Tried
+from fabricheck.judge.verdict.checks import Key
+from fabricheck.judge.verdict.rules import Finding, finding
+from fabricheck.results import state
+from fabricheck.results.made_of import MadeOf
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.observed import node_of
+from fabricheck.results.run_report import Judged as Limits
+
+#: The rules of what is slow, or other than the node model.
+OF_MISSES = frozenset({"reference", "at-times", "topology", "device-in-use", "host-busy", "varies"})
+
+
+def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
+    """Return the diagnosis of a node; None where nothing was missed.
+
+    Of several partitions it is of the one with most misses: they measure the same hardware.
+    """
+    by_partition: dict[str, list[Attempt]] = {}
+    for (where, _, _), one in tried.items():
+        by_partition.setdefault(where, []).append(one.attempts[-1])
+    found = [(where, session(own)) for where, own in by_partition.items()]
+    where, most = max(found, key=lambda one: len(one[1].misses), default=("", Session({})))
+    if not most.misses:
+        return None
+    told = diagnose(most, node_of(where, most.documents.values()))
+    return None if told is None else _with_causes(told, most)
+
+
+def session(attempts: Iterable[Attempt]) -> Session:
+    """Return what some attempts, one of each check, say of a node."""
+    documents: dict[str, ResultDocument] = {}
+    judged: list[Judged] = []
+    misses: list[Miss] = []
+    for one in attempts:
+        document, case = one.document, one.case
+        if document is None or case is None:
+            continue
+        documents[one.check] = document
+        made_of = one.entry.metrics_made_of if one.entry is not None else {}
+        for metric, limits in case.judged.items():
+            value, unit = case.values.get(metric, (None, ""))
+            if value is not None and unit != "count":
+                judged.append(_judged(one.check, metric, value, unit, limits, made_of))
+        misses += _misses(one, document, made_of)
+    return Session(documents, judged, misses)
+
+
+def _judged(
+    check: str, metric: str, value: float, unit: str, limits: Limits, made: Mapping[str, MadeOf]
+) -> Judged:
+    return Judged(
+        check, metric, value, unit, limits.reference, limits.least, limits.most, made.get(metric)
+    )
+
+
+def _misses(
+    attempt: Attempt, document: ResultDocument, made_of: Mapping[str, MadeOf]
+) -> Iterator[Miss]:
+    assert attempt.case is not None
+    for one in attempt.findings:
+        if one.rule.name == "topology":
+            yield Miss(attempt.check, one.metric or "", sentence=one.sentence)
+        elif one.rule.name in OF_MISSES and (metric := one.metric or "") in attempt.case.values:
+            value, unit = attempt.case.values[metric]
+            limits, made = attempt.case.judged[metric], made_of.get(metric)
+            series = _decisive(made, document, value) if made is not None else ()
+            yield Miss(attempt.check, metric, value, limits.least, limits.most, unit, series)
+
+
+def _decisive(made: MadeOf, document: ResultDocument, value: float) -> tuple[int, ...]:
+    """Return the places of the series that decided a metric."""
+    own = {id(one) for one in made.decisive(document, value)}
+    return tuple(index for index in (made.decided or made.series)
+                 if id(document["series"][index]) in own)  # fmt: skip
+
+
+def _with_causes(told: Diagnosis, of_session: Session) -> Diagnosis:
+    """Return a diagnosis with what the counters say of the devices of each component."""
+    missed = {one.check for one in of_session.misses}
+    documents = [one for check, one in of_session.documents.items() if check in missed]
+    degraded = [one.model_copy(update={"causes": _causes(one, documents)}) for one in told.degraded]
+    return told.model_copy(update={"degraded": degraded})
+
+
+def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
+    devices = one.devices or None
+    every = (
+        cause
+        for document in documents
+        for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
+    )
+    return [cause.clause(address=False) for cause in state.merged(every)]
+
+
+def with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[Finding]:
+    """Return the reasons of a node with its diagnosis before the first miss.
+
+    Where nothing explains the misses that is said after them.
+    """
+    places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
+    if told is None or not places:
+        return list(reasons)
+    place = places[0] if told.degraded else places[-1] + 1
+    first = reasons[places[0] if told.degraded else places[-1]]
+    own = replace(finding("diagnosis", told.sentence), status=first.status)
+    return [*reasons[:place], own, *reasons[place:]]
