@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.diagnosis.components import Change
+from fabricheck.judge.diagnosis.differences import devices_in
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.results.model import ResultDocument
+
+#: The cost of a place of which the node's tools tell otherwise than is predicted.
+_A_PLACE = 20.0
 
 #: Two rates that differ by less are the same.
 _SAME = 0.005
@@ -46,29 +50,33 @@ def changes(
                 log = math.log(rate / before)
                 if abs(log) > _SAME:
                     logs[places[key]] = log
-        if logs or "remap_links" in content or "rotate_numa" in content or "links" in content:
-            yield Change(name, devices, logs, _differing(node, other))
+        changed = _changed(node, other)
+        yield Change(name, devices, logs, _told(changed, documents), changed.__contains__)
 
 
-def _differing(node: NodeModel, other: NodeModel) -> Callable[[frozenset[int], str], bool]:
-    """Return whether the pair or the device of a sentence is another one in a changed node."""
-    links = {
+def _changed(node: NodeModel, other: NodeModel) -> frozenset[frozenset[int]]:
+    """Return the pairs whose links are others in a changed node, and the devices of a domain."""
+    links = (
         frozenset((a, b))
         for a, b in combinations(range(len(node.devices)), 2)
         if node.link_matrix[a][b] != other.link_matrix[a][b]
-    }
-    domains = {
-        one.index
+    )
+    domains = (
+        frozenset((one.index,))
         for one, now in zip(node.devices, other.devices, strict=True)
         if one.domain != now.domain
-    }
+    )
+    return frozenset((*links, *domains))
 
-    def differs(devices: frozenset[int], sentence: str) -> bool:
-        if len(devices) == 2:
-            return devices in links
-        return "NUMA" in sentence and devices <= domains and bool(devices)
 
-    return differs
+def _told(changed: frozenset[frozenset[int]], documents: Mapping[str, ResultDocument]) -> float:
+    """Return the cost of what the node's tools tell: of each place whether that is as predicted."""
+    compared = [one["differences"] for one in documents.values() if "differences" in one]
+    told = [one for one in compared if one is not None]
+    if not told:
+        return 0.0
+    places = {devices_in(sentence) for own in told for sentence in own}
+    return _A_PLACE * (len(changed - places) - len(changed & places))
 
 
 def _overlay(name: str, content: Mapping[str, object]) -> Overlay:

@@ -185,11 +185,13 @@ def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
 class Change:
     """Another node than the model: which transfers are then how much slower or faster.
 
-    logs: by place in the list of transfers the logarithm of the rate against the model's. differs:
-        whether it is what a sentence on the node's topology tells, of the devices named there.
+    logs: by place in the list of transfers the logarithm of the rate against the model's. cost: of
+        what the node's tools tell of its topology, as that of a hypothesis. differs: whether it is
+        what a sentence of theirs tells, of the devices named there.
     """
 
     name: str
     devices: tuple[int, ...]
     logs: Mapping[int, float]
-    differs: Callable[[frozenset[int], str], bool] | None = None
+    cost: float = 0.0
+    differs: Callable[[frozenset[int]], bool] | None = None

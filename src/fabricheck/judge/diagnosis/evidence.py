@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.judge.diagnosis.components import Change, Component
+from fabricheck.judge.diagnosis.differences import devices_in
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
@@ -30,9 +30,6 @@ _LOW = 1.25
 
 #: A value counts as explained that would be this near its limit without what is degraded.
 _NEAR = 0.01
-
-#: The places that a sentence on a difference from the node model names.
-_PAIR, _DEVICE = re.compile(r"\b(?:Pair|pair) (\d+)-(\d+)"), re.compile(r"\bDevice (\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -191,6 +188,10 @@ class Explanations:
             bool(own) and all(series["direction"] == "collective" for series in own)
             for own in (_series_of(miss, session) for miss in session.misses)
         ]
+        self._in_turn = [
+            any(_is_in_turn(series) for series in _series_of(miss, session))
+            for miss in session.misses
+        ]
         self.low = _low(transfers, measured, known)
 
     def _decided(self, miss: Miss, session: Session) -> list[list[int]]:
@@ -229,9 +230,11 @@ class Explanations:
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            return any(_differs(one.what, devices, miss.sentence) for one in found.named)
-        lost = [_together([found.shifts.get(one, 0.0) for one in own])
-                for own in self.decided[number]]  # fmt: skip
+            return any(_differs(one.what, devices) for one in found.named)
+        lost = [
+            _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
+            for own in self.decided[number]
+        ]
         if lost and min(lost) < -_NEAR and miss.reached_without(statistics.fmean(lost)):
             return True
         return self._collective[number] and any(
@@ -260,14 +263,21 @@ def _low(
     return found
 
 
-def _together(logs: Sequence[float]) -> float:
-    """Return the logarithm of what is left of transfers after each other, or at the same time."""
-    return -math.log(statistics.fmean(math.exp(-one) for one in logs)) if logs else 0.0
+def _left(logs: Sequence[float], in_turn: bool) -> float:
+    """Return the logarithm of what is left of transfers at the same time, or after each other."""
+    if in_turn:
+        return -math.log(statistics.fmean(math.exp(-one) for one in logs))
+    return math.log(statistics.fmean(math.exp(one) for one in logs))
+
+
+def _is_in_turn(series: Series) -> bool:
+    """Whether both directions of a copy are measured one after the other."""
+    return series["experiment"] == "E6" and series["operation"] == "both"
 
 
 def _parts(series: Series) -> Iterator[Series]:
     """Yield what a series without a way of its own is made of: shares, or each direction."""
-    if series["experiment"] == "E6" and series["operation"] == "both":
+    if _is_in_turn(series):
         ends = (series["source"], series["destination"])
         for operation, (source, destination) in (("h2d", ends), ("d2h", ends[::-1])):
             yield series | {  # type: ignore[misc]
@@ -277,9 +287,9 @@ def _parts(series: Series) -> Iterator[Series]:
         yield series | {"role": "share"}
 
 
-def _differs(what: Component | Change, devices: frozenset[int], sentence: str) -> bool:
-    """Whether a component is what a sentence tells of the node's topology."""
-    return isinstance(what, Change) and what.differs is not None and what.differs(devices, sentence)
+def _differs(what: Component | Change, devices: frozenset[int]) -> bool:
+    """Whether a component is what a sentence tells of the topology of some devices."""
+    return isinstance(what, Change) and what.differs is not None and what.differs(devices)
 
 
 def _series_of(miss: Miss, session: Session) -> list[Series]:
@@ -300,9 +310,7 @@ def _carries_messages(what: Component | Change) -> bool:
 def named_devices(miss: Miss, session: Session) -> frozenset[int]:
     """Return the devices that a missed limit is of; none where it does not tell."""
     if miss.sentence:
-        pair, device = _PAIR.search(miss.sentence), _DEVICE.search(miss.sentence)
-        found: Iterable[str] = pair.groups() if pair else device.groups() if device else ()
-        return frozenset(map(int, found))
+        return devices_in(miss.sentence)
     document = session.documents.get(miss.check)
     if document is None:
         return frozenset()

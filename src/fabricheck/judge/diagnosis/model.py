@@ -32,7 +32,7 @@ class Degraded(_Strict):
     contradicting: list[str] = []
     """Measurements that are faster than it predicts."""
     next: list[str] = []
-    """Commands that would tell it from its equals."""
+    """Checks of the set node, not in the session, that would tell it from its equals."""
     causes: list[str] = []
     """What the devices' counters say of them."""
 

@@ -25,8 +25,9 @@ LEAST_GAIN, FURTHER_GAIN = 12.0, 24.0
 #: Sets of components that are less than this apart explain as much.
 EQUAL = 6.0
 
-#: Components of one diagnosis; sets that are extended by a further one.
-MOST, BEAM = 3, 6
+#: Components of one diagnosis; sets that are extended by a further one; of the larger sets those
+#: whose factors are searched once more together.
+MOST, BEAM, REFINED = 3, 5, 12
 
 #: A loss beyond any other, as a logarithm.
 _ALL = 20.0
@@ -152,6 +153,9 @@ class Search:
             if not extended:
                 break
             extended.sort(key=lambda one: one.cost)
+            if best.named:
+                extended[:REFINED] = map(self._refined, extended[:REFINED])
+                extended.sort(key=lambda one: one.cost)
             if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
                 break
             best, tried, beam = extended[0], extended, extended[:BEAM]
@@ -177,8 +181,9 @@ class Search:
                 shifts = dict(start.shifts)
                 for number, log in change.logs.items():
                     shifts[number] = min(shifts[number], log) if number in shifts else log
-                cost = self._total(shifts)
-                found = Hypothesis((*start.named, Named(change, 0.0)), cost, shifts)
+                named = (*start.named, Named(change, 0.0))
+                found = Hypothesis(named, self._cost(named, shifts), shifts)
+                cost = found.cost
                 if cost < start.cost and explains(found) - before:
                     yield found
         for component, touched in self.components:
@@ -194,7 +199,7 @@ class Search:
             shifts = _shifted(start.shifts, touched, log)
             found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
             if explains(found) - before:
-                yield self._refined(found) if start.named else found
+                yield found
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set whose factors were searched once more, each with the others."""
@@ -208,7 +213,7 @@ class Search:
             log, _ = _least(lambda log, o=others, s=sums, t=own: self._with(o, s, t, log))  # type: ignore[misc]
             named[number] = Named(one.what, log)
         shifts = self.shifts_of(named)
-        cost = self._total(shifts)
+        cost = self._cost(named, shifts)
         return Hypothesis(tuple(named), cost, shifts) if cost < found.cost else found
 
     def shifts_of(self, named: Sequence[Named]) -> dict[int, float]:
@@ -226,7 +231,12 @@ class Search:
     def with_named(self, named: Sequence[Named]) -> Hypothesis:
         """Return a set of components with the factors that they have."""
         shifts = self.shifts_of(named)
-        return Hypothesis(tuple(named), self._total(shifts), shifts)
+        return Hypothesis(tuple(named), self._cost(named, shifts), shifts)
+
+    def _cost(self, named: Sequence[Named], shifts: Mapping[int, float]) -> float:
+        """Return the cost of a set: of what was measured, and of what tools tell."""
+        told = sum(one.what.cost for one in named if isinstance(one.what, Change))
+        return self._total(shifts) + told
 
     def residual(self, found: Hypothesis, number: int) -> float:
         """Return how many standard deviations evidence is above what a set predicts."""
