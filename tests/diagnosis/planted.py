@@ -175,7 +175,7 @@ def judged(session: Drawn) -> evidence.Session:
         reference = one.reference
         found.append(Judged(one.check, one.metric.name, figure.value, one.metric.unit, reference,
                             low, high, made))  # fmt: skip
-        if one.is_beyond(figure.value):
+        if one.missed(document):
             series = document["series"]
             places = {id(series[index]): index for index in range(len(series))}
             own = tuple(places[id(each)] for each in figure.decisive)

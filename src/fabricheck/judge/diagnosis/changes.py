@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.diagnosis.components import Change
-from fabricheck.judge.diagnosis.differences import devices_in
+from fabricheck.judge.diagnosis.differences import Place, place
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
@@ -54,28 +54,28 @@ def changes(
         yield Change(name, devices, logs, _told(changed, documents), changed.__contains__)
 
 
-def _changed(node: NodeModel, other: NodeModel) -> frozenset[frozenset[int]]:
+def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
     """Return the pairs whose links are others in a changed node, and the devices of a domain."""
     links = (
-        frozenset((a, b))
+        (frozenset((a, b)), other.link_matrix[a][b])
         for a, b in combinations(range(len(node.devices)), 2)
         if node.link_matrix[a][b] != other.link_matrix[a][b]
     )
     domains = (
-        frozenset((one.index,))
+        (frozenset((one.index,)), now.domain)
         for one, now in zip(node.devices, other.devices, strict=True)
         if one.domain != now.domain
     )
     return frozenset((*links, *domains))
 
 
-def _told(changed: frozenset[frozenset[int]], documents: Mapping[str, ResultDocument]) -> float:
+def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) -> float:
     """Return the cost of what the node's tools tell: of each place whether that is as predicted."""
     compared = [one["differences"] for one in documents.values() if "differences" in one]
     told = [one for one in compared if one is not None]
     if not told:
         return 0.0
-    places = {devices_in(sentence) for own in told for sentence in own}
+    places = {place(sentence) for own in told for sentence in own}
     return _A_PLACE * (len(changed - places) - len(changed & places))
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from itertools import permutations
 
+from fabricheck.core.vocabulary import COLLECTIVES
+from fabricheck.judge.diagnosis.differences import Place
 from fabricheck.judge.diagnosis.transfers import Transfer
 from fabricheck.node import NodeModel
 
@@ -152,7 +154,7 @@ def _of_domains(node: NodeModel) -> Iterator[Component]:
 
 def _of_all(node: NodeModel) -> Iterator[Component]:
     count = len(node.devices)
-    for name, *resources in (
+    every: tuple[tuple[str, ...], ...] = (
         ("HBM of all devices", "memory of device*"),
         ("compute units of all devices", "kernels of device*", "accesses of kernels of *",
          "host * of kernels of *"),
@@ -165,9 +167,11 @@ def _of_all(node: NodeModel) -> Iterator[Component]:
         ("messages of all devices", "copy engine of messages *"),
         ("latency of all copies", "latency of copies *"),
         ("latency of all messages", "latency of messages *"),
-        ("collectives of MPI", "collectives of mpi"),
-        ("collectives of RCCL or NCCL", "collectives of rccl"),
-    ):  # fmt: skip
+        *((f"{operation} of {library}", f"{operation} of {engine}")
+          for engine, library in (("mpi", "MPI"), ("rccl", "RCCL"))
+          for operation in ("collectives", *COLLECTIVES)),
+    )  # fmt: skip
+    for name, *resources in every:
         yield Component(name, tuple(resources), (), count)
 
 
@@ -194,4 +198,4 @@ class Change:
     devices: tuple[int, ...]
     logs: Mapping[int, float]
     cost: float = 0.0
-    differs: Callable[[frozenset[int]], bool] | None = None
+    differs: Callable[[Place], bool] | None = None

@@ -1,14 +1,23 @@
-"""Which devices a sentence on a difference between a node and its model is of."""
+"""What a sentence on a difference between a node and its model says: where, and what is there."""
 
 from __future__ import annotations
 
 import re
 
-#: A pair or a device, as `fabricheck.tools.topology.comparison` names it.
-_PAIR, _DEVICE = re.compile(r"\bPair (\d+)-(\d+)"), re.compile(r"\bDevice (\d+)\b")
+#: Some devices, and their links or their NUMA domain; None where that is not told.
+Place = tuple[frozenset[int], int | None]
+
+#: The sentences of `fabricheck.tools.topology.comparison`.
+_PAIR = re.compile(r"\bPair (\d+)-(\d+):(?:.* in \S+, (?:(\d+) links?|no direct link) in )?")
+_DEVICE = re.compile(r"\bDevice (\d+):(?:.* in \S+, (\d+) in )?")
 
 
-def devices_in(sentence: str) -> frozenset[int]:
-    """Return the two devices of a pair, or the one; none where the sentence names none."""
-    found = _PAIR.search(sentence) or _DEVICE.search(sentence)
-    return frozenset(map(int, found.groups())) if found else frozenset()
+def place(sentence: str) -> Place:
+    """Return the place of a sentence: the pair and its links, or the device and its domain."""
+    pair, device = _PAIR.search(sentence), _DEVICE.search(sentence)
+    if pair:
+        links = 0 if "no direct link in" in sentence.rpartition(",")[2] else None
+        return frozenset(map(int, pair.group(1, 2))), int(pair[3]) if pair[3] else links
+    if device:
+        return frozenset((int(device[1]),)), int(device[2]) if device[2] else None
+    return frozenset(), None

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricheck.judge.diagnosis.components import Change, Component
-from fabricheck.judge.diagnosis.differences import devices_in
+from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.search import Evidence, Hypothesis, Level
 from fabricheck.judge.diagnosis.transfers import Key, Transfer, moment
 from fabricheck.references import rules
@@ -142,8 +142,8 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
         made = one.made_of
         if made is None or made.reduce is None or one.unit == "%" or not one.reference:
             continue
-        parts = [abs(limit / one.reference - 1) for limit in (one.least, one.most)
-                 if limit is not None]  # fmt: skip
+        parts = [abs(math.log(limit / one.reference)) for limit in (one.least, one.most)
+                 if limit]  # fmt: skip
         own = [transfers[key] for index in made.series if (key := (one.check, index)) in transfers]
         groups = {each.alike for each in own}
         if not parts or len(groups) != 1 or one.reference <= 0:
@@ -230,7 +230,7 @@ class Explanations:
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            return any(_differs(one.what, devices) for one in found.named)
+            return any(_differs(one.what, miss.sentence) for one in found.named)
         lost = [
             _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
             for own in self.decided[number]
@@ -264,10 +264,11 @@ def _low(
 
 
 def _left(logs: Sequence[float], in_turn: bool) -> float:
-    """Return the logarithm of what is left of transfers at the same time, or after each other."""
-    if in_turn:
-        return -math.log(statistics.fmean(math.exp(-one) for one in logs))
-    return math.log(statistics.fmean(math.exp(one) for one in logs))
+    """Return the logarithm of what is left of transfers after each other, or at the same time.
+
+    Together they end with the slowest.
+    """
+    return -math.log(statistics.fmean(math.exp(-one) for one in logs)) if in_turn else min(logs)
 
 
 def _is_in_turn(series: Series) -> bool:
@@ -287,9 +288,9 @@ def _parts(series: Series) -> Iterator[Series]:
         yield series | {"role": "share"}
 
 
-def _differs(what: Component | Change, devices: frozenset[int]) -> bool:
-    """Whether a component is what a sentence tells of the topology of some devices."""
-    return isinstance(what, Change) and what.differs is not None and what.differs(devices)
+def _differs(what: Component | Change, sentence: str) -> bool:
+    """Whether a component is what a sentence tells of the node's topology."""
+    return isinstance(what, Change) and what.differs is not None and what.differs(place(sentence))
 
 
 def _series_of(miss: Miss, session: Session) -> list[Series]:
@@ -310,7 +311,7 @@ def _carries_messages(what: Component | Change) -> bool:
 def named_devices(miss: Miss, session: Session) -> frozenset[int]:
     """Return the devices that a missed limit is of; none where it does not tell."""
     if miss.sentence:
-        return devices_in(miss.sentence)
+        return place(miss.sentence)[0]
     document = session.documents.get(miss.check)
     if document is None:
         return frozenset()

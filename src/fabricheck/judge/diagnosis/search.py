@@ -29,6 +29,10 @@ EQUAL = 6.0
 #: whose factors are searched once more together.
 MOST, BEAM, REFINED = 3, 5, 12
 
+#: What a component beside others has to lose, as a logarithm; and the part of what a set explains
+#: that a further one has to explain.
+_LITTLE, _OF_ERRORS = math.log(0.96), 1e-3
+
 #: A loss beyond any other, as a logarithm.
 _ALL = 20.0
 
@@ -156,11 +160,24 @@ class Search:
             if best.named:
                 extended[:REFINED] = map(self._refined, extended[:REFINED])
                 extended.sort(key=lambda one: one.cost)
-            if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
+            if extended[0].cost > best.cost - _gain(best):
                 break
             best, tried, beam = extended[0], extended, extended[:BEAM]
             if not self._left(best, explains):
                 break
+        return (best, tried) if len(best.named) < 2 else self._without_needless(best, tried)
+
+    def _without_needless(
+        self, best: Hypothesis, tried: list[Hypothesis]
+    ) -> tuple[Hypothesis, list[Hypothesis]]:
+        """Return a set without the components that the others make needless."""
+        for one in best.named:
+            others = self._refined(
+                self.with_named([each for each in best.named if each is not one])
+            )
+            little = not isinstance(one.what, Change) and one.log > _LITTLE
+            if little or others.cost < best.cost + FURTHER_GAIN:
+                return self._without_needless(others, [others]) if others.named else (best, tried)
         return best, tried
 
     def _left(self, found: Hypothesis, explains: Explains) -> bool:
@@ -283,7 +300,8 @@ class Search:
     ) -> float:
         """Return the cost of one component more against a base."""
         changes: dict[int, list[float]] = {}
-        cost = 0.0
+        cost, error = 0.0, MODEL_ERROR**2
+        healthy, doubts, distances = self._healthy, self._doubts, self._distance
         for number, slack in touched:
             shift = log + slack
             if shift >= 0:
@@ -291,10 +309,14 @@ class Search:
             old = base.get(number, 0.0)
             if shift >= old:
                 continue
-            distance = self._distance[number]
-            before, after = 1 / self._variance(number, old), 1 / self._variance(number, shift)
-            was, now = distance - old, distance - shift
-            own = changes.setdefault(self._group[number], [0.0, 0.0, 0.0])
+            # The variance, written out: most of the time of a diagnosis is spent here.
+            after = 1 / (healthy[number] + error * shift * shift + doubts[number])
+            before = 1 / (self._variance(number, old) if old else healthy[number])
+            was, now = distances[number] - old, distances[number] - shift
+            group = self._group[number]
+            own = changes.get(group)
+            if own is None:
+                own = changes[group] = [0.0, 0.0, 0.0]
             own[0] += after - before
             own[1] += after * now - before * was
             own[2] += after * now * now - before * was * was
@@ -305,6 +327,14 @@ class Search:
                 own_sums.weight + weight, own_sums.first + first, own_sums.second + second
             ).cost(known) - own_sums.cost(known)
         return cost
+
+
+def _gain(best: Hypothesis) -> float:
+    """Return how much likelier a set has to become by one component more.
+
+    The larger the effects, the more of what is left is an error of the node model.
+    """
+    return max(FURTHER_GAIN, -_OF_ERRORS * best.cost) if best.named else LEAST_GAIN
 
 
 def _shifted(

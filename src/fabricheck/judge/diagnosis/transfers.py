@@ -254,7 +254,7 @@ def _passed(series: Series, routes: Routes | None) -> list[str]:
         own = [f"device {one}" for one in dict.fromkeys(pair)] if len(pair) <= 2 else []
         return [*own, *([f"pair {pair[0]}-{pair[1]}"] if len(pair) == 2 else [])]
     if series["direction"] == "collective":
-        return [f"collectives of {series['engine']}"]
+        return [f"{one} of {series['engine']}" for one in ("collectives", series["operation"])]
     if series["operation"] != "latency" or len(pair) != 2:
         return []
     if series["engine"] == "mpi":
