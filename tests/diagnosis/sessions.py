@@ -5,9 +5,9 @@
     session.apply({("stream_local", 3): 0.9})
     session.failures()
 
-Those of mi250x are the recorded simulated session. The others ran on a simulated node that is
-derived from the peaks of the node model, and assumptions where it states none (`platform_of`): they
-say nothing of what a real node reaches.
+That of mi250x is simulated with the parameters of its model. The others are derived from the peaks
+of the node model, and from assumptions where it states none (`platform_of`): they say nothing of
+what a real node reaches.
 
 python tests/diagnosis/sessions.py --write    # simulate the healthy nodes anew; about a minute
 """
@@ -103,7 +103,8 @@ def simulated(
     """
     content = {"name": "a fault", "description": "A fault.", "resources": list(resources),
                "links": [dict(one) for one in links]}  # fmt: skip
-    platform = platform_of(load(model), OverlayFile.model_validate(content))
+    fault = OverlayFile.model_validate(content) if resources or links else None
+    platform = platform_of(load(model), fault)
     return drawn.of(dict(_run(model, platform)), list(_judged(model)))
 
 
@@ -212,8 +213,6 @@ def _judged(model: str) -> tuple[Judged, ...]:
 
 def _documents(model: str) -> dict[str, Any]:
     """Return the documents of a healthy node by check."""
-    if model == "mi250x":
-        return drawn.simulated_documents()
     return {
         check: document.parse(text, f"{model}: {check}") for check, text in _texts(model).items()
     }
@@ -274,7 +273,7 @@ def write(model: str) -> Path:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=[one for one in MODELS if one != "mi250x"])
+    parser.add_argument("models", nargs="*", default=list(MODELS))
     parser.add_argument("--write", action="store_true", required=True)
     for model in parser.parse_args(arguments).models:
         path = write(model)

@@ -20,13 +20,15 @@ class Component:
 
     name: as a sentence has it. resources: patterns of the resources that it is made of; all become
     slower by the same factor. devices: those that it is of or joins; none of what all share.
-    parts: how many such components of one kind it stands for, of which one is the likelier.
+    parts: how many such components of one kind it stands for. loose: whether it is seen with the
+    loose slacks of transfers.
     """
 
     name: str
     resources: tuple[str, ...]
     devices: tuple[int, ...] = ()
     parts: int = 1
+    loose: bool = False
 
     def has(self, resource: str) -> bool:
         """Whether a resource is one of its."""

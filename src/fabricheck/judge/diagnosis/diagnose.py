@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis import evidence as gathered
@@ -57,12 +58,12 @@ class _Diagnosed:
         for component in components(self.node, every):
             if not component.any_of(concerned):
                 continue
-            touched: dict[int, float] = {}
-            for name in component.all_of(passing):
-                for number in passing[name]:
-                    slack = every[number].slack[name]
-                    touched[number] = min(slack, touched.get(number, slack))
+            own = list(component.all_of(passing))
+            touched = _touched(own, passing, [one.slack for one in every])
             yield component, touched
+            loose = _touched(own, passing, [one.loose or one.slack for one in every])
+            if loose != touched:
+                yield replace(component, loose=True), loose
 
     def _changes(self) -> Iterator[Change]:
         """Yield the other nodes that can explain something."""
@@ -152,6 +153,20 @@ class _Diagnosed:
         noisy = sum(one.series["noisy"] for one in self.transfers.values())
         if noisy:
             yield f"{count(noisy, 'measurement')} of {len(self.transfers)} are noisy."
+
+
+def _touched(
+    names: Iterable[str],
+    passing: Mapping[str, Sequence[int]],
+    slacks: Sequence[Mapping[str, float]],
+) -> dict[int, float]:
+    """Return the transfers that pass some resources, by their places, with the slack there."""
+    found: dict[int, float] = {}
+    for name in names:
+        for number in passing[name]:
+            slack = slacks[number][name]
+            found[number] = min(slack, found.get(number, slack))
+    return found
 
 
 def _loss(own: Named) -> float | None:

@@ -103,7 +103,7 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
         spread = rules.spreads()[kind(series)] / 100
         variance = sharing[limits[key]] * spread**2 + _noise(series) ** 2
         log = sign * math.log(series["median"])
-        found.append(Evidence(log, variance, one.alike, one.doubt**2))
+        found.append(Evidence(log, variance, one.alike))
     return found
 
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from fabricheck.judge.diagnosis.components import Change, Component
 
-#: How far the effect of a degraded component may be from the predicted one, as a part of it.
+#: How far the effect of a degraded component may be from the predicted one: of small ones as a part
+#: of them, of the logarithms of large ones at most so much.
 MODEL_ERROR = 0.1
 
 #: How much likelier a component has to make it all, and one beside others (twice the logarithm of
@@ -31,7 +32,7 @@ MOST, BEAM, REFINED = 3, 5, 12
 
 #: What a component beside others has to lose, as a logarithm; and the part of what a set explains
 #: that a further one has to explain.
-_LITTLE, _OF_ERRORS = math.log(0.96), 1e-3
+_LITTLE, _OF_ERRORS = math.log(0.96), 1e-2
 
 #: A loss beyond any other, as a logarithm.
 _ALL = 20.0
@@ -48,13 +49,11 @@ class Evidence:
     """One measured transfer.
 
     log: the logarithm of its rate. variance: of that, for a healthy member. group: those alike.
-    doubt: the variance of what a component takes of it.
     """
 
     log: float
     variance: float
     group: Hashable
-    doubt: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,6 @@ class Search:
         about = self._references(evidence, known)
         self._distance = [one.log - about[g] for one, g in zip(evidence, self._group, strict=True)]
         self._healthy = [one.variance for one in evidence]
-        self._doubts = [one.doubt for one in evidence]
         self.components = [(one, sorted(touched.items(), key=lambda each: each[1]))
                            for one, touched in components if touched]  # fmt: skip
         self.changes = list(changes)
@@ -160,7 +158,7 @@ class Search:
             if best.named:
                 extended[:REFINED] = map(self._refined, extended[:REFINED])
                 extended.sort(key=lambda one: one.cost)
-            if extended[0].cost > best.cost - _gain(best):
+            if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
                 break
             best, tried, beam = extended[0], extended, extended[:BEAM]
             if not self._left(best, explains):
@@ -215,18 +213,31 @@ class Search:
                 continue
             shifts = _shifted(start.shifts, touched, log)
             found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
-            if explains(found) - before:
+            if explains(found) - before and (not start.named or self._fresh(start, found, touched)):
                 yield found
+
+    def _fresh(
+        self, start: Hypothesis, found: Hypothesis, touched: Sequence[tuple[int, float]]
+    ) -> bool:
+        """Whether a component explains something beside what the others touch.
+
+        The larger their effects, the more of what is left there is an error of the node model.
+        """
+        if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
+            return True
+        own = [one for one in touched if one[0] not in start.shifts]
+        sums = self._sums(start.shifts)
+        return self._with(start.shifts, sums, own, found.named[-1].log) < -FURTHER_GAIN
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set whose factors were searched once more, each with the others."""
-        touched = {one.name: own for one, own in self.components}
+        touched = dict(self.components)
         named = list(found.named)
         for number, one in enumerate(named):
             if isinstance(one.what, Change):
                 continue
             others = self.shifts_of([*named[:number], *named[number + 1 :]])
-            sums, own = self._sums(others), touched[one.what.name]
+            sums, own = self._sums(others), touched[one.what]
             log, _ = _least(lambda log, o=others, s=sums, t=own: self._with(o, s, t, log))  # type: ignore[misc]
             named[number] = Named(one.what, log)
         shifts = self.shifts_of(named)
@@ -235,14 +246,14 @@ class Search:
 
     def shifts_of(self, named: Sequence[Named]) -> dict[int, float]:
         """Return what components leave of the rates, by evidence."""
-        touched = {one.name: own for one, own in self.components}
+        touched = dict(self.components)
         shifts: dict[int, float] = {}
         for one in named:
             if isinstance(one.what, Change):
                 for number, log in one.what.logs.items():
                     shifts[number] = min(shifts[number], log) if number in shifts else log
             else:
-                shifts = _shifted(shifts, touched[one.what.name], one.log)
+                shifts = _shifted(shifts, touched[one.what], one.log)
         return shifts
 
     def with_named(self, named: Sequence[Named]) -> Hypothesis:
@@ -265,8 +276,7 @@ class Search:
 
     def _variance(self, number: int, shift: float) -> float:
         """Return the variance of evidence about what is predicted of it."""
-        doubt = self._doubts[number] if shift else 0.0
-        return self._healthy[number] + (MODEL_ERROR * shift) ** 2 + doubt
+        return self._healthy[number] + (MODEL_ERROR * shift / (1 - shift)) ** 2
 
     def _sums(self, shifts: Mapping[int, float]) -> list[_Sums]:
         sums = [_Sums() for _ in self._known]
@@ -301,7 +311,7 @@ class Search:
         """Return the cost of one component more against a base."""
         changes: dict[int, list[float]] = {}
         cost, error = 0.0, MODEL_ERROR**2
-        healthy, doubts, distances = self._healthy, self._doubts, self._distance
+        healthy, distances = self._healthy, self._distance
         for number, slack in touched:
             shift = log + slack
             if shift >= 0:
@@ -310,7 +320,7 @@ class Search:
             if shift >= old:
                 continue
             # The variance, written out: most of the time of a diagnosis is spent here.
-            after = 1 / (healthy[number] + error * shift * shift + doubts[number])
+            after = 1 / (healthy[number] + error * (shift / (1 - shift)) ** 2)
             before = 1 / (self._variance(number, old) if old else healthy[number])
             was, now = distances[number] - old, distances[number] - shift
             group = self._group[number]
@@ -327,14 +337,6 @@ class Search:
                 own_sums.weight + weight, own_sums.first + first, own_sums.second + second
             ).cost(known) - own_sums.cost(known)
         return cost
-
-
-def _gain(best: Hypothesis) -> float:
-    """Return how much likelier a set has to become by one component more.
-
-    The larger the effects, the more of what is left is an error of the node model.
-    """
-    return max(FURTHER_GAIN, -_OF_ERRORS * best.cost) if best.named else LEAST_GAIN
 
 
 def _shifted(

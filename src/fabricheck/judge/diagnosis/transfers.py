@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from fabricheck.core.vocabulary import ENV_ENGINES
@@ -45,7 +45,7 @@ class Transfer:
     slack: Mapping[str, float]
     gbs: float | None
     alike: Hashable
-    doubt: float = 0.0
+    loose: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -342,17 +342,21 @@ def by_level(
     for key, one in found.items():
         beyond = 0.0
         if one.gbs is not None and not math.isinf(one.gbs):
-            beyond = math.log(one.gbs / best[one.alike])
-        if beyond > -math.log(_LIMITED):
-            slack = {
-                name: own + (beyond if math.isfinite(routes.gbs.get(name, math.inf)) else 0.0)
-                for name, own in one.slack.items()
-            }
-            one = replace(one, slack=slack)
-        else:
-            one = replace(one, doubt=max(0.0, beyond) / 2)
-        changed[key] = one
+            beyond = max(0.0, math.log(one.gbs / best[one.alike]))
+        loose = {
+            name: own + (0.0 if _may_limit(name, one, routes) else beyond)
+            for name, own in one.slack.items()
+        }
+        far = beyond > -math.log(_LIMITED)
+        changed[key] = replace(one, slack=loose if far else one.slack, loose=loose)
     return changed
+
+
+def _may_limit(name: str, one: Transfer, routes: Routes) -> bool:
+    """Whether a resource without a peak may limit a transfer: of pageable memory the engine not."""
+    if name.startswith("copy engine") and any(each.startswith("pageable") for each in one.slack):
+        return False
+    return math.isinf(routes.gbs.get(name, math.inf))
 
 
 def _array_rate(series: Series, value: float) -> float:
