@@ -47,6 +47,7 @@ COMMANDS = {
     "first-hour": "first_hour",
     "every-node": "every_node",
     "verdict": "verdict",
+    "diagnose": "diagnose",
 }
 
 

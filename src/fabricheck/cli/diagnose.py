@@ -1,0 +1,155 @@
+"""`fabricheck diagnose`: which component of a node explains the limits that it missed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.text import printable
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.verdict import judging
+from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.results import reading
+
+COLUMNS = ("Component", "Loss", "Misses", "Odds", "Or as well")
+
+#: Names of one kind that are printed; --json has all.
+MOST = 6
+
+
+@commands.command("diagnose")
+def diagnose(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SESSION|JOB|FOLDER...]",
+            help="As of `fabricheck verdict`: the latest session by default; several are taken "
+            "together.",
+        ),
+    ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Run the checks that would tell what explains as much, then diagnose again; of "
+            "one node.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which degraded components of a node explain the limits that it missed; ends with 0.
+
+    Names the smallest set that does, how far each is down, what speaks for it and against it, and
+    what else would explain as much. Ends with 3 when there is no session.
+    """
+    results = reading.read(what or ())
+    verdicts = judging.judge(results)
+    if measure and _measured(verdicts):
+        results = reading.read([*_names(verdicts), "latest"])
+        verdicts = judging.judge(results)
+    if as_json:
+        output.write_json([_json(one) for one in verdicts])
+        return
+    for problem in results.problems:
+        _say(str(problem.sentence))
+    for one in verdicts:
+        _show(one)
+
+
+def _json(one: NodeVerdict) -> dict[str, object]:
+    told = one.diagnosis.model_dump(mode="json") if one.diagnosis is not None else None
+    sentence = one.diagnosis.sentence if one.diagnosis is not None else None
+    return {
+        "node": one.node, "simulated": one.simulated, "status": one.status,
+        "sentence": sentence, "diagnosis": told,
+    }  # fmt: skip
+
+
+def _show(one: NodeVerdict) -> None:
+    by = f", simulated by {one.simulated}" if one.simulated else ""
+    _say(f"{one.node}{by}: {one.told}")
+    if one.diagnosis is None:
+        _say("  No limit was missed: there is nothing to explain.")
+        return
+    _say(f"  {one.diagnosis.sentence}")
+    if one.diagnosis.degraded:
+        rows = [_cells(degraded, one.diagnosis) for degraded in one.diagnosis.degraded]
+        output.print_table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
+    for degraded in one.diagnosis.degraded:
+        _listed(f"For {degraded.component}", degraded.supporting)
+        _listed(f"Against {degraded.component}", degraded.contradicting)
+        if degraded.next:
+            _say(f"  Would tell it from the others: {' '.join(_command(one, degraded.next))}")
+    _listed("Not explained", one.diagnosis.unexplained)
+    for sentence in one.diagnosis.lacking:
+        _say(f"  {sentence}")
+
+
+def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
+    loss = "-" if one.loss_percent is None else f"{one.loss_percent:g} %"
+    odds = f"1e{one.odds:.0f}"
+    return one.component, loss, f"{one.explains}/{told.misses}", odds, ", ".join(one.equals)
+
+
+def _listed(label: str, names: Sequence[str]) -> None:
+    if names:
+        more = f", and {len(names) - MOST} more" if len(names) > MOST else ""
+        _say(f"  {label}: {', '.join(names[:MOST])}{more}")
+
+
+def _say(text: str) -> None:
+    typer.echo(printable(text))
+
+
+def _names(verdicts: Iterable[NodeVerdict]) -> Iterator[str]:
+    """Yield the sessions of some verdicts, each once."""
+    yield from dict.fromkeys(session.id for one in verdicts for session in one.sessions)
+
+
+def _command(one: NodeVerdict, checks: Iterable[str]) -> list[str]:
+    """Return the command line that runs checks on the partition of a node."""
+    chosen = [part for check in dict.fromkeys(checks) for part in ("-n", f"^{check}$")]
+    system = [f"--system={one.partitions[0]}"] if one.partitions else []
+    return ["reframe", *system, "-c", "reframe_checks", "-r", *chosen]
+
+
+def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
+    """Run the checks that tell components apart; return whether there were any.
+
+    :raises UsageError: for several nodes, and for what an overlay changed.
+    :raises NotFoundError: when ReFrame, or its checks, are not here.
+    """
+    if len(verdicts) != 1:
+        raise UsageError(f"--measure is of one node, and there are {len(verdicts)}.")
+    (one,) = verdicts
+    if one.diagnosis is None:
+        return False
+    checks = [check for degraded in one.diagnosis.degraded for check in degraded.next]
+    if not checks:
+        return False
+    if one.simulated is not None and "changed by" in one.simulated:
+        line = " ".join(_command(one, checks))
+        raise UsageError(
+            f"An overlay changed the simulated node: run {line} with the same overlay "
+            "(-S overlay=FILE)."
+        )
+    reframe = Path(sys.executable).with_name("reframe")
+    if not (ROOT / "reframe_checks").is_dir() or not reframe.exists():
+        raise NotFoundError("ReFrame and the checks are not here: run this in the repository.")
+    command = _command(one, checks)
+    _say(f"Runs {' '.join(command)}")
+    with tempfile.TemporaryFile() as printed:
+        subprocess.run(
+            [str(reframe), *command[1:]], cwd=ROOT, stdout=printed, stderr=printed, check=False
+        )
+    return True
