@@ -43,7 +43,8 @@ def one_document(folder: Path, case: Mapping[str, Any], document: Mapping[str, A
     told = said(found, results)
     # A caveat changes no status; it is said beside a pass.
     caveats = [("PASS", sentence) for sentence in found.caveats]
-    return Said(told.status, [*told.sentences, *caveats], told.failed, told.passed)
+    return Said(told.status, [*told.sentences, *caveats], told.failed, told.passed,
+                told.diagnosis, told.diagnosed)  # fmt: skip
 
 
 def missed_on(
@@ -197,7 +198,8 @@ def full_disk(folder: Path) -> Said:
         folder, made.good() | made.failed("sanity", last) | {"job_exitcode": done.returncode}, None
     )
     sentence = f"{last}; {series} series are in the document on standard output"
-    return Said(told.status, [(told.status, sentence), *told.sentences], told.failed)
+    return Said(told.status, [(told.status, sentence), *told.sentences], told.failed,
+                diagnosis=told.diagnosis, diagnosed=told.diagnosed)  # fmt: skip
 
 
 def cut_at_every_byte(folder: Path) -> Said:
@@ -220,7 +222,8 @@ def cut_at_every_byte(folder: Path) -> Said:
     document.write_bytes(whole[: len(whole) // 2])
     told = judged(results)
     cut = (told.status if not read else "PASS", f"{read} of {last + 1} cut documents were read")
-    return Said(told.status, [*told.sentences, cut], told.failed)
+    return Said(told.status, [*told.sentences, cut], told.failed,
+                diagnosis=told.diagnosis, diagnosed=told.diagnosed)  # fmt: skip
 
 
 def killed(folder: Path) -> Said:

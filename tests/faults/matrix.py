@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "faults.md"
 #: The most characters of a sentence.
 _LONGEST = 300
 _COLUMNS = ("#", "fault", "by", "how it is made", "must be said", "said", "checks that failed",
-            "first sentence")  # fmt: skip
+            "first sentence", "diagnosis")  # fmt: skip
 
 _HEAD = """# Faults that the suite is tested against
 
@@ -28,8 +28,9 @@ other tests.
   injected by a program (`--inject-fault`). **L**: by a stand-in in the place of a program, a
   launcher or a tool, which is `$real` in it. **F**: in files, such as documents with counters of a
   driver that no machine at hand has. **H**: recorded on two H200.
-- *Must be said*: the status of the node, and what one sentence of that status names. A row is
-  *caught* where that was said, and the checks that the fault does not concern passed.
+- *Must be said*: the status of the node, what one sentence of that status names, and the component
+  that is [diagnosed](diagnosis.md). A row is *caught* where that was said, and no other component,
+  and the checks that the fault does not concern passed.
 - Values are simulated, but for programs of `local:host`, what was recorded, and what stand-ins and
   documents make up. Nothing here ran on a device of AMD.
 
@@ -60,7 +61,8 @@ def line(outcome: Outcome) -> str:
     row, said = outcome.row, outcome.said
     caught = "caught" if outcome.caught else "**not yet**"
     sentence = outcome.sentence or (said.sentences[0][1] if said.sentences else "")
-    last = [f"{said.status}, {caught}", ", ".join(said.failed), _short(sentence)]
+    last = [f"{said.status}, {caught}", ", ".join(said.failed), _short(sentence),
+            _short(said.diagnosis)]  # fmt: skip
     return _cells([*fixed(row), *last])
 
 

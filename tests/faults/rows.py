@@ -14,6 +14,10 @@ PERF, HW, DATA = ("PERF-FAIL",), ("HW-FAIL",), ("DATA-FAIL",)
 UNSTABLE, INCOMPLETE, PASS = ("UNSTABLE",), ("INCOMPLETE",), ("PASS",)
 
 
+#: Components that a diagnosis may name for one.
+MOST_EQUAL = 3
+
+
 class Make(Protocol):
     """Makes a fault in a folder; its text says how."""
 
@@ -42,17 +46,29 @@ class Must:
     """What must be said of a fault: one of some states, in a sentence with some names.
 
     names: each stands in one sentence that alone makes such a status, as words of their own.
-    without: these do not stand in it.
+    without: these do not stand in it. diagnosis: the component that must be diagnosed, alone or
+    among at most three that explain as much; None where there must be none.
     """
 
     status: Sequence[str]
     names: Sequence[str] = ()
     without: Sequence[str] = ()
+    diagnosis: str | None = None
 
     def __str__(self) -> str:
         """Say it in a cell of a table."""
         names = ", ".join([*self.names, *(f"not {one}" for one in self.without)])
-        return " or ".join(self.status) + (f": {names}" if names else "")
+        said = " or ".join(self.status) + (f": {names}" if names else "")
+        return f"{said}; {self.diagnosis}" if self.diagnosis else said
+
+    def diagnosed(self, said: Said) -> bool:
+        """Whether what must be diagnosed is, and nothing else."""
+        if self.diagnosis is None:
+            return not said.diagnosed
+        return (
+            any(self.diagnosis in names and len(names) <= MOST_EQUAL for names in said.diagnosed)
+            and len(said.diagnosed) == 1
+        )
 
     def sentence(self, said: Said) -> str | None:
         """Return the sentence that says it; empty of a pass, None where nothing does."""
@@ -110,7 +126,8 @@ class Outcome:
     @property
     def caught(self) -> bool:
         """Whether what must be said was said, and nothing of what is healthy."""
-        return self.sentence is not None and not self.missing
+        said = self.sentence is not None and self.row.must.diagnosed(self.said)
+        return said and not self.missing
 
     @property
     def unexpected(self) -> str | None:
@@ -120,7 +137,8 @@ class Outcome:
             return f"{name} is caught: take its reason out."
         if not self.caught and not self.row.not_yet:
             others = f", {', '.join(self.missing)} did not pass" if self.missing else ""
-            return f"{name} is not caught{others}: {self.said.status} {list(self.said.sentences)}"
+            told = f"{self.said.status} {list(self.said.sentences)}"
+            return f"{name} is not caught{others}: {told}, diagnosed {list(self.said.diagnosed)}"
         return None
 
 

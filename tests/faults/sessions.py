@@ -33,13 +33,16 @@ class Said:
 
     status: the verdict's, or that of what looks at several nodes.
     sentences: with the status that each alone would make of the node.
-    failed: the checks of the sentences. passed: those that passed.
+    failed: the checks of the sentences. passed: those that passed. diagnosis: the sentence of the
+    diagnosis. diagnosed: of each component of it the names of those that explain as much.
     """
 
     status: str
     sentences: Sequence[tuple[str, str]]
     failed: Sequence[str] = ()
     passed: Sequence[str] = ()
+    diagnosis: str = ""
+    diagnosed: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
@@ -187,12 +190,15 @@ def judged(results: Path) -> Said:
 
 def said(found: NodeVerdict, results: Path) -> Said:
     """Return what a verdict says."""
-    node = platform.node()
+    node, told = platform.node(), found.diagnosis
+    reasons = [one for one in found.reasons if one.rule != "diagnosis"]
     return Said(
         found.status,
-        [(one.status, one.sentence.replace(node, "this machine")) for one in found.reasons],
+        [(one.status, one.sentence.replace(node, "this machine")) for one in reasons],
         sorted({one.check for one in found.reasons if one.check}),
         sorted(_passed(results)),
+        told.sentence if told is not None else "",
+        [[one.component, *one.equals] for one in told.degraded] if told is not None else [],
     )
 
 

@@ -105,7 +105,8 @@ def _contents(
     for first, second in combinations(node.packages, 2):
         if 1 < len(first) == len(second):
             to = dict(zip((*first, *second), (*second, *first), strict=True))
-            name = f"cables of packages {list(first)} and {list(second)} exchanged"
+            named = " and ".join(", ".join(map(str, one)) for one in (first, second))
+            name = f"cables of packages {named} exchanged"
             yield name, (*first, *second), {"remap_links": [to.get(one, one) for one in order]}
     for steps in range(1, len(node.domains)):
         yield f"NUMA domains rotated by {steps}", (), {"rotate_numa": steps}
