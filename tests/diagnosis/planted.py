@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import sessions
-from sessions import Session as Drawn
-
+from diagnosis import sessions
+from diagnosis.sessions import Session as Drawn
 from fabricheck.judge.diagnosis import evidence
 from fabricheck.judge.diagnosis.components import Component, components
 from fabricheck.judge.diagnosis.diagnose import diagnose

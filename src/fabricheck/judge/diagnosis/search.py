@@ -160,7 +160,8 @@ class Search:
                 extended.sort(key=lambda one: one.cost)
             if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
                 break
-            best, tried, beam = extended[0], extended, extended[:BEAM]
+            best, tried = extended[0], extended
+            beam = extended[: BEAM // len(best.named)]
             if not self._left(best, explains):
                 break
         return (best, tried) if len(best.named) < 2 else self._without_needless(best, tried)
@@ -213,11 +214,17 @@ class Search:
                 continue
             shifts = _shifted(start.shifts, touched, log)
             found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
-            if explains(found) - before and (not start.named or self._fresh(start, found, touched)):
+            if explains(found) - before and (
+                not start.named or self._fresh(start, found, touched, sums)
+            ):
                 yield found
 
     def _fresh(
-        self, start: Hypothesis, found: Hypothesis, touched: Sequence[tuple[int, float]]
+        self,
+        start: Hypothesis,
+        found: Hypothesis,
+        touched: Sequence[tuple[int, float]],
+        sums: Sequence[_Sums],
     ) -> bool:
         """Whether a component explains something beside what the others touch.
 
@@ -226,7 +233,6 @@ class Search:
         if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
             return True
         own = [one for one in touched if one[0] not in start.shifts]
-        sums = self._sums(start.shifts)
         return self._with(start.shifts, sums, own, found.named[-1].log) < -FURTHER_GAIN
 
     def _refined(self, found: Hypothesis) -> Hypothesis:

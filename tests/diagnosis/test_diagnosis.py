@@ -1,0 +1,168 @@
+"""The diagnosis names what was planted and what it cannot tell apart, and nothing healthy."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from diagnosis import planted, sessions
+from diagnosis.planted import Fault
+from fabricheck.judge.diagnosis.diagnose import diagnose
+from fabricheck.judge.diagnosis.differences import place
+from fabricheck.judge.diagnosis.evidence import Miss, Session
+
+#: Drawn noise differs by it.
+SEED = 7
+
+
+@pytest.fixture(scope="module", autouse=True)
+def once():
+    with sessions.chosen_once():
+        yield
+
+
+@pytest.fixture(scope="module")
+def mi250x():
+    return planted.Node("mi250x")
+
+
+@pytest.fixture(scope="module")
+def h200():
+    return planted.Node("h200")
+
+
+def component(node, name):
+    every = (one for kind in node.kinds.values() for one in kind)
+    return next(one for one in every if one.name == name)
+
+
+def names(found):
+    return [{one.component, *one.equals} for one in found.degraded]
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("HBM of device 3", 0.94),
+        ("link 0-6", 0.5),
+        ("link 0-6, one direction", 0.9),
+        ("host link to device 5", 0.8),
+        ("DDR of NUMA domain 1", 0.5),
+        ("copy engines of device 3", 0.6),
+        ("messages of device 2", 0.3),
+        ("rank on device 7", 0.7),
+        ("latency of copies 1-4", 0.5),
+        ("device 4", 0.85),
+    ],
+)
+def test_a_single_fault_is_named_with_its_size(mi250x, name, left):
+    session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, name), left)])
+    found = diagnose(session, mi250x.node)
+    assert len(found.degraded) == 1 and name in names(found)[0]
+    (one,) = found.degraded
+    assert found.explained == found.misses == one.explains == len(session.misses)
+    loss = 100 * (1 / left - 1 if name.startswith("latency") else 1 - left)
+    assert one.loss_percent == pytest.approx(loss, rel=0.2, abs=2)
+    assert one.supporting and not found.unexplained and name in found.sentence
+
+
+def test_two_faults_are_both_named(mi250x):
+    faults = [Fault(component(mi250x, "HBM of device 2"), 0.8),
+              Fault(component(mi250x, "link 4-6"), 0.6)]  # fmt: skip
+    found = diagnose(mi250x.sample(random.Random(SEED), faults), mi250x.node)
+    assert {one.component for one in found.degraded} == {"HBM of device 2", "link 4-6"}
+    assert all(one.explains < found.misses for one in found.degraded)
+
+
+def test_a_node_whose_model_states_peaks_alone_is_diagnosed(h200):
+    faults = [Fault(component(h200, "links from device 3 to the switch"), 0.7)]
+    found = diagnose(h200.sample(random.Random(SEED), faults), h200.node)
+    assert names(found) == [{"links from device 3 to the switch"}]
+
+
+@pytest.mark.parametrize("model", ["mi250x", "h200"])
+def test_a_healthy_node_has_no_diagnosis(model, request):
+    node = request.getfixturevalue(model)
+    session = node.sample(random.Random(SEED), [])
+    assert not session.misses and diagnose(session, node.node) is None
+
+
+def test_few_checks_leave_equals_and_a_check_that_would_tell_them_apart(mi250x):
+    """Local copies alone do not tell the memory of a device from its compute units."""
+    whole = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "HBM of device 3"), 0.8)])
+    few = only(whole, "stream_local")
+    (one,) = diagnose(few, mi250x.node).degraded
+    told = {one.component, *one.equals}
+    assert {"HBM of device 3", "compute units of device 3", "device 3"} <= told
+    assert "p2p_kernel" in one.next
+    (more,) = diagnose(only(whole, "stream_local", "p2p_kernel"), mi250x.node).degraded
+    assert {more.component, *more.equals} == {"HBM of device 3"}
+
+
+def only(session, *checks):
+    return Session(
+        {check: session.documents[check] for check in checks},
+        [one for one in session.judged if one.check in checks],
+        [one for one in session.misses if one.check in checks],
+    )
+
+
+def test_what_nothing_explains_is_said(mi250x):
+    healthy = mi250x.sample(random.Random(SEED), [])
+    wrong = Miss("stream_local", "no_such_metric", 1.0, 2.0, None, "GB/s", ())
+    found = diagnose(replace(healthy, misses=[wrong]), mi250x.node)
+    assert found.degraded == [] and found.unexplained == ["stream_local no_such_metric"]
+    assert found.sentence == "No degraded component explains the miss."
+
+
+def test_without_a_node_model_devices_and_pairs_are_named(mi250x):
+    faults = [Fault(component(mi250x, "HBM of device 3"), 0.8)]
+    whole = mi250x.sample(random.Random(SEED), faults)
+    found = diagnose(only(whole, "stream_local"), None)
+    assert names(found) == [{"device 3"}]
+    assert "There is no node model" in found.lacking[0]
+
+
+def test_wrong_data_is_lacking(mi250x):
+    session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "link 0-1"), 0.5)])
+    series = session.documents["p2p_kernel"]["series"][0]
+    kept, series["verification"] = series["verification"], series["verification"] | {"errors": 3}
+    try:
+        found = diagnose(session, mi250x.node)
+    finally:
+        series["verification"] = kept
+    assert names(found) == [{"link 0-1"}]
+    assert any("Wrong data in p2p_kernel" in one for one in found.lacking)
+
+
+def test_differences_from_the_model_are_explained_without_a_measurement(mi250x):
+    told = ["Pair 0-6: 2 links in mi250x, no direct link in the simulated node."]
+    document = mi250x.session.documents["stream_local"] | {"series": [], "differences": told}
+    misses = [Miss("node_topology", "differences", sentence=one) for one in told]
+    found = diagnose(Session({"node_topology": document}, [], misses), mi250x.node)
+    assert names(found) == [{"link 0-6 gone"}]
+
+
+def test_a_link_that_the_tools_see_is_not_gone(mi250x):
+    """The tools of the node say that nothing differs: what is slow there is still there."""
+    session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "link 0-6"), 0.3)])
+    document = mi250x.session.documents["stream_local"] | {"series": [], "differences": []}
+    told = Session({**session.documents, "node_topology": document}, session.judged, session.misses)
+    assert names(diagnose(told, mi250x.node)) == [{"link 0-6"}]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("Pair 0-6: 2 links in mi250x, no direct link in rocm-smi.", ({0, 6}, 0)),
+        ("Pair 4-10: no direct link in mi250x, 1 link in .../tool0.", ({4, 10}, 1)),
+        ("Pair 0-1: 4 links in mi250x, a connection of type PCIE in x.", ({0, 1}, None)),
+        ("Device 3: NUMA domain 1 in mi250x, 2 in the simulated node.", ({3}, 2)),
+        ("Device 3: NUMA domain 1 in mi250x, none in x.", ({3}, None)),
+        ("One link has 50 GB/s in mi250x, 25 in x.", (set(), None)),
+    ],
+)
+def test_the_place_of_a_difference(sentence, found):
+    assert place(sentence) == (frozenset(found[0]), found[1])
