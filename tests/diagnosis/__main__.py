@@ -1,7 +1,7 @@
 """Draw faults on four node models, diagnose them, and count what is named.
 
-python tests/diagnosis            # 500 single faults and 500 double ones; 15 minutes on two cores
-python tests/diagnosis --write    # into docs/diagnosis.md
+PYTHONPATH=tests python -m diagnosis            # 500 single faults and 500 double ones; 15 minutes on two cores
+PYTHONPATH=tests python -m diagnosis --write    # into docs/diagnosis.md
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
-import planted
-import sessions
-
+from diagnosis import planted, sessions
 from fabricheck.core import page_block
 from fabricheck.core.checkout import ROOT
 

@@ -143,6 +143,8 @@ class _Diagnosed:
             )
         elif not self.transfers:
             yield "No document has a measurement whose way through the node is known."
+        if not self.explains.concerned and not any(one.sentence for one in self.session.misses):
+            yield "Nothing tells which measurements decided the misses."
         wrong = [
             check
             for check, document in self.session.documents.items()

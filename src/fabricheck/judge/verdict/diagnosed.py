@@ -106,10 +106,10 @@ def _causes(one: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
 def with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[Finding]:
     """Return the reasons of a node with its diagnosis before the first miss.
 
-    Where nothing explains the misses that is said after them.
+    Where nothing explains the misses that is said after them, unless it lacks what would tell.
     """
     places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
-    if told is None or not places:
+    if told is None or not places or (not told.degraded and told.lacking):
         return list(reasons)
     place = places[0] if told.degraded else places[-1] + 1
     first = reasons[places[0] if told.degraded else places[-1]]
