@@ -82,8 +82,8 @@ def marks(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
 
 def places(component: str, node: NodeModel) -> Iterator[Place]:
     """Yield where a component is; nothing of one that is at no place, such as a library."""
-    begun: Iterator[Kind] = (kind for start, kind in _KINDS if component.startswith(start))
-    kind = next(begun, "device")
+    begun = (kind for start, kind in _KINDS if component.startswith(start))
+    kind: Kind = next(begun, "device")
     every = "all" in component.split() or "rotated" in component
     numbers = set() if every else {int(one) for one in re.findall(r"\d+", component)}
     if not (every or numbers):
