@@ -222,9 +222,10 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
         while name in taken:
             name += "-x"
         taken.add(name)
+        judged = verdict.of(one)
         # Altair's check of each part takes a third of the time; tests of the drawers have it.
         with schemapi.debug_mode(False):
-            drawn = sections(one)
+            drawn = sections(one, judged.diagnosis)
         undrawn = list(drawn.undrawn)
         figures = {}
         for title, found in drawn.figures.items():
@@ -233,7 +234,7 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
         yield Part(
             one,
             name,
-            verdict.of(one),
+            judged,
             worst.of(one),
             judged_claims.of(one),
             figures,

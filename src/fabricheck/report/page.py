@@ -7,7 +7,7 @@ import functools
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.core.whole_files import write_all
-from fabricheck.report import environment, rests_on, states
+from fabricheck.report import environment, rests_on, states, verdict
 from fabricheck.report.contents import Contents
 from fabricheck.results import archive, attached
 from fabricheck.results.reading import Results
@@ -33,6 +33,9 @@ PAGE, SUMMARY, FIGURES = "index.html", "summary.md", "figures"
 
 #: How a page links to what is beside it.
 _LINK = re.compile(rf'href="({FIGURES}/[A-Za-z0-9.-]+\.(?:svg|csv))"')
+
+#: Names of measurements, components or causes in a cell of the diagnosis.
+_MOST_NAMES = 6
 
 #: What is told apart wherever a number stands: by a shape, a word and a colour. What a mark means
 #: the page says at its end.
@@ -94,6 +97,8 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         attached={os.path.relpath(one, at): one for one in attached.files(found.results)},
         devices=environment.devices,
         state_columns=states.COLUMNS,
+        loss=verdict.loss,
+        few=_few,
         sources_of=rests_on.sources,
         documents=documents(),
         kinds=KINDS,
@@ -125,6 +130,12 @@ def cell(value: Any) -> str:
     if isinstance(value, (int, float)) and math.isfinite(value):
         return number(value) if isinstance(value, float) else str(value)
     return str(value)
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first of some names."""
+    shown = names[:_MOST_NAMES]
+    return "; ".join([*shown, *(["..."] if len(names) > len(shown) else [])]) or "none"
 
 
 def _percent(value: float | None) -> str:

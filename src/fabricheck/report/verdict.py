@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.text import count
-from fabricheck.judge.verdict import caveats, checks, grouping, provisional
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.verdict import caveats, checks, diagnosed, grouping, provisional
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, in_order, worst
 from fabricheck.results import killed
 from fabricheck.results.entry import Entry
@@ -36,6 +37,7 @@ class Verdict:
     why, in numbers. failures: why it is no PASS, the worst first. problems: what is missing or not
     whole. skipped: checks that did not run. absent: checks that the site expects there and the
     session has not, chosen or not. caveats: what to know beside the status, each in one sentence.
+    diagnosis: what explains the missed limits; None where none was missed.
     """
 
     status: NodeStatus
@@ -47,6 +49,7 @@ class Verdict:
     skipped: tuple[str, ...]
     absent: tuple[str, ...]
     caveats: tuple[str, ...] = ()
+    diagnosis: Diagnosis | None = None
 
     @property
     def told(self) -> str:
@@ -100,7 +103,17 @@ def of(observed: Observed) -> Verdict:
             *checks.unknown(found.partitions, choice.set),
             *([_not_there(len(absent))] if absent else ()),
         ),
+        diagnosed.of(found.tried),
     )
+
+
+def loss(one: Degraded) -> str:
+    """Return how much less bandwidth a component has, or how much longer its latency is."""
+    if one.loss_percent is None:
+        return ""
+    if "latency" in one.component:
+        return f"{one.loss_percent:.3g} % longer"
+    return f"{one.loss_percent:.2g} %"
 
 
 def _not_there(absent: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.report.figure import Figure, defect
 from fabricheck.report.figures import (
     collectives,
@@ -41,18 +42,21 @@ class Sections:
     undrawn: tuple[str, ...]
 
 
-def sections(observed: Observed) -> Sections:
+def sections(observed: Observed, diagnosis: Diagnosis | None = None) -> Sections:
     """Return the figures of a partition by section; sections without any are left out.
 
     Each says which of its published values the simulation was fitted to. A drawer with a defect
     costs its own figures, not the page.
+
+    :param diagnosis: of the partition; the drawing of the node has it.
     """
     figures: dict[str, list[Figure]] = {}
     failed = []
     for title, drawers in SECTIONS.items():
         for draw in drawers:
             try:
-                for figure in draw(observed):
+                is_node = draw is node.figures
+                for figure in node.figures(observed, diagnosis) if is_node else draw(observed):
                     says = figure.says + fitted(observed, figure.rows)
                     figures.setdefault(title, []).append(replace(figure, says=says))
             # Whatever it is: results that nobody thought of must not hide all others.

@@ -13,6 +13,9 @@ Spot = tuple[float, float]
 #: Height of a text in pixels, and the width of one of its letters.
 FONT, LETTER = 11, 6.2
 
+#: The colour of failures, as in the page's style.
+FAILURE = "#a11414"
+
 #: By how much of a line the middle of its label may be off the line's start, best first.
 _PLACES = (0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75, 0.18, 0.82)
 
@@ -25,6 +28,19 @@ class Style:
     dash: str
     words: str
     weight: str = "normal"
+
+
+@dataclass(frozen=True)
+class Outline:
+    """An outline that marks a part: dashed or not, and a title, which a pointer shows."""
+
+    dashed: bool
+    title: str
+
+    @property
+    def stroke(self) -> dict[str, str]:
+        """Colour and dash."""
+        return {"stroke": FAILURE} | ({"stroke-dasharray": "6 4"} if self.dashed else {})
 
 
 @dataclass(frozen=True)
@@ -69,12 +85,25 @@ class Drawing:
     parts: list[str] = field(default_factory=list)
     _curves: list[tuple[Curve, Sequence[str], Style]] = field(default_factory=list)
 
-    def box(self, x: float, y: float, width: float, height: float, fill: str, **more: str) -> None:
+    def box(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        fill: str,
+        /,
+        outline: Outline | None = None,
+        **more: str,
+    ) -> None:
         """Add a box with round corners."""
-        self.parts.append(
+        if outline is not None:
+            more |= outline.stroke | {"stroke-width": "3"}
+        rect = (
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
             f'fill="{fill}"{_attributes(more)}/>'
         )
+        self.parts.append(_titled(rect, outline))
 
     def text(self, x: float, y: float, words: str, **more: str) -> None:
         """Add a text around x, its base line at y."""
@@ -83,13 +112,23 @@ class Drawing:
             f'<text x="{x:.1f}" y="{y:.1f}"{_attributes(attributes)}>{escape(words)}</text>'
         )
 
-    def line(self, curve: Curve, width: float, style: Style, *label: str) -> None:
-        """Add a line; its label, of one or two lines of text, is placed when all are there."""
+    def line(
+        self, curve: Curve, width: float, style: Style, *label: str, outline: Outline | None = None
+    ) -> None:
+        """Add a line; its label, of a few lines of text, is placed when all are there.
+
+        :param outline: two lines along it.
+        """
         dash = {"stroke-dasharray": style.dash} if style.dash else {}
-        self.parts.append(
-            f'<path d="{curve.path}" fill="none" stroke="{style.colour}" '
-            f'stroke-width="{width:.1f}"{_attributes(dash)}/>'
-        )
+        path = _path(curve, width, {"stroke": style.colour} | dash)
+        if outline is not None:
+            edges = _path(curve, width + 8, outline.stroke)
+            path = f"{edges}{_path(curve, width + 3, {'stroke': 'white'})}{path}"
+        self.parts.append(_titled(path, outline))
+        self.label(curve, style, *label)
+
+    def label(self, curve: Curve, style: Style, *label: str) -> None:
+        """Add a label to be placed on a curve that is not drawn."""
         self._curves.append((curve, label, style))
 
     def svg(self) -> str:
@@ -102,7 +141,7 @@ class Drawing:
         taken: list[tuple[float, float, float, float]] = []
         for curve, label, style in order:
             if label:
-                self._label(curve, label, style, taken)
+                self._place(curve, label, style, taken)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width}" height="{self.height}" '
             f'viewBox="0 0 {self.width} {self.height}" '
@@ -111,7 +150,7 @@ class Drawing:
             f"{''.join(self.parts)}</svg>"
         )
 
-    def _label(
+    def _place(
         self,
         curve: Curve,
         label: Sequence[str],
@@ -137,7 +176,7 @@ class Drawing:
 
         box = around(min(_PLACES, key=crowded))
         taken.append(box)
-        self.box(box[0], box[1], wide, high, "white", **{"fill-opacity": "0.88"})
+        self.box(box[0], box[1], wide, high, "white", None, **{"fill-opacity": "0.88"})
         for number, line in enumerate(label):
             self.text(
                 (box[0] + box[2]) / 2,
@@ -145,6 +184,14 @@ class Drawing:
                 line,
                 **{"font-weight": style.weight},
             )
+
+
+def _path(curve: Curve, width: float, stroke: Mapping[str, str]) -> str:
+    return f'<path d="{curve.path}" fill="none" stroke-width="{width:.1f}"{_attributes(stroke)}/>'
+
+
+def _titled(parts: str, outline: Outline | None) -> str:
+    return parts if outline is None else f"<g><title>{escape(outline.title)}</title>{parts}</g>"
 
 
 def _attributes(given: Mapping[str, str]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, permutations, product
 
+from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.node import NodeModel
 from fabricheck.node.cores import format_cores
 from fabricheck.report.figure import PALETTE, WIDTH, Figure
-from fabricheck.report.figures import links, words
-from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Spot, Style
+from fabricheck.report.figures import degraded, links, words
+from fabricheck.report.figures.degraded import Mark, Place
+from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Outline, Spot, Style
 from fabricheck.report.figures.links import Health, State
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair
@@ -21,6 +23,17 @@ STYLES: Mapping[State, Style] = {
     "peak": Style("#555555", "", "no reference: percent of the theoretical peak"),
     "missing": Style("#999999", "2 4", "not measured (? where it is short)"),
 }
+
+#: How labels of marked parts are written, and the marks in the legend.
+_MARKED = Style("white", "", "", "bold")
+_OUTLINES = (
+    (True, replace(_MARKED, words="outlined: degraded"), Outline(False, "degraded")),
+    (
+        False,
+        replace(_MARKED, words="dashed outlines: one of them is degraded"),
+        Outline(True, "degraded?"),
+    ),
+)
 
 #: Sizes in pixels: of a device's box and of a NUMA domain's, of a link to the host, from one row of
 #: devices to the other, and of a line of the legend.
@@ -34,21 +47,23 @@ _WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
 _MOST_ORDERS = 5000
 
 
-def figures(observed: Observed) -> Iterator[Figure]:
-    """Yield the drawing, where there is a node model and a link was measured."""
+def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[Figure]:
+    """Yield the drawing, where there is a node model, and a link was measured or is degraded."""
     node = observed.node
     if node is None:
         return
     pairs = node.links if node.switch is None else combinations(range(len(node.devices)), 2)
     peers, hosts = links.peers(observed, pairs), links.hosts(observed)
     every = [*peers.values(), *hosts.values()]
-    if all(one.state == "missing" for one in every):
+    marks = degraded.marks(diagnosis, node)
+    if all(one.state == "missing" for one in every) and not marks:
         return
-    svg = _Sketch(node, peers, hosts).svg()
+    svg = _Sketch(node, peers, hosts, marks).svg()
     rows = [row for one in every for row in one.rows()]
-    yield Figure(
-        "node", "The node and its links", observed.kind, _says(observed, peers, hosts), rows, svg
-    )
+    says = _says(observed, peers, hosts)
+    if diagnosis is not None:
+        says = f"{diagnosis.sentence} {says}"
+    yield Figure("node", "The node and its links", observed.kind, says, rows, svg)
 
 
 @dataclass
@@ -58,11 +73,16 @@ class _Sketch:
     node: NodeModel
     peers: Mapping[Pair, Health]
     hosts: Mapping[int, Health]
+    marks: Mapping[Place, Mark]
 
     def svg(self) -> str:
         self.rows = rows_of(self.node)
         states = {one.state for one in (*self.peers.values(), *self.hosts.values())}
-        legend = [style for state, style in STYLES.items() if state in states]
+        legend: list[tuple[Style, Outline | None]] = [
+            (style, None) for state, style in STYLES.items() if state in states
+        ]
+        certain = {mark.certain for mark in self.marks.values()}
+        legend += [(style, outline) for is_so, style, outline in _OUTLINES if is_so in certain]
         spare = [domain for domain in self.node.domains if not domain.devices]
         above = _DOMAIN + _HOST + _BOX_HEIGHT
         devices = 2 * above + _BETWEEN if len(self.rows) == 2 else above + 74
@@ -112,21 +132,29 @@ class _Sketch:
         y = 1 if top else self.end - _DOMAIN - 1
         half = max(_NARROWEST, max(xs) - min(xs) + _BOX_WIDTH + 12) / 2
         left, right = (min(xs) + max(xs)) / 2 - half, (min(xs) + max(xs)) / 2 + half
-        self.drawing.box(left, y, right - left, _DOMAIN, "#e3e3e3", stroke="#555555")
+        mark = self.marks.get(("domain", index))
+        outline = mark.outline if mark is not None else None
+        self.drawing.box(left, y, right - left, _DOMAIN, "#e3e3e3", outline, stroke="#555555")
         name = f"NUMA {index}" + (" (the same)" if again else "")
         wide = int((right - left) / LETTER)
-        text = f"cores {cores}"
+        text = f"cores {cores}" if mark is None else " ".join((*mark.label[1:], mark.word))
         text = text if len(text) <= wide else f"{text[: wide - 3]}..."
         self.drawing.text((left + right) / 2, y + 14, name, **{"font-weight": "bold"})
         self.drawing.text((left + right) / 2, y + 28, text)
         for device in devices:
             x, middle = self.spots[device]
             ends = (y + _DOMAIN, middle - _BOX_HEIGHT / 2) if top else (middle + _BOX_HEIGHT / 2, y)
-            health = self.hosts[device]
-            style = STYLES[health.state]
-            self.drawing.line(
-                Curve((x, ends[0]), (x, ends[1])), _HOST_WIDTH, style, *_label(health)
-            )
+            curve = Curve((x, ends[0]), (x, ends[1]))
+            self._link(curve, _HOST_WIDTH, self.hosts[device], self.marks.get(("host", device)))
+
+    def _link(self, curve: Curve, width: float, health: Health, mark: Mark | None) -> None:
+        style = STYLES[health.state]
+        if mark is None:
+            self.drawing.line(curve, width, style, *_label(health, short=curve.short))
+            return
+        label = (*mark.label, health.text) if health.text else mark.label
+        style = replace(style, weight="bold")
+        self.drawing.line(curve, width, style, *label, outline=mark.outline)
 
     def _links(self) -> None:
         if self.node.switch is not None:
@@ -137,9 +165,7 @@ class _Sketch:
         for pair in sorted(self.peers, key=lambda one: -self.node.links[one].count):
             health = self.peers[pair]
             width = max(2.0, _WIDEST * self.node.links[pair].count / most)
-            style = STYLES[health.state]
-            curve = self._curve(*pair)
-            self.drawing.line(curve, width, style, *_label(health, short=curve.short))
+            self._link(self._curve(*pair), width, health, self.marks.get(("link", pair)))
 
     def _curve(self, a: int, b: int) -> Curve:
         (xa, ya), (xb, yb) = self.spots[a], self.spots[b]
@@ -166,7 +192,7 @@ class _Sketch:
             end = (x * 0.8 + WIDTH * 0.1, y - 14 if middle < y else y + 14)
             if worst is not None:
                 line = Curve((x, middle + inner), end)
-                self.drawing.line(line, _WIDEST / 2, STYLES[worst.state], *_label(worst))
+                self._link(line, _WIDEST / 2, worst, self.marks.get(("link", device)))
         self.drawing.box(12, y - 14, WIDTH - 24, 28, "#e3e3e3", stroke="#555555")
         text = f"switch, {switch.links_per_device} links to each device"
         self.drawing.text(WIDTH / 2, y + 4, text, **{"font-weight": "bold"})
@@ -174,22 +200,31 @@ class _Sketch:
     def _devices(self) -> None:
         for device, (x, y) in self.spots.items():
             left, top = x - _BOX_WIDTH / 2, y - _BOX_HEIGHT / 2
-            self.drawing.box(left, top, _BOX_WIDTH, _BOX_HEIGHT, "white", stroke="black")
+            mark = self.marks.get(("device", device))
+            outline = mark.outline if mark is not None else None
+            self.drawing.box(left, top, _BOX_WIDTH, _BOX_HEIGHT, "white", outline, stroke="black")
+            if mark is not None:
+                # On the side of the links, where there is room.
+                inwards = 1 if self._top(device) else -1
+                curve = Curve((x, y + inwards * 38), (x, y + inwards * 52))
+                self.drawing.label(curve, _MARKED, *mark.label)
             self.drawing.text(x, y + 5, str(device), **{"font-size": "15", "font-weight": "bold"})
 
-    def _legend(self, styles: Sequence[Style], y: float) -> None:
+    def _legend(self, styles: Sequence[tuple[Style, Outline | None]], y: float) -> None:
         y += 8 + FONT
         start = {"text-anchor": "start"}
         text = "Numbers in boxes are devices; wider is more links."
         self.drawing.text(4, y, text, **start)
-        for style in styles:
+        for style, outline in styles:
             y += _LINE
-            self.drawing.line(Curve((4, y - 4), (44, y - 4)), 4, style)
+            self.drawing.line(Curve((4, y - 4), (44, y - 4)), 4, style, outline=outline)
             self.drawing.text(52, y, style.words, **start)
         for domain in self.node.domains:
             if not domain.devices:
                 y += _LINE
                 text = f"NUMA {domain.index}: cores {format_cores(domain.cores)}, no device"
+                if mark := self.marks.get(("domain", domain.index)):
+                    text += f"; {' '.join((*mark.label[1:], mark.word))}"
                 self.drawing.text(4, y, text, **start)
 
 

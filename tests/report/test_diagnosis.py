@@ -1,0 +1,171 @@
+"""The diagnosis is told in the verdict, and its components are marked in the node's drawing."""
+
+import re
+from html import unescape
+
+import pytest
+from html_page import Page, faults
+
+from fabricheck.judge.diagnosis.components import components
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.node import load
+from fabricheck.report import contents, page, verdict
+from fabricheck.report.figures import degraded, drawing, node
+from fabricheck.results import reading
+from fabricheck.results.observed import Observed
+
+MI250X, H200 = load("mi250x"), load("h200")
+
+#: Components of no part of the node: software, which is of all devices.
+LIBRARIES = ("MPI", "RCCL")
+
+
+def one(component, *equals, devices=(), loss=50.0, **more):
+    return Degraded(
+        component=component, equals=list(equals), loss_percent=loss, devices=list(devices),
+        explains=2, odds=6.3, **more,
+    )  # fmt: skip
+
+
+def of(*found, **more):
+    return Diagnosis(**{"misses": 4, "explained": 2, "unexplained": [], **more}, degraded=[*found])
+
+
+def drawn(*found, model=MI250X):
+    (figure,) = node.figures(Observed("local:sim", (), (), model), of(*found))
+    return figure
+
+
+def texts(svg):
+    return [unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+def titles(svg):
+    return [title for title in re.findall(r"<title>([^<]*)</title>", svg) if ":" in title]
+
+
+@pytest.mark.parametrize(
+    ("component", "expected"),
+    [
+        ("link 0-6", [("link", (0, 6))]),
+        ("link 6-0, one direction", [("link", (0, 6))]),
+        ("link 0-6 gone", [("link", (0, 6))]),
+        ("turns of both directions of link 0-6", [("link", (0, 6))]),
+        ("links of device 3", [("link", pair) for pair in MI250X.links if 3 in pair]),
+        ("links of all devices", [("link", pair) for pair in MI250X.links]),
+        ("pageable copies to device 5", [("host", 5)]),
+        ("connection of NUMA domains 0 to 3", [("domain", 0), ("domain", 3)]),
+        ("NUMA domains rotated by 1", [("domain", index) for index in range(4)]),
+        ("cables of packages [0, 1] and [4, 5] exchanged", [("device", i) for i in (0, 1, 4, 5)]),
+        ("copy engine 0-5", [("device", 0), ("device", 5)]),
+        ("HBM of all devices", [("device", index) for index in range(8)]),
+        ("all_reduce of MPI", []),
+    ],
+)
+def test_a_component_has_its_place(component, expected):
+    assert list(degraded.places(component, MI250X)) == expected
+
+
+@pytest.mark.parametrize("model", [MI250X, H200])
+def test_every_component_of_a_node_is_at_its_devices(model):
+    for component in components(model, ()):
+        found = [*degraded.places(component.name, model)]
+        assert bool(found) != component.name.endswith(LIBRARIES), component.name
+        devices = {part for kind, part in found if kind in ("device", "host")}
+        if devices and component.devices:
+            assert devices == set(component.devices), component.name
+
+
+def test_a_degraded_link_is_outlined_in_words_and_colour():
+    found = drawn(one("link 6-0, one direction", devices=(6, 0)))
+    shown = texts(found.svg)
+    assert shown.count("degraded") == 1 and "6 to 0" in shown and "outlined: degraded" in shown
+    assert titles(found.svg) == ["degraded: link 6-0, one direction"]
+    assert found.svg.count(drawing.FAILURE) == 2  # the link and the legend
+    assert found.says.startswith("link 6-0, one direction down by 50 %: 2 of 4 misses. ")
+
+
+def test_equals_are_all_marked_with_a_dash_and_a_question():
+    found = drawn(one("host link to device 5", "copies to device 5", "copies from device 4"))
+    outlines = re.findall(f'stroke="{drawing.FAILURE}"( stroke-dasharray="6 4")?', found.svg)
+    assert len(outlines) == 4 and all(outlines)
+    assert texts(found.svg).count("degraded?") == 3 and "degraded" not in texts(found.svg)
+    assert titles(found.svg)[0] == (
+        "degraded?: host link to device 5, or another component that explains as much"
+    )
+
+
+def test_of_several_components_at_a_device_each_is_named():
+    found = degraded.marks(of(one("HBM of device 3"), one("rank on device 3", "copy engine 3-4")),
+                           MI250X)  # fmt: skip
+    assert found["device", 3].label == ("degraded", "HBM", "rank", "copy engine")
+    assert not found["device", 3].outline.dashed and found["device", 4].outline.dashed
+
+
+def test_a_domain_and_a_line_to_the_switch_are_marked():
+    assert "DDR degraded" in texts(drawn(one("DDR of NUMA domain 1")).svg)
+    found = drawn(one("links from the switch to device 3"), model=H200)
+    assert titles(found.svg) == ["degraded: links from the switch to device 3"]
+    assert texts(found.svg).count("degraded") == 1
+
+
+def test_without_a_place_or_a_diagnosis_nothing_is_marked():
+    unmeasured = Observed("local:sim", (), (), MI250X)
+    for diagnosis in (None, of(), of(one("collectives of MPI"))):
+        assert list(node.figures(unmeasured, diagnosis)) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (one("link 0-6", loss=None), ""),
+        (one("latency of link 0-6", loss=250.0), "250 % longer"),
+        (one("HBM of device 3", loss=30.4), "30 %"),
+    ],
+)
+def test_the_loss_is_told_as_in_the_sentence(found, told):
+    assert verdict.loss(found) == told
+    assert told in of(found).sentence
+
+
+def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, monkeypatch):
+    supporting = [f"memcpy_near h2d {number}" for number in range(8)]
+    found = of(
+        one(
+            "host link to device 5", "copies to device 5", devices=(5,),
+            supporting=supporting,
+            contradicting=["p2p_engine engine 4-5"], causes=["throttled <hot>"],
+            next=["p2p_engine"],
+        ),
+        unexplained=["p2p_kernel write_quad_worst"], lacking=["2 measurements of 9 are noisy."],
+    )  # fmt: skip
+    monkeypatch.setattr(verdict.diagnosed, "of", lambda tried: found)
+    shown = Page(page.files(contents.of(reading.read()))["index.html"])
+    assert list(faults(shown)) == []
+    (sentence, _) = [one for one in shown.all("p") if one.get("class") == "diagnosis"]
+    assert sentence["text"] == found.sentence
+    cells = [one["text"].strip() for one in shown.all("th", "td")]
+    table = cells[cells.index("Component") :][:18]
+    assert (
+        list(zip(table[::2], table[1::2], strict=True))
+        == [
+            ("Component", "host link to device 5"),
+            ("Loss", "50 %"),
+            ("Misses explained", "2 of 4"),
+            ("Odds", "106"),  # the power is raised
+            ("Or one of these, which explain as much", "copies to device 5"),
+            ("Measurements for it", "; ".join(supporting[:6]) + "; ..."),
+            ("Measurements against it", "p2p_engine engine 4-5"),
+            ("Causes", "throttled <hot>"),
+            ("To tell it from these", "reframe -c reframe_checks -r -n '^p2p_engine$'"),
+        ]
+    )
+    said = [one["text"] for one in shown.all("p")]
+    assert "Unexplained: p2p_kernel write_quad_worst." in said
+    assert "2 measurements of 9 are noisy." in said
+
+
+def test_a_session_without_misses_has_none_of_it(two_partitions):
+    shown = Page(page.files(contents.of(reading.read()))["index.html"])
+    assert not [one for one in shown.all("p") if one.get("class") == "diagnosis"]
+    assert "Odds" not in shown.text("section")
