@@ -1,6 +1,6 @@
 """Draw faults on four node models, diagnose them, and count what is named.
 
-PYTHONPATH=tests python -m diagnosis            # 500 single faults and 500 double ones; 15 minutes on two cores
+PYTHONPATH=tests python -m diagnosis            # 500 single and 500 double faults; 12 minutes
 PYTHONPATH=tests python -m diagnosis --write    # into docs/diagnosis.md
 """
 

@@ -9,7 +9,7 @@ That of mi250x is simulated with the parameters of its model. The others are der
 of the node model, and from assumptions where it states none (`platform_of`): they say nothing of
 what a real node reaches.
 
-PYTHONPATH=tests python -m diagnosis.sessions --write    # simulate the healthy nodes anew; about a minute
+PYTHONPATH=tests python -m diagnosis.sessions --write    # simulate the healthy nodes anew
 """
 
 from __future__ import annotations
