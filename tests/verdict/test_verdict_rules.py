@@ -369,7 +369,38 @@ OF_A_NODE = {
     "silent",
     "session",
     "report",
+    "diagnosis",
 }
+
+
+def of_mi250x(device, miss=0.8):
+    """Return a document of local copies on the simulated node, one device of it slow."""
+    series = [
+        factories.series(
+            [100.0 * (miss if index == device else 1.0)],
+            device=index,
+            device_set=[index],
+            source=factories.place(device=index),
+            destination=factories.place(device=index),
+        )
+        for index in range(8)
+    ]
+    node = {"name": "mi250x", "digest": "0" * 64, "overlay": None}
+    return factories.document(clock="simulated", node=node, series=series)
+
+
+def test_the_diagnosis_stands_before_the_misses_that_it_explains(tmp_path):
+    found = slow(tmp_path, of_mi250x(3), series=tuple(range(8)), reduce="worst")
+    first, second = found.reasons
+    assert (first.rule, first.status, second.rule) == ("diagnosis", "PERF-FAIL", "reference")
+    assert "HBM of device 3" in first.sentence
+    assert found.diagnosis.misses == found.diagnosis.explained == 1
+
+
+def test_without_a_node_model_the_misses_stand_alone(tmp_path):
+    document = factories.document(series=[factories.series([7.0] * 5)])
+    found = slow(tmp_path, document, series=(0,), reduce="worst")
+    assert made.rules(found) == {"reference"} and found.diagnosis.node_model is None
 
 
 def test_every_rule_is_reached_in_this_file():

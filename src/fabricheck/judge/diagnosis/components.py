@@ -156,6 +156,8 @@ def _of_domains(node: NodeModel) -> Iterator[Component]:
 
 def _of_all(node: NodeModel) -> Iterator[Component]:
     count = len(node.devices)
+    if count == 1:
+        return
     every: tuple[tuple[str, ...], ...] = (
         ("HBM of all devices", "memory of device*"),
         ("compute units of all devices", "kernels of device*", "accesses of kernels of *",

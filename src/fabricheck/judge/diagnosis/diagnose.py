@@ -81,6 +81,7 @@ class _Diagnosed:
         misses = self.session.misses
         explained = {one for one in self.explains(best) if one < len(misses)}
         return Diagnosis(
+            node_model=self.node.name if self.node is not None else None,
             misses=len(misses),
             explained=len(explained),
             degraded=[self._degraded(best, tried, one) for one in best.named],

@@ -40,6 +40,8 @@ class Degraded(_Strict):
 class Diagnosis(_Strict):
     """What explains the misses of a node: the limits that it missed, and what differs in it."""
 
+    node_model: str | None
+    """The node model whose routes it knows; null without one."""
     misses: int = Field(ge=0)
     """Metrics that missed a limit, and differences from the node model."""
     explained: int = Field(ge=0)
@@ -69,4 +71,4 @@ def _told(one: Degraded) -> str:
         told = f"{name} {one.loss_percent:.3g} % longer"
     else:
         told = f"{name} down by {one.loss_percent:.2g} %"
-    return f"{told} ({'; '.join(one.causes)})" if one.causes else told
+    return f"{told} ({one.causes[0]})" if one.causes else told

@@ -16,6 +16,7 @@ from fabricheck.results.made_of import MadeOf
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
 from fabricheck.results.run_report import Judged as Limits
+from fabricheck.site import partitions
 
 #: The rules of what is slow, or other than the node model.
 OF_MISSES = frozenset({"reference", "at-times", "topology", "device-in-use", "host-busy", "varies"})
@@ -34,7 +35,7 @@ def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
     if not most.misses:
         return None
     told = diagnose(most, node_of(where, most.documents.values()))
-    return None if told is None else _with_causes(told, most)
+    return None if told is None else _completed(told, most, where)
 
 
 def session(attempts: Iterable[Attempt]) -> Session:
@@ -85,11 +86,23 @@ def _decisive(made: MadeOf, document: ResultDocument, value: float) -> tuple[int
                  if id(document["series"][index]) in own)  # fmt: skip
 
 
-def _with_causes(told: Diagnosis, of_session: Session) -> Diagnosis:
-    """Return a diagnosis with what the counters say of the devices of each component."""
+def _completed(told: Diagnosis, of_session: Session, where: str) -> Diagnosis:
+    """Return a diagnosis with what counters say of its devices, and without checks of elsewhere.
+
+    :param where: the partition; of one that nobody knows all checks may be there.
+    """
     missed = {one.check for one in of_session.misses}
     documents = [one for check, one in of_session.documents.items() if check in missed]
-    degraded = [one.model_copy(update={"causes": _causes(one, documents)}) for one in told.degraded]
+    there = partitions.extras(where).get("expected_checks")
+    degraded = [
+        one.model_copy(
+            update={
+                "causes": _causes(one, documents),
+                "next": [check for check in one.next if there is None or check in there],
+            }
+        )
+        for one in told.degraded
+    ]
     return told.model_copy(update={"degraded": degraded})
 
 
@@ -107,9 +120,11 @@ def with_diagnosis(reasons: Sequence[Finding], told: Diagnosis | None) -> list[F
     """Return the reasons of a node with its diagnosis before the first miss.
 
     Where nothing explains the misses that is said after them, unless it lacks what would tell.
+    Without a node model the misses name all that can be told.
     """
     places = [place for place, one in enumerate(reasons) if one.rule.name in OF_MISSES]
-    if told is None or not places or (not told.degraded and told.lacking):
+    lacks = told is None or told.node_model is None or (told.lacking and not told.degraded)
+    if told is None or not places or lacks:
         return list(reasons)
     place = places[0] if told.degraded else places[-1] + 1
     first = reasons[places[0] if told.degraded else places[-1]]
