@@ -9,7 +9,7 @@ from html_page import Page, faults
 from fabricheck.judge.diagnosis.components import components
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.node import load
-from fabricheck.report import contents, page, verdict
+from fabricheck.report import contents, figures, page, verdict
 from fabricheck.report.figures import degraded, drawing, node
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
@@ -140,6 +140,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
         unexplained=["p2p_kernel write_quad_worst"], lacking=["2 measurements of 9 are noisy."],
     )  # fmt: skip
     monkeypatch.setattr(verdict.diagnosed, "of", lambda tried: found)
+    monkeypatch.setattr(figures, "SECTIONS", {"The node": (node.figures,)})
     shown = Page(page.files(contents.of(reading.read()))["index.html"])
     assert list(faults(shown)) == []
     (sentence, _) = [one for one in shown.all("p") if one.get("class") == "diagnosis"]
@@ -160,6 +161,8 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
             ("To tell it from these", "reframe -c reframe_checks -r -n '^p2p_engine$'"),
         ]
     )
+    marks = [one["text"] for one in shown.all("title") if one["text"].startswith("degraded?: ")]
+    assert len(marks) == 2
     said = [one["text"] for one in shown.all("p")]
     assert "Unexplained: p2p_kernel write_quad_worst." in said
     assert "2 measurements of 9 are noisy." in said
