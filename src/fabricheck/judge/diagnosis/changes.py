@@ -11,6 +11,7 @@ from types import MappingProxyType
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.diagnosis.components import Change
 from fabricheck.judge.diagnosis.differences import Place, place
+from fabricheck.judge.diagnosis.search import MOST
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
@@ -70,12 +71,17 @@ def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
 
 
 def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) -> float:
-    """Return the cost of what the node's tools tell: of each place whether that is as predicted."""
+    """Return the cost of what the node's tools tell: of each place whether that is as predicted.
+
+    What explains few of many differences is none of them: the node is another one.
+    """
     compared = [one["differences"] for one in documents.values() if "differences" in one]
     told = [one for one in compared if one is not None]
     if not told:
         return 0.0
     places = {place(sentence) for own in told for sentence in own}
+    if MOST * len(changed & places) < len(places):
+        return _A_PLACE * len(places)
     return _A_PLACE * (len(changed - places) - len(changed & places))
 
 

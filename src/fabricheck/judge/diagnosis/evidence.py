@@ -262,6 +262,8 @@ def _low(
             about[name] = max(about[name], level.log)
     found = {}
     for number, (own, one) in enumerate(zip(transfers.values(), measured, strict=True)):
+        if own.series["direction"] == "collective":
+            continue  # slow messages make it slow, and how much is not known
         behind = one.log - about[one.group]
         if behind < _LOW * math.log1p(-rules.allowed_percent(kind(own.series)) / 100):
             found[number] = behind
