@@ -373,11 +373,12 @@ OF_A_NODE = {
 }
 
 
-def of_mi250x(device, miss=0.8):
+def of_mi250x(device):
     """Return a document of local copies on the simulated node, one device of it slow."""
     series = [
         factories.series(
-            [100.0 * (miss if index == device else 1.0)],
+            [7.0 if index == device else 9.4],
+            host_clock=None,
             device=index,
             device_set=[index],
             source=factories.place(device=index),
@@ -385,8 +386,8 @@ def of_mi250x(device, miss=0.8):
         )
         for index in range(8)
     ]
-    node = {"name": "mi250x", "digest": "0" * 64, "overlay": None}
-    return factories.document(clock="simulated", node=node, series=series)
+    devices = [factories.device(index) for index in range(8)]
+    return factories.simulated_document(devices=devices, series=series)
 
 
 def test_the_diagnosis_stands_before_the_misses_that_it_explains(tmp_path):

@@ -40,7 +40,7 @@ class Degraded(_Strict):
 class Diagnosis(_Strict):
     """What explains the misses of a node: the limits that it missed, and what differs in it."""
 
-    node_model: str | None
+    node_model: str | None = None
     """The node model whose routes it knows; null without one."""
     misses: int = Field(ge=0)
     """Metrics that missed a limit, and differences from the node model."""
