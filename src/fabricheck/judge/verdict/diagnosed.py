@@ -30,6 +30,9 @@ def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
     by_partition: dict[str, list[Attempt]] = {}
     for (where, _, _), one in tried.items():
         by_partition.setdefault(where, []).append(one.attempts[-1])
+    every = (one for own in by_partition.values() for each in own for one in each.findings)
+    if not any(one.rule.name in OF_MISSES for one in every):
+        return None  # before anything is read of a node that is well
     found = [(where, session(own)) for where, own in by_partition.items()]
     where, most = max(found, key=lambda one: len(one[1].misses), default=("", Session({})))
     if not most.misses:
