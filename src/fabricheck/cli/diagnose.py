@@ -55,7 +55,7 @@ def diagnose(
     results = reading.read(what or ())
     verdicts = judging.judge(results)
     if measure and _measured(verdicts):
-        results = reading.read([*_names(verdicts), "latest"])
+        results = reading.read([*(what or _names(verdicts)), "latest"])
         verdicts = judging.judge(results)
     if as_json:
         output.write_json([_json(one) for one in verdicts])

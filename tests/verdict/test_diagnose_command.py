@@ -1,0 +1,89 @@
+"""`fabricheck diagnose`: its text, its JSON, and what --measure runs or refuses."""
+
+import json
+import subprocess
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+import verdict_sessions as made
+from fabricheck.cli import app, diagnose
+from fabricheck.core.errors import UsageError
+from fabricheck.results import made_of
+from fabricheck.results.made_of import MadeOf
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["diagnose", *map(str, arguments)])
+
+
+@pytest.fixture
+def session(tmp_path):
+    """Make a session of local copies on a simulated node, of which device 3 is slow."""
+    return write(tmp_path, overlay=None)
+
+
+def write(folder, overlay):
+    series = [
+        factories.series(
+            [7.0 if index == 3 else 9.4],
+            host_clock=None,
+            device=index,
+            device_set=[index],
+            source=factories.place(device=index),
+            destination=factories.place(device=index),
+        )
+        for index in range(8)
+    ]
+    node = {"name": "mi250x", "digest": "0" * 64, "overlay": overlay}
+    devices = [factories.device(index) for index in range(8)]
+    document = factories.simulated_document(devices=devices, series=series, node=node)
+    case = made.good() | made.missed("copy_worst")
+    results = made.write(folder, [(case, document)])
+    stage = factories.case_folder(results, case["unique_name"], "stage")
+    one = MadeOf(series=tuple(range(8)), reduce="worst")
+    made_of.write(stage, document, {"copy_worst": one})
+    return results
+
+
+def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(session):
+    said = run(session)
+    assert said.exit_code == 0
+    for words in (
+        "HBM of device 3, compute units of device 3 or device 3 down by 25 %: 1 of 1 misses.",
+        "For HBM of device 3: stream_local copy 3",
+        "-n ^p2p_kernel$",
+    ):
+        assert words in said.output
+
+
+def test_json_has_all_of_it(session):
+    (node,) = json.loads(run(session, "--json").output)
+    assert node["status"] == "PERF-FAIL" and node["sentence"].startswith("HBM of device 3")
+    assert node["diagnosis"]["degraded"][0]["equals"] == ["compute units of device 3", "device 3"]
+
+
+def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(tmp_path):
+    results = made.write(tmp_path, [(made.good(), factories.document())])
+    assert "No limit was missed: there is nothing to explain." in run(results).output
+
+
+def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(session, monkeypatch):
+    started, read = [], []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: started.append(command))
+    original = diagnose.reading.read
+    monkeypatch.setattr(
+        diagnose.reading, "read", lambda names: read.append(list(names)) or original([str(session)])
+    )
+    assert run(session, "--measure").exit_code == 0
+    (command,) = started
+    assert command[0].endswith("reframe") and "^p2p_kernel$" in command
+    assert read == [[str(session)], [str(session), "latest"]]
+
+
+def test_measure_refuses_what_an_overlay_changed(tmp_path):
+    results = write(tmp_path, {"name": "slow", "content": {}})
+    said = run(results, "--measure")
+    assert said.exit_code == UsageError.exit_code
+    assert "run reframe" in said.stderr and "(-S overlay=FILE)" in said.stderr
