@@ -21,7 +21,7 @@ MODEL_ERROR = 0.1
 
 #: How much likelier a component has to make it all, and one beside others (twice the logarithm of
 #: the ratio of likelihoods).
-LEAST_GAIN, FURTHER_GAIN = 12.0, 24.0
+LEAST_GAIN, FURTHER_GAIN = 12.0, 16.0
 
 #: Sets of components that are less than this apart explain as much.
 EQUAL = 6.0
@@ -32,7 +32,7 @@ MOST, BEAM, REFINED = 3, 5, 12
 
 #: What a component beside others has to lose, as a logarithm; and the part of what a set explains
 #: that a further one has to explain.
-_LITTLE, _OF_ERRORS = math.log(0.96), 1e-2
+_LITTLE, _OF_ERRORS = math.log(0.967), 1e-2
 
 #: A loss beyond any other, as a logarithm.
 _ALL = 20.0
