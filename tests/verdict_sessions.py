@@ -106,3 +106,20 @@ def only(results: Path, case: dict[str, Any], document: dict[str, Any] | None, *
 def rules(verdict) -> set[str]:
     """Return the names of the rules that a verdict rests on."""
     return {reason.rule for reason in verdict.reasons}
+
+
+def of_mi250x(slow, **changes):
+    """Return a document of local copies on the simulated node, one device of it slow."""
+    series = [
+        factories.series(
+            [7.0 if index == slow else 9.4],
+            host_clock=None,
+            device=index,
+            device_set=[index],
+            source=factories.place(device=index),
+            destination=factories.place(device=index),
+        )
+        for index in range(8)
+    ]
+    devices = [factories.device(index) for index in range(8)]
+    return factories.simulated_document(devices=devices, series=series, **changes)

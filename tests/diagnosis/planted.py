@@ -18,7 +18,7 @@ from diagnosis.sessions import Session as Drawn
 from fabricheck.judge.diagnosis import evidence
 from fabricheck.judge.diagnosis.components import Component, components
 from fabricheck.judge.diagnosis.diagnose import diagnose
-from fabricheck.judge.diagnosis.evidence import Judged, Miss
+from fabricheck.judge.diagnosis.evidence import Limits, Miss
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.diagnosis.transfers import Key, Routes, moment, rates_of, transfers
 from fabricheck.node import NodeModel, load
@@ -164,23 +164,20 @@ def _kind(component: Component) -> str | None:
 
 
 def judged(session: Drawn) -> evidence.Session:
-    """Return the session with its metrics, and those that miss their limits."""
-    found, misses = [], []
+    """Return the session with the limits of its metrics, and those that are missed."""
+    limits, misses = [], []
     for one in session.judged:
         document = session.documents[one.check]
         figure = one.metric.figure(document, one.population)
         made = figure.made_of(document)
         low, high = one.limits
-        reference = one.reference
-        found.append(Judged(one.check, one.metric.name, figure.value, one.metric.unit, reference,
-                            low, high, made))  # fmt: skip
+        limits.append(Limits(one.check, one.metric.unit, one.reference, low, high, made))
         if one.missed(document):
-            series = document["series"]
-            places = {id(series[index]): index for index in range(len(series))}
+            places = {id(series): index for index, series in enumerate(document["series"])}
             own = tuple(places[id(each)] for each in figure.decisive)
             misses.append(Miss(one.check, one.metric.name, figure.value, low, high,
                                one.metric.unit, own))  # fmt: skip
-    return evidence.Session(session.documents, found, misses)
+    return evidence.Session(session.documents, limits, misses)
 
 
 def named(found: Diagnosis | None, most: int = 3) -> list[set[str]]:

@@ -124,7 +124,7 @@ def test_without_a_place_or_a_diagnosis_nothing_is_marked():
     ],
 )
 def test_the_loss_is_told_as_in_the_sentence(found, told):
-    assert verdict.loss(found) == told
+    assert found.loss == told
     assert told in of(found).sentence
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app, diagnose
-from fabricheck.core.errors import UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import made_of
 from fabricheck.results.made_of import MadeOf
 
@@ -25,20 +25,8 @@ def session(tmp_path):
 
 
 def write(folder, overlay):
-    series = [
-        factories.series(
-            [7.0 if index == 3 else 9.4],
-            host_clock=None,
-            device=index,
-            device_set=[index],
-            source=factories.place(device=index),
-            destination=factories.place(device=index),
-        )
-        for index in range(8)
-    ]
     node = {"name": "mi250x", "digest": "0" * 64, "overlay": overlay}
-    devices = [factories.device(index) for index in range(8)]
-    document = factories.simulated_document(devices=devices, series=series, node=node)
+    document = made.of_mi250x(slow=3, node=node)
     case = made.good() | made.missed("copy_worst")
     results = made.write(folder, [(case, document)])
     stage = factories.case_folder(results, case["unique_name"], "stage")
@@ -69,14 +57,21 @@ def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(tmp_path):
     assert "No limit was missed: there is nothing to explain." in run(results).output
 
 
-def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(session, monkeypatch):
-    started, read = [], []
+@pytest.mark.parametrize(("left", "code"), [(True, 0), (False, NotFoundError.exit_code)])
+def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(
+    session, tmp_path, monkeypatch, left, code
+):
+    """Where ReFrame leaves no session, nothing new is diagnosed."""
+    started, read, original = [], [], diagnose.reading.read
+    second = write(tmp_path / "second", overlay=None)
     monkeypatch.setattr(subprocess, "run", lambda command, **_: started.append(command))
-    original = diagnose.reading.read
-    monkeypatch.setattr(
-        diagnose.reading, "read", lambda names: read.append(list(names)) or original([str(session)])
-    )
-    assert run(session, "--measure").exit_code == 0
+
+    def both(names):
+        read.append(list(names))
+        return original([str(session), *([str(second)] if left and len(read) > 1 else [])])
+
+    monkeypatch.setattr(diagnose.reading, "read", both)
+    assert run(session, "--measure").exit_code == code
     (command,) = started
     assert command[0].endswith("reframe") and "^p2p_kernel$" in command
     assert read == [[str(session)], [str(session), "latest"]]

@@ -373,25 +373,8 @@ OF_A_NODE = {
 }
 
 
-def of_mi250x(device):
-    """Return a document of local copies on the simulated node, one device of it slow."""
-    series = [
-        factories.series(
-            [7.0 if index == device else 9.4],
-            host_clock=None,
-            device=index,
-            device_set=[index],
-            source=factories.place(device=index),
-            destination=factories.place(device=index),
-        )
-        for index in range(8)
-    ]
-    devices = [factories.device(index) for index in range(8)]
-    return factories.simulated_document(devices=devices, series=series)
-
-
 def test_the_diagnosis_stands_before_the_misses_that_it_explains(tmp_path):
-    found = slow(tmp_path, of_mi250x(3), series=tuple(range(8)), reduce="worst")
+    found = slow(tmp_path, made.of_mi250x(slow=3), series=tuple(range(8)), reduce="worst")
     first, second = found.reasons
     assert (first.rule, first.status, second.rule) == ("diagnosis", "PERF-FAIL", "reference")
     assert "HBM of device 3" in first.sentence

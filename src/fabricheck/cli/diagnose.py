@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +12,7 @@ import typer
 
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
+from fabricheck.core import nodelists
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.text import printable
@@ -22,6 +22,9 @@ from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.results import reading
 
 COLUMNS = ("Component", "Loss", "Misses", "Odds", "Or as well")
+
+#: The file descriptor of standard error.
+_STDERR = 2
 
 #: Names of one kind that are printed; --json has all.
 MOST = 6
@@ -55,15 +58,24 @@ def diagnose(
     results = reading.read(what or ())
     verdicts = judging.judge(results)
     if measure and _measured(verdicts):
-        results = reading.read([*(what or _names(verdicts)), "latest"])
+        before = _sessions(verdicts)
+        results = reading.read([*(what or dict.fromkeys(name for _, name in before)), "latest"])
         verdicts = judging.judge(results)
+        if before == _sessions(verdicts):
+            raise NotFoundError("ReFrame left no session of these checks; above is what it said.")
     if as_json:
         output.write_json([_json(one) for one in verdicts])
         return
     for problem in results.problems:
         _say(str(problem.sentence))
     for one in verdicts:
-        _show(one)
+        if one.diagnosis is not None:
+            _show(one, one.diagnosis)
+    for label in dict.fromkeys(one.told for one in verdicts):
+        well = [one.node for one in verdicts if one.told == label and one.diagnosis is None]
+        if well:
+            _say(f"{nodelists.folded(well)}: {label}")
+            _say("  No limit was missed: there is nothing to explain.")
 
 
 def _json(one: NodeVerdict) -> dict[str, object]:
@@ -75,30 +87,26 @@ def _json(one: NodeVerdict) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _show(one: NodeVerdict) -> None:
+def _show(one: NodeVerdict, told: Diagnosis) -> None:
     by = f", simulated by {one.simulated}" if one.simulated else ""
     _say(f"{one.node}{by}: {one.told}")
-    if one.diagnosis is None:
-        _say("  No limit was missed: there is nothing to explain.")
-        return
-    _say(f"  {one.diagnosis.sentence}")
-    if one.diagnosis.degraded:
-        rows = [_cells(degraded, one.diagnosis) for degraded in one.diagnosis.degraded]
+    _say(f"  {told.sentence}")
+    if told.degraded:
+        rows = [_cells(degraded, told) for degraded in told.degraded]
         output.print_table(COLUMNS, rows, ("Loss", "Misses", "Odds"))
-    for degraded in one.diagnosis.degraded:
+    for degraded in told.degraded:
         _listed(f"For {degraded.component}", degraded.supporting)
         _listed(f"Against {degraded.component}", degraded.contradicting)
         if degraded.next:
             _say(f"  Would tell it from the others: {' '.join(_command(one, degraded.next))}")
-    _listed("Not explained", one.diagnosis.unexplained)
-    for sentence in one.diagnosis.lacking:
+    _listed("Not explained", told.unexplained)
+    for sentence in told.lacking:
         _say(f"  {sentence}")
 
 
 def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
-    loss = "-" if one.loss_percent is None else f"{one.loss_percent:g} %"
-    odds = f"1e{one.odds:.0f}"
-    return one.component, loss, f"{one.explains}/{told.misses}", odds, ", ".join(one.equals)
+    misses, odds = f"{one.explains}/{told.misses}", f"1e{one.odds:.0f}"
+    return one.component, one.loss or "-", misses, odds, ", ".join(one.equals)
 
 
 def _listed(label: str, names: Sequence[str]) -> None:
@@ -111,9 +119,9 @@ def _say(text: str) -> None:
     typer.echo(printable(text))
 
 
-def _names(verdicts: Iterable[NodeVerdict]) -> Iterator[str]:
-    """Yield the sessions of some verdicts, each once."""
-    yield from dict.fromkeys(session.id for one in verdicts for session in one.sessions)
+def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
+    """Return the sessions of some verdicts: the folder of results and the id of each."""
+    return {(session.results, session.id) for one in verdicts for session in one.sessions}
 
 
 def _command(one: NodeVerdict, checks: Iterable[str]) -> list[str]:
@@ -147,9 +155,7 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
     if not (ROOT / "reframe_checks").is_dir() or not reframe.exists():
         raise NotFoundError("ReFrame and the checks are not here: run this in the repository.")
     command = _command(one, checks)
-    _say(f"Runs {' '.join(command)}")
-    with tempfile.TemporaryFile() as printed:
-        subprocess.run(
-            [str(reframe), *command[1:]], cwd=ROOT, stdout=printed, stderr=printed, check=False
-        )
+    # Standard output is that of the diagnosis.
+    typer.echo(f"Runs {' '.join(command)}", err=True)
+    subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)
     return True

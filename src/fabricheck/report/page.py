@@ -20,7 +20,7 @@ from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.core.whole_files import write_all
-from fabricheck.report import environment, rests_on, states, verdict
+from fabricheck.report import environment, rests_on, states
 from fabricheck.report.contents import Contents
 from fabricheck.results import archive, attached
 from fabricheck.results.reading import Results
@@ -97,7 +97,6 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         attached={os.path.relpath(one, at): one for one in attached.files(found.results)},
         devices=environment.devices,
         state_columns=states.COLUMNS,
-        loss=verdict.loss,
         few=_few,
         sources_of=rests_on.sources,
         documents=documents(),

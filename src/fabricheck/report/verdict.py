@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.text import count
-from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import caveats, checks, diagnosed, grouping, provisional
 from fabricheck.judge.verdict.rules import Finding, NodeStatus, in_order, worst
 from fabricheck.results import killed
@@ -105,15 +105,6 @@ def of(observed: Observed) -> Verdict:
         ),
         diagnosed.of(found.tried),
     )
-
-
-def loss(one: Degraded) -> str:
-    """Return how much less bandwidth a component has, or how much longer its latency is."""
-    if one.loss_percent is None:
-        return ""
-    if "latency" in one.component:
-        return f"{one.loss_percent:.3g} % longer"
-    return f"{one.loss_percent:.2g} %"
 
 
 def _not_there(absent: int) -> str:

@@ -32,8 +32,9 @@ def changes(
 ) -> Iterator[Change]:
     """Yield what a node can be instead of its model, with what it does to the transfers.
 
-    :param concerned: the links that are on the way of what is to be explained.
     Links that are gone are taken as detoured by other devices, which NVIDIA's devices do not do.
+
+    :param concerned: the links that are on the way of what is to be explained.
     """
     if node.switch is not None or node.vendor != "amd":
         return
@@ -52,7 +53,7 @@ def changes(
                 if abs(log) > _SAME:
                     logs[places[key]] = log
         changed = _changed(node, other)
-        yield Change(name, devices, logs, _told(changed, documents), changed.__contains__)
+        yield Change(name, devices, logs, changed, _told(changed, documents))
 
 
 def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase, translate
 from itertools import permutations
@@ -193,13 +193,13 @@ def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
 class Change:
     """Another node than the model: which transfers are then how much slower or faster.
 
-    logs: by place in the list of transfers the logarithm of the rate against the model's. cost: of
-        what the node's tools tell of its topology, as that of a hypothesis. differs: whether it is
-        what a sentence of theirs tells, of the devices named there.
+    logs: by place in the list of transfers the logarithm of the rate against the model's. places:
+    what is then other than in the model, as the node's tools tell it. cost: of what they told, as
+    that of a hypothesis.
     """
 
     name: str
     devices: tuple[int, ...]
     logs: Mapping[int, float]
+    places: frozenset[Place] = frozenset()
     cost: float = 0.0
-    differs: Callable[[Place], bool] | None = None

@@ -66,12 +66,10 @@ class Miss:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A metric as a check judged it."""
+class Limits:
+    """What a metric is held against, and what it is made of."""
 
     check: str
-    metric: str
-    value: float
     unit: str
     reference: float | None
     least: float | None
@@ -81,10 +79,10 @@ class Judged:
 
 @dataclass
 class Session:
-    """What there is of one node: the documents by check, what was judged, and what was missed."""
+    """What there is of one node: the documents by check, limits of metrics, and missed ones."""
 
     documents: Mapping[str, ResultDocument]
-    judged: Sequence[Judged] = ()
+    limits: Sequence[Limits] = ()
     misses: Sequence[Miss] = field(default_factory=list)
 
 
@@ -138,7 +136,7 @@ def kind(series: Series) -> str:
 def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
     """Return what references say of the levels of groups: the narrowest limit counts."""
     found: dict[Hashable, Level] = {}
-    for one in session.judged:
+    for one in session.limits:
         made = one.made_of
         if made is None or made.reduce is None or one.unit == "%" or not one.reference:
             continue
@@ -230,7 +228,9 @@ class Explanations:
     def _explains(self, number: int, found: Hypothesis) -> bool:
         miss, devices = self.misses[number], self._devices[number]
         if miss.sentence:
-            return any(_differs(one.what, miss.sentence) for one in found.named)
+            told = place(miss.sentence)
+            return any(told in one.what.places for one in found.named
+                       if isinstance(one.what, Change))  # fmt: skip
         lost = [
             _left([found.shifts.get(one, 0.0) for one in own], self._in_turn[number])
             for own in self.decided[number]
@@ -293,11 +293,6 @@ def _parts(series: Series) -> Iterator[Series]:
             }  # fmt: skip
     else:
         yield series | {"role": "share"}
-
-
-def _differs(what: Component | Change, sentence: str) -> bool:
-    """Whether a component is what a sentence tells of the node's topology."""
-    return isinstance(what, Change) and what.differs is not None and what.differs(place(sentence))
 
 
 def _series_of(miss: Miss, session: Session) -> list[Series]:

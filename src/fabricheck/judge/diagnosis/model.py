@@ -36,6 +36,15 @@ class Degraded(_Strict):
     causes: list[str] = []
     """What the devices' counters say of them."""
 
+    @property
+    def loss(self) -> str:
+        """How much less bandwidth it has, or how much longer a latency is; empty of no degree."""
+        if self.loss_percent is None:
+            return ""
+        if "latency" in self.component:
+            return f"{self.loss_percent:.3g} % longer"
+        return f"{self.loss_percent:.2g} %"
+
 
 class Diagnosis(_Strict):
     """What explains the misses of a node: the limits that it missed, and what differs in it."""
@@ -65,10 +74,6 @@ class Diagnosis(_Strict):
 def _told(one: Degraded) -> str:
     names = [one.component, *one.equals]
     name = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-    if one.loss_percent is None:
-        told = name
-    elif "latency" in one.component:
-        told = f"{name} {one.loss_percent:.3g} % longer"
-    else:
-        told = f"{name} down by {one.loss_percent:.2g} %"
+    down = "" if one.loss.endswith("longer") else "down by "
+    told = f"{name} {down}{one.loss}" if one.loss else name
     return f"{told} ({one.causes[0]})" if one.causes else told

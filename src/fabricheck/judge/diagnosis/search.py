@@ -194,9 +194,7 @@ class Search:
         names = {one.what.name for one in start.named}
         for change in self.changes:
             if change.name not in names:
-                shifts = dict(start.shifts)
-                for number, log in change.logs.items():
-                    shifts[number] = min(shifts[number], log) if number in shifts else log
+                shifts = _changed(start.shifts, change)
                 named = (*start.named, Named(change, 0.0))
                 found = Hypothesis(named, self._cost(named, shifts), shifts)
                 cost = found.cost
@@ -256,8 +254,7 @@ class Search:
         shifts: dict[int, float] = {}
         for one in named:
             if isinstance(one.what, Change):
-                for number, log in one.what.logs.items():
-                    shifts[number] = min(shifts[number], log) if number in shifts else log
+                shifts = _changed(shifts, one.what)
             else:
                 shifts = _shifted(shifts, touched[one.what], one.log)
         return shifts
@@ -343,6 +340,14 @@ class Search:
                 own_sums.weight + weight, own_sums.first + first, own_sums.second + second
             ).cost(known) - own_sums.cost(known)
         return cost
+
+
+def _changed(shifts: Mapping[int, float], change: Change) -> dict[int, float]:
+    """Return what another node than the model leaves of rates beside other shifts."""
+    found = dict(shifts)
+    for number, log in change.logs.items():
+        found[number] = min(found.get(number, log), log)
+    return found
 
 
 def _shifted(

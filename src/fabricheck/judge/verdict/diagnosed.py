@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fabricheck.judge.diagnosis.diagnose import diagnose
-from fabricheck.judge.diagnosis.evidence import Judged, Miss, Session
+from fabricheck.judge.diagnosis.evidence import Limits, Miss, Session
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict.attempts import Attempt, Tried
 from fabricheck.judge.verdict.checks import Key
@@ -15,7 +15,6 @@ from fabricheck.results import state
 from fabricheck.results.made_of import MadeOf
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
-from fabricheck.results.run_report import Judged as Limits
 from fabricheck.site import partitions
 
 #: The rules of what is slow, or other than the node model.
@@ -44,7 +43,7 @@ def of(tried: Mapping[Key, Tried]) -> Diagnosis | None:
 def session(attempts: Iterable[Attempt]) -> Session:
     """Return what some attempts, one of each check, say of a node."""
     documents: dict[str, ResultDocument] = {}
-    judged: list[Judged] = []
+    limits: list[Limits] = []
     misses: list[Miss] = []
     for one in attempts:
         document, case = one.document, one.case
@@ -52,20 +51,13 @@ def session(attempts: Iterable[Attempt]) -> Session:
             continue
         documents[one.check] = document
         made_of = one.entry.metrics_made_of if one.entry is not None else {}
-        for metric, limits in case.judged.items():
-            value, unit = case.values.get(metric, (None, ""))
-            if value is not None and unit != "count":
-                judged.append(_judged(one.check, metric, value, unit, limits, made_of))
+        for metric, held in case.judged.items():
+            _, unit = case.values.get(metric, (None, "count"))
+            if unit != "count":
+                own = (held.reference, held.least, held.most)
+                limits.append(Limits(one.check, unit, *own, made_of.get(metric)))
         misses += _misses(one, document, made_of)
-    return Session(documents, judged, misses)
-
-
-def _judged(
-    check: str, metric: str, value: float, unit: str, limits: Limits, made: Mapping[str, MadeOf]
-) -> Judged:
-    return Judged(
-        check, metric, value, unit, limits.reference, limits.least, limits.most, made.get(metric)
-    )
+    return Session(documents, limits, misses)
 
 
 def _misses(
