@@ -8,6 +8,9 @@ import pytest
 
 from diagnosis import sessions
 
+# Tracing would double the time of simulated sessions.
+pytestmark = pytest.mark.slow
+
 #: By model checks that only some nodes have.
 OWN = {
     "mi250x": {"managed_zero_copy", "memcpy_numa", "pingpong_half_rotated"},

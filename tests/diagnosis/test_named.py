@@ -13,6 +13,9 @@ from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.evidence import Miss, Session
 
+# Tracing would double the time of the search.
+pytestmark = pytest.mark.slow
+
 #: Drawn noise differs by it.
 SEED = 7
 
