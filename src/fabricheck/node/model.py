@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -204,14 +204,18 @@ class NodeModel:
     def widest_path(self, source: int, destination: int) -> Path:
         """Return the path with most links at its narrowest hop, then with the fewest hops."""
         self._pair(source, destination)
-        return paths.widest_path(self.link_counts, source, destination)
+        return self._widest_paths[source, destination]
+
+    @cached_property
+    def _widest_paths(self) -> Mapping[Pair, Path]:
+        """By ordered pair: a result's every series asks for one."""
+        pairs = permutations(range(len(self.devices)), 2)
+        return {pair: paths.widest_path(self.link_counts, *pair) for pair in pairs}
 
     def link_class(self, source: int, destination: int) -> LinkClass:
         """Return the link class of a pair: the links and the hops of its widest path."""
-        self._pair(source, destination)
-        return paths.link_class(
-            self.link_counts, source, destination, switched=self.switch is not None
-        )
+        path = self.widest_path(source, destination)
+        return paths.link_class(self.link_counts, path, switched=self.switch is not None)
 
     def path_peak_gbs(self, path: Path) -> float:
         """Return the theoretical peak of a path, in GB/s per direction: its narrowest hop's."""

@@ -94,11 +94,8 @@ def width(links: Mapping[Pair, int], path: Path) -> int:
     return min(links[(min(hop), max(hop))] for hop in pairwise(path))
 
 
-def link_class(
-    links: Mapping[Pair, int], source: int, destination: int, *, switched: bool = False
-) -> LinkClass:
-    """Return the link class of a pair; the links through a switch make it a *switched* one."""
-    path = widest_path(links, source, destination)
+def link_class(links: Mapping[Pair, int], path: Path, *, switched: bool = False) -> LinkClass:
+    """Return the link class of a path; the links through a switch make it a *switched* one."""
     if not path:
         return LinkClass(0, 0)
     return LinkClass(width(links, path), len(path) - 1, switched)

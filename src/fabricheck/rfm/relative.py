@@ -28,8 +28,6 @@ from fabricheck.rfm.metrics import (
     where_measured,
 )
 
-_HOST = ("host-pinned", "managed")
-
 
 @dataclass(frozen=True)
 class _Member:
@@ -211,26 +209,19 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
     if node is None:
         return "processor"
     where = metric.where
-    memories = {where.get("source.memory"), where.get("destination.memory")}
-    if metric.unit == "us":
-        return "message_latency" if where.get("engine") == "mpi" else "latency"
-    if where.get("movement") in ("page-migration", "prefetch"):
-        return "migration"
-    if "host-pageable" in memories:
-        return "pageable"
-    if memories.intersection(_HOST):
-        if where.get("role") == "share" or metric.over == ("ranks",):
-            return "host_links_at_once"
-        return "host_link_both_ways" if where.get("role") == "sum" else "host_link"
-    if "peer" not in memories and where.get("engine") != "mpi":
-        return "kernel"
-    if where.get("engine") == "copy-engine":
-        return "copy_engine"
-    if not _direct(metric, node):
-        return "kernel_over_several_links"
-    return "message" if where.get("engine") == "mpi" else "kernel"
+    return rules.kind(
+        unit=metric.unit,
+        engine=where.get("engine"),
+        movement=where.get("movement"),
+        memories=(where.get("source.memory"), where.get("destination.memory")),
+        # Ranks measure at the same time.
+        role="share" if metric.over == ("ranks",) else where.get("role"),
+        direct=_direct(metric, node),
+    )
 
 
 def _direct(metric: Metric, node: NodeModel) -> bool:
-    pairs = [key[0] for key in metric.among or ()]
-    return all(node.link_class(*pair).direct for pair in pairs if len(pair) == 2)
+    """Whether each pair that a metric is over has a link of its own."""
+    members = [key[0] for key in metric.among or ()]
+    pairs = [one for one in members if isinstance(one, tuple) and len(one) == 2]
+    return all(node.link_class(*pair).direct for pair in pairs)

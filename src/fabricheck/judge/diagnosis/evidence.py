@@ -98,7 +98,7 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
     for key, one in transfers.items():
         series = one.series
         sign = 1 if series["better"] == "higher" else -1
-        spread = rules.spreads()[kind(series)] / 100
+        spread = rules.spreads()[one.kind] / 100
         variance = sharing[limits[key]] * spread**2 + _noise(series) ** 2
         log = sign * math.log(series["median"])
         found.append(Evidence(log, variance, one.alike))
@@ -114,23 +114,6 @@ def _noise(series: Series) -> float:
     """Return the standard error of a median, as a part of it."""
     deviation = 1.4826 * series["mad"] * 1.2533 / math.sqrt(len(series["samples"]))
     return max(_LEAST_NOISE, deviation / series["median"])
-
-
-def kind(series: Series) -> str:
-    """Return which transfer a series is, as the file of rules names its spread."""
-    memories = {series["source"]["memory"], series["destination"]["memory"]}
-    if series["unit"] == "us":
-        return "message_latency" if series["engine"] == "mpi" else "latency"
-    if series.get("movement") in ("page-migration", "prefetch"):
-        return "migration"
-    if "host-pageable" in memories:
-        return "pageable"
-    if memories & {"host-pinned", "managed"}:
-        at_once = series["role"] == "share" and len(series["device_set"]) > 1
-        if at_once:
-            return "host_links_at_once"
-        return "host_link" if series["role"] == "single" else "host_link_both_ways"
-    return {"copy-engine": "copy_engine", "mpi": "message"}.get(series["engine"], "kernel")
 
 
 def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
@@ -265,7 +248,7 @@ def _low(
         if own.series["direction"] == "collective":
             continue  # slow messages make it slow, and how much is not known
         behind = one.log - about[one.group]
-        if behind < _LOW * math.log1p(-rules.allowed_percent(kind(own.series)) / 100):
+        if behind < _LOW * math.log1p(-rules.allowed_percent(own.kind) / 100):
             found[number] = behind
     return found
 

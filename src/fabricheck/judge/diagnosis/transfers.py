@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from fabricheck.core.vocabulary import ENV_ENGINES
-from fabricheck.node import NodeModel
+from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import routes
+from fabricheck.references import rules
 from fabricheck.results.made_of import pair_of
 from fabricheck.results.model import Place, ResultDocument, Series
 
@@ -38,6 +39,7 @@ class Transfer:
 
     slack: by resource its slack. gbs: the rate by the node model, of one array; None of a time and
     of what the model cannot tell. alike: what it has in common with those it is compared with.
+    kind: as the file of rules names its spread.
     """
 
     key: Key
@@ -45,6 +47,7 @@ class Transfer:
     slack: Mapping[str, float]
     gbs: float | None
     alike: Hashable
+    kind: str
     loose: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -183,7 +186,8 @@ def transfers(
                 passes = _passed(series, routes)
                 if passes:
                     alike = (*_alike(check, series), _class(series, routes))
-                    found[key] = Transfer(key, series, dict.fromkeys(passes, 0.0), None, alike)
+                    slack, kind = dict.fromkeys(passes, 0.0), _kind(series, routes)
+                    found[key] = Transfer(key, series, slack, None, alike, kind)
     return found
 
 
@@ -235,12 +239,25 @@ def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...
     )  # fmt: skip
 
 
-def _class(series: Series, routes: Routes | None) -> str | None:
+def _class(series: Series, routes: Routes | None) -> LinkClass | None:
     """Return the link class of the pair of a series; None of all else."""
     pair = pair_of(series)
     if routes is None or len(pair) != 2 or pair[0] == pair[1]:
         return None
-    return routes.node.link_class(*pair).name
+    return routes.node.link_class(*pair)
+
+
+def _kind(series: Series, routes: Routes | None) -> str:
+    """Return the kind of a series, as the file of rules names its spread."""
+    link_class = _class(series, routes)
+    return rules.kind(
+        unit=series["unit"],
+        engine=series["engine"],
+        movement=series.get("movement"),
+        memories=(series["source"]["memory"], series["destination"]["memory"]),
+        role=series["role"],
+        direct=link_class is None or link_class.direct,
+    )
 
 
 def _passed(series: Series, routes: Routes | None) -> list[str]:
@@ -319,7 +336,8 @@ def _of_flows(at_once: _AtOnce, chosen: Mapping[Key, Series], routes: Routes) ->
             passes[f"rank on device{series['device']}"] = 0.0
         if series["direction"] == "local":
             passes[f"kernels of device{series['device']}"] = 0.0
-        yield Transfer(key, series, passes, gbs, (*_alike(key[0], series), f"{gbs:.3g}"))
+        alike = (*_alike(key[0], series), f"{gbs:.3g}")
+        yield Transfer(key, series, passes, gbs, alike, _kind(series, routes))
 
 
 def by_level(
