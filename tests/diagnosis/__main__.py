@@ -40,14 +40,12 @@ def count(model: str, number: int, faults: int, seed: int) -> tuple[Counter[str]
     with sessions.chosen_once():
         while seen["sessions"] < number:
             drawn = [node.draw(rng) for _ in range(faults)]
-            if faults > 1 and node.hidden(drawn):
-                seen["hidden"] += 1
-                continue
+            hidden = faults > 1 and node.hidden(rng, drawn)
             session = node.sample(rng, drawn)
             if faults and not session.misses:
                 seen["no limit missed"] += 1
                 continue
-            seen["sessions"] += 1
+            seen["hidden" if hidden else "sessions"] += 1
             began = time.process_time()
             found = planted.diagnosis(node, session)
             longest = max(longest, time.process_time() - began)
@@ -60,6 +58,10 @@ def count(model: str, number: int, faults: int, seed: int) -> tuple[Counter[str]
             hit = {one for one in planted_names if any(one in names for names in named)}
             alone = [next(iter(names)) for names in named if len(names) == 1]
             false = [one for one in alone if one not in planted_names]
+            if hidden:
+                seen["hidden named"] += hit == planted_names
+                seen["hidden false"] += bool(false)
+                continue
             seen["named"] += hit == planted_names
             seen["alone"] += planted_names <= set(alone)
             seen["healthy named alone"] += bool(false)
@@ -97,6 +99,12 @@ def lines(number: int, seed: int, shares: int) -> Iterator[str]:
                 total += seen
                 yield _row(faults, model, seen, f"{longest:.1f} s")
             yield _row(faults, "all", total, "")
+    yield ""
+    yield (
+        f"In {total['hidden']} further sessions one of two faults was not to be seen beside the "
+        f"other; both were named in {total['hidden named']} of them, and a healthy one alone in "
+        f"{total['hidden false']}."
+    )
     healthy = [count(model, 50, 0, seed) for model in sessions.MODELS]
     diagnosed = sum(one["diagnosed"] for one, _, _ in healthy)
     missed = sum(one["missed a limit"] for one, _, _ in healthy)

@@ -20,8 +20,9 @@ from fabricheck.judge.diagnosis.components import Component, components
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.evidence import Limits, Miss
 from fabricheck.judge.diagnosis.model import Diagnosis
-from fabricheck.judge.diagnosis.transfers import Key, Routes, moment, rates_of, transfers
+from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, moment, rates_of, transfers
 from fabricheck.node import NodeModel, load
+from fabricheck.references import rules
 
 #: The components that are drawn, by how their names begin: first a kind is drawn, then one of it.
 KINDS = (
@@ -130,20 +131,26 @@ class Node:
                 found[check, index] = len(ways[rank(series)]) / sum(ways[rank(series)])
         return {key: part for key, part in found.items() if part != 1}
 
-    def hidden(self, faults: Sequence[Fault]) -> bool:
-        """Whether one of some faults changes nothing beside the others, or misses no limit."""
-        every = self.parts(faults)
+    def hidden(self, rng: random.Random, faults: Sequence[Fault]) -> bool:
+        """Whether one of some faults cannot be seen beside the others.
+
+        It misses no limit by itself in the session that is drawn next, or changes no value beside
+        the others by more than healthy members of a node may differ.
+        """
+        every, state = self.parts(faults), rng.getstate()
         for one in faults:
+            misses = self.sample(rng, [one]).misses
+            rng.setstate(state)
             others = self.parts([other for other in faults if other is not one])
-            changed = [key for key, part in every.items() if part < 0.97 * others.get(key, 1.0)]
-            if not changed or not self._misses([one]):
+            if not misses or not any(
+                every.get(key, 1.0) < self._least_healthy(own) * others.get(key, 1.0)
+                for key, own in self.passes.items()
+            ):
                 return True
         return False
 
-    def _misses(self, faults: Sequence[Fault]) -> bool:
-        self.session.reset()
-        self.session.apply(self.parts(faults))
-        return bool(self.session.failures())
+    def _least_healthy(self, one: Transfer) -> float:
+        return 1 - rules.allowed_percent(one.kind) / 100
 
     def sample(self, rng: random.Random, faults: Sequence[Fault]) -> evidence.Session:
         """Draw a session with faults in it, as its checks judge it."""

@@ -13,15 +13,12 @@ from fabricheck.judge.diagnosis.components import Change, Component, components
 from fabricheck.judge.diagnosis.evidence import Explanations, Session
 from fabricheck.judge.diagnosis.further import further
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.diagnosis.search import EQUAL, Hypothesis, Named, Search
+from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Hypothesis, Named, Search
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, by_level, transfers
 from fabricheck.node import NodeModel
 
 #: Measurements that are named for and against a component.
 MOST_NAMED = 8
-
-#: A measurement contradicts a component whose prediction it exceeds by so many deviations.
-_CONTRADICTS = 3.0
 
 
 def diagnose(session: Session, node: NodeModel | None) -> Diagnosis | None:
@@ -132,7 +129,7 @@ class _Diagnosed:
         contradicting: list[str] = []
         for number, _ in ordered:
             above = self.search.residual(best, number)
-            into = contradicting if above > _CONTRADICTS else supporting
+            into = contradicting if above > CONTRADICTS else supporting
             into.append(_named(keys[number], self.transfers[keys[number]]))
         return _some(supporting), _some(contradicting)
 

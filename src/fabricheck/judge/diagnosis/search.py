@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from fabricheck.judge.diagnosis.components import Change, Component
 
@@ -22,6 +23,9 @@ MODEL_ERROR = 0.1
 #: How much likelier a component has to make it all, and one beside others (twice the logarithm of
 #: the ratio of likelihoods).
 LEAST_GAIN, FURTHER_GAIN = 12.0, 16.0
+
+#: A measurement contradicts a set whose prediction it exceeds by so many standard deviations.
+CONTRADICTS = 3.0
 
 #: Sets of components that are less than this apart explain as much.
 EQUAL = 6.0
@@ -38,10 +42,7 @@ _LITTLE, _OF_ERRORS = math.log(0.967), 1e-2
 _ALL = 20.0
 
 #: Logarithms of the factors that are tried at first: 3 % are lost at least, 99 % at most.
-_TRIED = tuple(math.log(one) for one in (
-    0.97, 0.95, 0.92, 0.88, 0.83, 0.76, 0.68, 0.59, 0.5, 0.4, 0.3, 0.2, 0.12, 0.06, 0.03,
-    0.01,
-))  # fmt: skip
+_TRIED = tuple(math.log(one) for one in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,25 @@ class Search:
             if extended[0].cost > best.cost - (FURTHER_GAIN if best.named else LEAST_GAIN):
                 break
             best, tried = extended[0], extended
-            beam = extended[: BEAM // len(best.named)]
+            beam = self._promising(extended, BEAM // len(best.named))
             if not self._left(best, explains):
                 break
         return (best, tried) if len(best.named) < 2 else self._without_needless(best, tried)
+
+    def _promising(self, found: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
+        """Return the sets that are worth extending: the likeliest, and those nothing contradicts.
+
+        What is left unexplained a further component may explain. What is faster than predicted none
+        does, and of two degraded components "all of them" is often the likeliest single one.
+
+        :param found: the likeliest first.
+        """
+        agreeing = (one for one in found if not self._contradicted(one))
+        return list({id(one): one for one in (*found[:most], *islice(agreeing, most))}.values())
+
+    def _contradicted(self, found: Hypothesis) -> bool:
+        """Whether what a set takes of some evidence is not to be seen there."""
+        return max(self._residuals(found, found.shifts), default=0.0) > CONTRADICTS
 
     def _without_needless(
         self, best: Hypothesis, tried: list[Hypothesis]
@@ -271,11 +287,17 @@ class Search:
 
     def residual(self, found: Hypothesis, number: int) -> float:
         """Return how many standard deviations evidence is above what a set predicts."""
-        sums = self._sums(found.shifts)[self._group[number]]
-        total = sums.weight + self._known[self._group[number]]
-        level = sums.first / total if total > 0 else 0.0
-        shift = found.shifts.get(number, 0.0)
-        return (self._distance[number] - shift - level) / math.sqrt(self._variance(number, shift))
+        return self._residuals(found, [number])[0]
+
+    def _residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
+        sums, own = self._sums(found.shifts), []
+        for number in numbers:
+            group, shift = self._group[number], found.shifts.get(number, 0.0)
+            total = sums[group].weight + self._known[group]
+            level = sums[group].first / total if total > 0 else 0.0
+            above = self._distance[number] - shift - level
+            own.append(above / math.sqrt(self._variance(number, shift)))
+        return own
 
     def _variance(self, number: int, shift: float) -> float:
         """Return the variance of evidence about what is predicted of it."""
@@ -365,10 +387,12 @@ def _least(cost_of: Callable[[float], float]) -> tuple[float, float]:
     """Return the logarithm of the factor with the least cost, and that cost."""
     costs = [cost_of(one) for one in _TRIED]
     least = min(range(len(costs)), key=costs.__getitem__)
+    if costs[least] >= 0:  # not even a part of a loss makes it likelier
+        return _TRIED[least], costs[least]
     low = _TRIED[least + 1] if least + 1 < len(_TRIED) else _TRIED[least]
     high = _TRIED[max(0, least - 1)]
     best, cost = _TRIED[least], costs[least]
-    for _ in range(6):
+    for _ in range(7):
         for one in ((low + best) / 2, (best + high) / 2):
             own = cost_of(one)
             if own < cost:

@@ -131,9 +131,12 @@ class Routes:
 
         :param slowed: a resource that has a part of its bandwidth only.
         """
-        left = dict.fromkeys({name for flow in flows for name in flow}, 0.0)
-        for name in left:
-            left[name] = self.gbs[name] * (_SLOWED if name == slowed else 1)
+        left = {
+            name: self.gbs[name] * (_SLOWED if name == slowed else 1)
+            for name in dict.fromkeys(name for flow in flows for name in flow)
+        }
+        if len(flows) == 1:  # nearly all of them
+            return [min((left[name] / n for name, n in flows[0].items()), default=math.inf)]
         own = [
             min((left[name] / times for name, times in flow.items() if name in self.each),
                 default=math.inf)
