@@ -153,7 +153,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
             ("Component", "host link to device 5"),
             ("Loss", "50 %"),
             ("Misses explained", "2 of 4"),
-            ("Odds", "106"),  # the power is raised
+            ("Odds", "1e6"),
             ("Or one of these, which explain as much", "copies to device 5"),
             ("Measurements for it", "; ".join(supporting[:6]) + "; ..."),
             ("Measurements against it", "p2p_engine engine 4-5"),

@@ -105,8 +105,8 @@ def _show(one: NodeVerdict, told: Diagnosis) -> None:
 
 
 def _cells(one: Degraded, told: Diagnosis) -> tuple[str, ...]:
-    misses, odds = f"{one.explains}/{told.misses}", f"1e{one.odds:.0f}"
-    return one.component, one.loss or "-", misses, odds, ", ".join(one.equals)
+    misses = f"{one.explains}/{told.misses}"
+    return one.component, one.loss or "-", misses, one.said_odds, ", ".join(one.equals)
 
 
 def _listed(label: str, names: Sequence[str]) -> None:

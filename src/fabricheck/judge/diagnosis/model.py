@@ -5,6 +5,10 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 
+#: Beyond this power of ten the assumed noise says nothing of odds.
+_SURE = 12
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -35,6 +39,11 @@ class Degraded(_Strict):
     """Checks of the set node, not in the session, that would tell it from its equals."""
     causes: list[str] = []
     """What the devices' counters say of them."""
+
+    @property
+    def said_odds(self) -> str:
+        """The odds, as far as the noise is known that they rest on."""
+        return f"1e{self.odds:.0f}" if self.odds <= _SURE else f">1e{_SURE}"
 
     @property
     def loss(self) -> str:
