@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-
 #: Beyond this power of ten the assumed noise says nothing of odds.
 _SURE = 12
 

@@ -44,6 +44,9 @@ _ALL = 20.0
 #: Logarithms of the factors that are tried at first: 3 % are lost at least, 99 % at most.
 _TRIED = tuple(math.log(one) for one in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
 
+#: The best of them gains at least the inverse of this of what the factor that fits best gains.
+_COARSE = 1.5
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -151,8 +154,9 @@ class Search:
         best, tried = Hypothesis(), [Hypothesis()]
         beam = [best]
         for _ in range(MOST):
-            extended = [one for start in beam for one in self._extended(start, explains)]
-            extended = _without_doubles(extended)
+            extended = _without_doubles(
+                one for start in beam for one in self._extended(start, best.cost, explains)
+            )
             if not extended:
                 break
             extended.sort(key=lambda one: one.cost)
@@ -200,10 +204,12 @@ class Search:
         every = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -_ALL)))
         return bool(every - explains(found))
 
-    def _extended(self, start: Hypothesis, explains: Explains) -> Iterable[Hypothesis]:
+    def _extended(self, start: Hypothesis, most: float, explains: Explains) -> Iterable[Hypothesis]:
         """Yield the sets that have one component more, with the factors that fit best.
 
         Each must explain a missed limit that the set without it does not.
+
+        :param most: of a set that costs as much nothing comes.
         """
         sums = self._sums(start.shifts)
         before = explains(start)
@@ -213,8 +219,7 @@ class Search:
                 shifts = _changed(start.shifts, change)
                 named = (*start.named, Named(change, 0.0))
                 found = Hypothesis(named, self._cost(named, shifts), shifts)
-                cost = found.cost
-                if cost < start.cost and explains(found) - before:
+                if found.cost < min(start.cost, most) and explains(found) - before:
                     yield found
         for component, touched in self.components:
             if component.name in names:
@@ -223,8 +228,8 @@ class Search:
             def cost_of(log: float, touched: Sequence[tuple[int, float]] = touched) -> float:
                 return self._with(start.shifts, sums, touched, log)
 
-            log, gain = _least(cost_of)
-            if gain >= 0:
+            log, gain = _least(cost_of, min(0.0, most - start.cost))
+            if gain >= 0 or start.cost + gain >= most:
                 continue
             shifts = _shifted(start.shifts, touched, log)
             found = Hypothesis((*start.named, Named(component, log)), start.cost + gain, shifts)
@@ -383,11 +388,14 @@ def _shifted(
     return found
 
 
-def _least(cost_of: Callable[[float], float]) -> tuple[float, float]:
-    """Return the logarithm of the factor with the least cost, and that cost."""
+def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float, float]:
+    """Return the logarithm of the factor with the least cost, and that cost.
+
+    :param most: what costs clearly more than this need not be exact.
+    """
     costs = [cost_of(one) for one in _TRIED]
     least = min(range(len(costs)), key=costs.__getitem__)
-    if costs[least] >= 0:  # not even a part of a loss makes it likelier
+    if _COARSE * costs[least] >= most:
         return _TRIED[least], costs[least]
     low = _TRIED[least + 1] if least + 1 < len(_TRIED) else _TRIED[least]
     high = _TRIED[max(0, least - 1)]
