@@ -13,12 +13,19 @@ from fabricheck.node import LinkClass, NodeModel, available, load, node_director
 from fabricheck.node.placement import domain_of_core
 from fabricheck.node.schema import Quantity
 
-NODES = ("a100-booster", "a100-jureca", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x")
+NODES = (
+    "a100-booster", "a100-jureca", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x",
+    "mi300a", "mi300x",
+)  # fmt: skip
 
 # Maps A and B of the published data set: pairs with two links, and with one.
 MAP_A = ({"0-6", "2-4"}, {"0-2", "1-3", "1-5", "3-7", "4-6", "5-7"})
 MAP_B = ({"0-4", "2-6"}, {"0-6", "1-3", "1-7", "2-4", "3-5", "5-7"})
 QUADS = {"0-1", "2-3", "4-5", "6-7"}
+
+
+def published_file() -> Path:
+    return node_directory().parents[1] / "reference_values" / "published_values.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +59,7 @@ def test_every_model_loads_and_every_number_says_where_it_comes_from(name):
 
 
 def test_records_named_in_the_models_exist_in_the_published_data_set():
-    path = node_directory().parents[1] / "reference_values" / "published_values.yaml"
-    data = read(path)
+    data = read(published_file())
     known = {entry["id"] for section in ("records", "topology") for entry in data[section]}
     named_records = {
         fact.record for name in NODES for fact in load(name).facts.values() if fact.record
@@ -113,6 +119,18 @@ def test_theoretical_peaks_on_nvidia():
     assert (h200.copy_engine.peak_gbs, h200.copy_engine.count) == (None, None)
     assert a100.peer_peak_gbs(0, 3) == 100
     assert classes(a100) == {"quad": {"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}}
+
+
+def test_mi300_nodes_have_all_pairs_joined_and_no_published_copy_is_beyond_its_peak():
+    records = {one["id"]: one for one in read(published_file())["records"]}
+    mi300x, mi300a = load("mi300x"), load("mi300a")
+    assert {name: len(pairs) for name, pairs in classes(mi300x).items()} == {"single": 28}
+    assert {name: len(pairs) for name, pairs in classes(mi300a).items()} == {"dual": 6}
+    assert mi300x.peer_peak_gbs(0, 7) == records["stas-mi300x-link"]["value"]
+    for node, names in ((mi300x, "rocmdocs-mi300x-uni-0"), (mi300a, "rocmdocs-mi300a-uni-0")):
+        between = [records[f"{names}{n}"]["value"] for n in range(1, len(node.devices))]
+        assert all(0.7 < value / node.peer_peak_gbs(0, 1) < 1 for value in between)
+    assert records["rocmdocs-mi300x-h2d"]["value"] < mi300x.host_peak_gbs(0)
 
 
 def test_the_peaks_that_jsc_states_parts_of():
@@ -229,8 +247,8 @@ def test_unknown_devices_and_models_are_named(mi250x, tmp_path):
         mi250x.link_class(0, 8)
     with pytest.raises(UsageError, match="3-3 is not a pair"):
         mi250x.widest_path(3, 3)
-    with pytest.raises(NotFoundError, match=r"no node model 'mi300a'.*mi250x"):
-        load("mi300a")
+    with pytest.raises(NotFoundError, match=r"no node model 'mi325x'.*mi250x"):
+        load("mi325x")
     with pytest.raises(NotFoundError, match=r"gone\.yaml: there is no such file"):
         load(str(tmp_path / "gone.yaml"))
 
