@@ -13,12 +13,6 @@ constexpr std::uint64_t kLeastGanged = 4096;
 /// Before 6.3 what GPU_FORCE_BLIT_COPY_SIZE covers is by kernel from so many bytes on only.
 constexpr std::uint64_t kLeastForced = 1 << 20;
 
-enum class Ganging {
-  none,
-  free_engines,  ///< as many as the link has, of those that are free just then
-  by_width,      ///< as many as the link has
-};
-
 /// The value in effect; where a variable is set twice, the first one.
 std::string value_of(const char* name) {
   const char* value = std::getenv(name);
@@ -63,6 +57,12 @@ int number_of(const std::string& version) {
 }
 
 }  // namespace
+
+enum class Ganging {
+  none,
+  free_engines,  ///< as many as the link has, of those that are free just then
+  by_width,      ///< as many as the link has
+};
 
 /// What holds from a version on, until the next row.
 struct RocmBehaviour {

@@ -11,7 +11,7 @@
 namespace fabricheck::mpi {
 namespace {
 
-enum Tag { kCommand = 1, kReply };
+enum CommandTag { kCommand = 1, kReply };
 constexpr int kVerify = 0;  // the command that follows the last batch
 
 /// Adds up; the first mismatch is that of the first rank that has one.

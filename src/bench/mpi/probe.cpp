@@ -15,7 +15,7 @@
 namespace fabricheck::mpi {
 namespace {
 
-enum Tag { kSize = 1, kMessage, kDone };
+enum ProbeTag { kProbeSize = 1, kProbeMessage, kProbeDone };
 
 constexpr std::array<std::uint64_t, 3> kSizes{64ULL << 10, 1ULL << 20, 16ULL << 20};
 constexpr double kLeastRate = 5e8;         // bytes per second
@@ -31,28 +31,30 @@ std::string value_of(const char* name) {
 void answer(MPI_Comm world, Accessor accessor) {
   for (;;) {
     std::uint64_t bytes = 0;
-    FABRICHECK_MPI(MPI_Recv(&bytes, sizeof bytes, MPI_BYTE, 0, kSize, world, MPI_STATUS_IGNORE));
+    FABRICHECK_MPI(
+        MPI_Recv(&bytes, sizeof bytes, MPI_BYTE, 0, kProbeSize, world, MPI_STATUS_IGNORE));
     if (bytes == 0) {
       return;
     }
     const MessageArray array(accessor, bytes, moved_bytes(bytes));
     for (int i = 0; i <= kTimed; ++i) {
-      FABRICHECK_MPI(MPI_Recv(array.data(), static_cast<int>(bytes), MPI_BYTE, 0, kMessage, world,
-                              MPI_STATUS_IGNORE));
-      FABRICHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 0, kDone, world));
+      FABRICHECK_MPI(MPI_Recv(array.data(), static_cast<int>(bytes), MPI_BYTE, 0, kProbeMessage,
+                              world, MPI_STATUS_IGNORE));
+      FABRICHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 0, kProbeDone, world));
     }
   }
 }
 
 /// The seconds of the fastest of some messages from rank 0 to rank 1.
 double fastest(MPI_Comm world, Accessor accessor, std::uint64_t bytes) {
-  FABRICHECK_MPI(MPI_Send(&bytes, sizeof bytes, MPI_BYTE, 1, kSize, world));
+  FABRICHECK_MPI(MPI_Send(&bytes, sizeof bytes, MPI_BYTE, 1, kProbeSize, world));
   const MessageArray array(accessor, bytes, moved_bytes(bytes));
   double seconds = std::numeric_limits<double>::max();
   for (int i = 0; i <= kTimed; ++i) {
     const double start = MPI_Wtime();
-    FABRICHECK_MPI(MPI_Send(array.data(), static_cast<int>(bytes), MPI_BYTE, 1, kMessage, world));
-    FABRICHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, 1, kDone, world, MPI_STATUS_IGNORE));
+    FABRICHECK_MPI(
+        MPI_Send(array.data(), static_cast<int>(bytes), MPI_BYTE, 1, kProbeMessage, world));
+    FABRICHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, 1, kProbeDone, world, MPI_STATUS_IGNORE));
     seconds = i == 0 ? seconds : std::min(seconds, MPI_Wtime() - start);
   }
   return seconds;
@@ -70,7 +72,7 @@ void ask(MPI_Comm world, Accessor accessor, const std::string& library) {
     }
   }
   const std::uint64_t end = 0;
-  FABRICHECK_MPI(MPI_Send(&end, sizeof end, MPI_BYTE, 1, kSize, world));
+  FABRICHECK_MPI(MPI_Send(&end, sizeof end, MPI_BYTE, 1, kProbeSize, world));
   if (rate < kLeastRate) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "%.3f", rate / 1e9);
