@@ -12,6 +12,7 @@ from diagnosis.planted import Fault
 from fabricheck.judge.diagnosis.diagnose import diagnose
 from fabricheck.judge.diagnosis.differences import place
 from fabricheck.judge.diagnosis.evidence import Miss, Session
+from fabricheck.rfm import relative
 
 # Tracing would double the time of the search.
 pytestmark = pytest.mark.slow
@@ -171,3 +172,28 @@ def test_a_link_that_the_tools_see_is_not_gone(mi250x):
 )
 def test_the_place_of_a_difference(sentence, found):
     assert place(sentence) == (frozenset(found[0]), found[1])
+
+
+def test_two_slow_devices_of_four_are_not_taken_for_all_of_them():
+    """Of two slow ones the likeliest single explanation is that all of them are."""
+    node = planted.Node("a100-booster")
+    faults = [
+        Fault(component(node, f"compute units of device {number}"), left)
+        for number, left in ((1, 0.08), (2, 0.114))
+    ]
+    found = planted.diagnosis(node, node.sample(random.Random(SEED), faults))
+    assert {one.component for one in found.degraded} == {one.component.name for one in faults}
+
+
+def test_a_measurement_has_the_spread_of_the_limit_that_judges_it(mi250x):
+    """What healthy members differ by is one fact for limits and for the diagnosis."""
+    kinds = {id(one.series): one.kind for one in mi250x.passes.values()}
+    compared = [one for one in mi250x.session.judged if isinstance(one.metric, relative.Alike)]
+    told = {
+        (relative.kind(one.metric.of, mi250x.node), kinds[id(series)])
+        for one in compared
+        for series in one.metric.figure(mi250x.session.documents[one.check], one.population).series
+        if id(series) in kinds
+    }
+    assert {"kernel_over_several_links", "host_link"} <= {kind for kind, _ in told}
+    assert all(limit == own for limit, own in told)

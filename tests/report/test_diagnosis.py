@@ -147,20 +147,17 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
     assert sentence["text"] == found.sentence
     cells = [one["text"].strip() for one in shown.all("th", "td")]
     table = cells[cells.index("Component") :][:18]
-    assert (
-        list(zip(table[::2], table[1::2], strict=True))
-        == [
-            ("Component", "host link to device 5"),
-            ("Loss", "50 %"),
-            ("Misses explained", "2 of 4"),
-            ("Odds", "1e6"),
-            ("Or one of these, which explain as much", "copies to device 5"),
-            ("Measurements for it", "; ".join(supporting[:6]) + "; ..."),
-            ("Measurements against it", "p2p_engine engine 4-5"),
-            ("Causes", "throttled <hot>"),
-            ("To tell it from these", "reframe -c reframe_checks -r -n '^p2p_engine$'"),
-        ]
-    )
+    assert list(zip(table[::2], table[1::2], strict=True)) == [
+        ("Component", "host link to device 5"),
+        ("Loss", "50 %"),
+        ("Misses explained", "2 of 4"),
+        ("Odds", "1e6"),
+        ("Or one of these, which explain as much", "copies to device 5"),
+        ("Measurements for it", "; ".join(supporting[:6]) + "; ..."),
+        ("Measurements against it", "p2p_engine engine 4-5"),
+        ("Causes", "throttled <hot>"),
+        ("To tell it from these", "reframe -c reframe_checks -r -n '^p2p_engine$'"),
+    ]
     marks = [one["text"] for one in shown.all("title") if one["text"].startswith("degraded?: ")]
     assert len(marks) == 2
     said = [one["text"] for one in shown.all("p")]
