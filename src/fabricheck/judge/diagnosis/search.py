@@ -44,6 +44,9 @@ _ALL = 20.0
 #: Logarithms of the factors that are tried at first: 3 % are lost at least, 99 % at most.
 _TRIED = tuple(math.log(one) for one in (0.97, 0.92, 0.83, 0.68, 0.5, 0.3, 0.12, 0.03, 0.01))
 
+#: The golden section of an interval, and in how many steps that of the best of them is narrowed.
+_GOLDEN, _STEPS = (math.sqrt(5) - 1) / 2, 10
+
 #: The best of them gains at least the inverse of this of what the factor that fits best gains.
 _COARSE = 1.5
 
@@ -397,18 +400,20 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
     least = min(range(len(costs)), key=costs.__getitem__)
     if _COARSE * costs[least] >= most:
         return _TRIED[least], costs[least]
-    low = _TRIED[least + 1] if least + 1 < len(_TRIED) else _TRIED[least]
-    high = _TRIED[max(0, least - 1)]
+    high, low = _TRIED[max(0, least - 1)], _TRIED[min(least + 1, len(_TRIED) - 1)]
     best, cost = _TRIED[least], costs[least]
-    for _ in range(7):
-        for one in ((low + best) / 2, (best + high) / 2):
-            own = cost_of(one)
-            if own < cost:
-                best, cost = one, own
-                break
-        width = (high - low) / 4
-        low, high = max(low, best - width), min(high, best + width)
-    return best, cost
+    left, right = (high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+    of_left, of_right = cost_of(left), cost_of(right)
+    for _ in range(_STEPS):
+        if of_left < of_right:
+            high, right, of_right = right, left, of_left
+            left = high - _GOLDEN * (high - low)
+            of_left = cost_of(left)
+        else:
+            low, left, of_left = left, right, of_right
+            right = low + _GOLDEN * (high - low)
+            of_right = cost_of(right)
+    return min((cost, best), (of_left, left), (of_right, right))[::-1]
 
 
 def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
