@@ -109,6 +109,22 @@ def test_a_partition_is_what_its_node_model_is():
 
 
 @pytest.mark.parametrize(
+    ("name", "architecture", "expected"),
+    [
+        # KFD registers no device memory for page migration where it is that of the host.
+        ("mi300a", "gfx942", {"sdma", "xnack"}),
+        ("mi300x", "gfx942", {"sdma", "xnack", "managed_memory"}),
+        ("mi210", "gfx90a", {"sdma", "xnack", "managed_memory"}),
+        ("h200", "sm_90", {"managed_memory"}),
+    ],
+)
+def test_features_follow_from_the_architecture_and_where_memory_is(name, architecture, expected):
+    found = clusters.node(name, references="amd")
+    assert found["devices"][0]["arch"] == architecture
+    assert {"sdma", "xnack", "managed_memory"} & set(found["features"]) == expected
+
+
+@pytest.mark.parametrize(
     ("name", "expected"),
     [("a100-booster", True), ("a100-jureca", True), ("mi250x", False), ("h200", False)],
 )
