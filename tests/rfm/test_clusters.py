@@ -64,6 +64,7 @@ def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
     [
         ("FABRICHECK_NVIDIA_NODE", "h2000", "h2000: There is no node model 'h2000'"),
         ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: that node has devices of amd."),
+        ("FABRICHECK_AMD_NODE", "h200", "h200: that node has devices of nvidia."),
         (
             "FABRICHECK_JURECA_MI250",
             "typo",
