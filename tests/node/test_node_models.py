@@ -131,6 +131,11 @@ def test_mi300_nodes_have_all_pairs_joined_and_no_published_copy_is_beyond_its_p
         between = [records[f"{names}{n}"]["value"] for n in range(1, len(node.devices))]
         assert all(0.7 < value / node.peer_peak_gbs(0, 1) < 1 for value in between)
     assert records["rocmdocs-mi300x-h2d"]["value"] < mi300x.host_peak_gbs(0)
+    # KFD's engines for the host and for links, two and fourteen or ten.
+    assert (mi300x.copy_engine.count, mi300a.copy_engine.count) == (16, 12)
+    for node in (mi300x, mi300a):
+        assert node.facts["domains"].kind == "derived"
+        assert all(device.near_cores for device in node.devices)
 
 
 def test_the_peaks_that_jsc_states_parts_of():
