@@ -131,6 +131,11 @@ def test_mi300_nodes_have_all_pairs_joined_and_no_published_copy_is_beyond_its_p
         between = [records[f"{names}{n}"]["value"] for n in range(1, len(node.devices))]
         assert all(0.7 < value / node.peer_peak_gbs(0, 1) < 1 for value in between)
     assert records["rocmdocs-mi300x-h2d"]["value"] < mi300x.host_peak_gbs(0)
+    # KFD's engines for the host and for links, two and fourteen or ten.
+    assert (mi300x.copy_engine.count, mi300a.copy_engine.count) == (16, 12)
+    for node in (mi300x, mi300a):
+        assert node.facts["domains"].kind == "derived"
+        assert all(device.near_cores for device in node.devices)
 
 
 def test_the_peaks_that_jsc_states_parts_of():
@@ -158,8 +163,12 @@ def test_mi210_has_links_within_pairs_only():
     assert node.best_subsets(2) == ((0, 1), (2, 3), (4, 5), (6, 7))
     # The page measured 1.7 times PCIe: near the ratio of the peaks of one link, not of two.
     assert 1.5 < node.peer_peak_gbs(0, 1) / node.host_peak_gbs(0) < 1.7
-    with pytest.raises(UsageError, match="mi210 has no path between devices 1 and 2"):
-        node.peer_peak_gbs(1, 2)
+    # Between the pairs the data takes the host links.
+    assert node.peer_peak_gbs(1, 2) == node.host_peak_gbs(1)
+
+
+def test_only_mi300a_has_one_memory_for_its_cores_and_devices():
+    assert {name for name in NODES if load(name).shares_memory} == {"mi300a"}
 
 
 def test_cores_near_the_devices_of_lumi_g(mi250x):

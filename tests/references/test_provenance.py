@@ -26,13 +26,27 @@ from fabricheck.references.published import MACHINES, Record
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.rfm import listing
-from fabricheck.site import partitions
+from fabricheck.site import partitions, sites
 from repeated_sessions import several
 
+
+def targets() -> Iterator[partitions.Target]:
+    """Yield every partition of the sites, once for each node model that it may have."""
+    for file in sites.files(sites.OWN):
+        for variables in sites.variants(file):
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in variables.items():
+                    patch.setenv(name, value)
+                site = sites.read(file)
+            for system in site["systems"]:
+                for one in system["partitions"]:
+                    has = [each for each in site["environments"] if each["name"] in one["environs"]]
+                    yield partitions.Target(system, one, has)
+
+
 #: Whose own measurements the data set has, by set; values of other machines are named as such.
-OWN = {partition["extras"]["references"]: MACHINES.get(f"{system['name']}:{partition['name']}")
-       for system in partitions.known_sites()["systems"] for partition in system["partitions"]
-       if "references" in partition["extras"]}  # fmt: skip
+OWN = {target.partition["extras"]["references"]: MACHINES.get(target.name)
+       for target in targets() if "references" in target.partition["extras"]}  # fmt: skip
 
 #: By set the versions of ROCm or CUDA of the locks that are committed.
 AT_HAND = {
@@ -41,8 +55,7 @@ AT_HAND = {
         for one in target.environments
         if (version := version_at_hand(one, (ROOT / "spack-env",)))
     }
-    for system in partitions.known_sites()["systems"]
-    for target in partitions.choose(system["name"])
+    for target in targets()
     if "references" in target.partition["extras"]
 }
 
@@ -68,12 +81,10 @@ def limited() -> Iterator[tuple[str, str, str, list]]:
 def nodes_of_sets() -> dict[str, set[str]]:
     """Return the node models of the partitions that use each key of the reference files."""
     found: dict[str, set[str]] = {}
-    for system in partitions.known_sites()["systems"]:
-        for partition in system["partitions"]:
-            extras = partition["extras"]
-            if "node" in extras:
-                name = f"{system['name']}:{partition['name']}"
-                found.setdefault(extras.get("references", name), set()).add(extras["node"])
+    for target in targets():
+        extras = target.partition["extras"]
+        if "node" in extras:
+            found.setdefault(extras.get("references", target.name), set()).add(extras["node"])
     return found
 
 
@@ -173,11 +184,9 @@ def test_link_classes_are_of_the_map_of_the_machine_that_was_measured():
 
 
 def test_classes_in_the_names_of_metrics_exist_on_the_nodes_of_the_set():
-    every = {one.name for name in ("mi250x", "mi250", "h200", "a100-jureca")
+    every = {one.name for names in nodes_of_sets().values() for name in names
              for one in load(name).link_classes}  # fmt: skip
     for key, names in nodes_of_sets().items():
-        if key == "nvidia":
-            continue  # any node model may be asked for
         here = {one.name for name in names for one in load(name).link_classes}
         for check, of, metric, _ in stated().all_entries():
             named = max((one for one in every if f"_{one}_" in f"{metric}_"), key=len, default=None)
@@ -188,6 +197,22 @@ def test_every_set_is_one_that_a_partition_names():
     keys = {key for _, key, _, _ in stated().all_entries()}
     assert keys - {"local:host"} == nodes_of_sets().keys()
     assert OWN.keys() <= keys
+
+
+def test_a_link_class_of_one_name_has_other_limits_on_another_device():
+    """The node model of a plain AMD node chooses the set; of MI210 there is no value."""
+    found = nodes_of_sets()
+    assert found["amd-mi250"] == {"mi250", "mi250-two-sockets", "mi250x"}
+    assert (found["amd-mi300a"], found["amd-mi300x"]) == ({"mi300a"}, {"mi300x"})
+    assert found["amd"] == {"mi210"}
+    single = {key: stated().entries("p2p_engine", key).get("engine_single_worst")
+              for key in found if key.startswith("amd")}  # fmt: skip
+    assert single["amd-mi250"][0] < 50 * 0.8 < single["amd-mi300x"][0]
+    assert (single["amd"][1], single["amd-mi300a"]) == (None, None)
+    # By default a copy of MI300A has as many engines as links; of the one engine nothing is known.
+    dual = {check: stated().entries(check, "amd-mi300a")["engine_dual_worst"]
+            for check in ("p2p_engine", "p2p_defaults")}  # fmt: skip
+    assert not requires(dual["p2p_engine"]) and requires(dual["p2p_defaults"])
 
 
 def test_what_was_published_of_another_machine_says_so():
@@ -285,7 +310,7 @@ def outside_of_the_rule(found: References) -> dict[tuple[str, str, str], str]:
 
 
 def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
-    assert {"lumi", "dardel", "jureca-mi250", "nvidia"} <= OWN.keys()
+    assert {"lumi", "dardel", "jureca-mi250", "nvidia", "amd-mi250", "amd-mi300x"} <= OWN.keys()
     assert outside_of_the_rule(stated()) == {}
     found = References(copied)
     own = found.files["managed.yaml"]["managed_zero_copy"]
@@ -306,6 +331,10 @@ def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
         ("p2p_engine", "dardel", "latency_quad_worst", {marks.ONE_SESSION}),
         ("p2p_engine_off", "jureca-mi250", "engine_quad_worst",
          {marks.MAXIMUM, marks.ONE_SESSION}),
+        ("p2p_engine", "amd-mi300x", "engine_single_worst", {marks.MAXIMUM, marks.ONE_SESSION}),
+        ("p2p_engine", "amd-mi250", "engine_quad_worst",
+         {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
+        ("memcpy_near", "amd-mi300a", "h2d_pinned_near_worst", {marks.ONE_SESSION}),
         ("stream_local", "jureca-a100", "copy_worst", {marks.ANOTHER_VERSION, marks.ONE_SESSION}),
         ("pingpong_right", "leonardo", "both_pageable_worst", {marks.ONE_SESSION}),
         ("rccl_scan", "dardel", "allreduce_8_devices_busbw", {marks.ANOTHER_VERSION}),

@@ -64,6 +64,7 @@ def test_a_variable_that_is_none_of_its_values_is_refused(monkeypatch):
     [
         ("FABRICHECK_NVIDIA_NODE", "h2000", "h2000: There is no node model 'h2000'"),
         ("FABRICHECK_NVIDIA_NODE", "mi250x", "mi250x: that node has devices of amd."),
+        ("FABRICHECK_AMD_NODE", "h200", "h200: that node has devices of nvidia."),
         (
             "FABRICHECK_JURECA_MI250",
             "typo",
@@ -106,6 +107,22 @@ def test_a_partition_is_what_its_node_model_is():
     assert (amd["extras"]["references"], amd["extras"]["noise_limit"]) == ("lumi", 0.2)
     nvidia = clusters.node("h200", references="nvidia")
     assert not {"sdma", "xnack", "several_domains"} & set(nvidia["features"])
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture", "expected"),
+    [
+        # KFD registers no device memory for page migration where it is that of the host.
+        ("mi300a", "gfx942", {"sdma", "xnack"}),
+        ("mi300x", "gfx942", {"sdma", "xnack", "managed_memory"}),
+        ("mi210", "gfx90a", {"sdma", "xnack", "managed_memory"}),
+        ("h200", "sm_90", {"managed_memory"}),
+    ],
+)
+def test_features_follow_from_the_architecture_and_where_memory_is(name, architecture, expected):
+    found = clusters.node(name, references="amd")
+    assert found["devices"][0]["arch"] == architecture
+    assert {"sdma", "xnack", "managed_memory"} & set(found["features"]) == expected
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def test_the_lists_are_those_that_the_command_writes(monkeypatch):
     # What is set where the tests run is not of the site.
     monkeypatch.setenv("FABRICHECK_MPI", "OFF")
     monkeypatch.setenv("FABRICHECK_NVIDIA_NODE", "a100-booster")
+    monkeypatch.setenv("FABRICHECK_AMD_NODE", "mi300a")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     monkeypatch.setenv("SLURM_JOB_PARTITION", "dc-gpu")
     found = listing.listed(sites.files(SITES), CHECKS, REFERENCES)

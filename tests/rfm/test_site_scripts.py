@@ -145,6 +145,15 @@ SITES = {
         binding="mpirun -np {ranks} --map-by pe-list={cores}:ordered:hwtcpus",
         alone="",
     ),
+    # Eight MI300X, four near each of two sockets of 32 cores.
+    "amd:node": Site(
+        "amd",
+        "rocm",
+        "0,8,16,24,32,40,48,56",
+        variables={"OMPI_MCA_pml": "ucx"},
+        binding="mpirun -np {ranks} --map-by pe-list={cores}:ordered:hwtcpus",
+        alone="",
+    ),
 }
 EVERY_SITE = pytest.mark.parametrize("partition", SITES)
 AMD = pytest.mark.parametrize(
@@ -416,6 +425,29 @@ def test_a_metric_without_a_reference_fails(suite):
     ended = dry_run(suite, "--system=jureca:mi250", "-n", "stream_local")
     assert ended.status == 1
     assert "Metric copy_worst has no reference on jureca:mi250." in ended
+
+
+@pytest.mark.parametrize(
+    ("node", "ranks", "migrates"),
+    [
+        ("mi210", 8, True),
+        ("mi250", 8, True),
+        ("mi250-two-sockets", 8, True),
+        ("mi250x", 8, True),
+        # Its devices have no memory of their own that a page could go to.
+        ("mi300a", 4, False),
+    ],
+)
+def test_a_plain_amd_node_is_what_its_node_model_says(suite, node, ranks, migrates):
+    suite.variables |= ASKED | {"FABRICHECK_AMD_NODE": node}
+    ended = dry_run(suite, "--system=amd")
+    assert ended.status == 0, ended
+    assert "(0 failure(s)" in ended
+    stage = suite.results / "stage"
+    (job,) = stage.glob("*/amd/node/rocm/pingpong_right/rfm_job.sh")
+    assert Script(job).command.startswith(f"mpirun -np {ranks} --map-by pe-list=")
+    assert bool(list(stage.glob("*/amd/node/rocm/managed_migration"))) == migrates
+    assert list(stage.glob("*/amd/node/rocm/managed_zero_copy"))
 
 
 def test_inside_an_allocation_checks_are_steps(suite):

@@ -28,6 +28,7 @@ class StandIn:
 # glibc of each system's release. Where ld.so of that release does not print its version (before
 # 2.33), Spack asks ldd, and takes /usr for the prefix; SUSE has not merged /lib64 into /usr.
 _ROCKY9 = StandIn("rocky", "9.4", "2.34", "/usr")
+_UBUNTU22 = StandIn("ubuntu", "22.04", "2.35", "/usr")
 STAND_INS = {
     "dardel": StandIn("sles", "15.5", "2.31", "/usr"),
     "lumi": StandIn("sles", "15.6", "2.38", "/"),
@@ -36,5 +37,6 @@ STAND_INS = {
     "jureca-mi250-ompi5": _ROCKY9,
     "leonardo": StandIn("rhel", "8.7", "2.28", "/usr"),
     "jureca-a100": _ROCKY9,
-    "nvidia": StandIn("ubuntu", "22.04", "2.35", "/usr"),
+    "nvidia": _UBUNTU22,
+    "amd": _UBUNTU22,
 }

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: The bandwidths that simulations are fitted to are of copies by one engine, as of ROCm before 6.0.
 FITTED_ROCM = "5.7"
 
+#: The type of a host link where there is none: one memory for cores and compute units.
+SHARED_MEMORY = "shared memory"
+
 
 @dataclass(frozen=True)
 class Device:
@@ -111,6 +114,11 @@ class NodeModel:
     timing: TimingSection | None = None
     part_of: int | None = None
     rocm: str = FITTED_ROCM
+
+    @property
+    def shares_memory(self) -> bool:
+        """Whether a device and its NUMA domain have one memory, without a link between them."""
+        return self.host_link_type == SHARED_MEMORY
 
     def part(self, count: int) -> NodeModel:
         """Return the node as a machine shows it that has its first devices only.
@@ -226,14 +234,15 @@ class NodeModel:
     def peer_peak_gbs(self, source: int, destination: int, engine: Mover = "kernel") -> float:
         """Return the theoretical peak of a transfer between two devices, in GB/s per direction.
 
-        By kernel it is that of the widest path. By copy engine it is also limited by the peak
-        stated for one engine, which documents round: use the kernel's as the physical bound.
+        By kernel it is that of the widest path; where there is none, the data takes the host links
+        of both. By copy engine it is also limited by the peak stated for one engine, which
+        documents round: use the kernel's as the physical bound.
 
-        :raises UsageError: for a device that the node lacks, or a pair without a path.
+        :raises UsageError: for a device that the node lacks.
         """
         path = self.widest_path(source, destination)
         if not path:
-            raise UsageError(f"{self.name} has no path between devices {source} and {destination}.")
+            return min(self.host_peak_gbs(source), self.host_peak_gbs(destination))
         peak = self.path_peak_gbs(path)
         if engine == "copy-engine" and self.copy_engine.peak_gbs is not None:
             return min(peak, self.copy_engine.peak_gbs)

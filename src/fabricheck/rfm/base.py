@@ -122,11 +122,16 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     ) -> Rule | None:
         """Return the rule for a collective of some devices; none where no model knows their links.
 
+        Nor where two of them have no path but over the host, which no node model describes.
+
         :param size: of the message, in bytes. library: see `rules.collective`.
         """
         if self.node is None or not devices:
             return None
-        link = min(self.node.peer_peak_gbs(*pair) for pair in combinations(devices, 2))
+        pairs = list(combinations(devices, 2))
+        if not all(self.node.widest_path(*pair) for pair in pairs):
+            return None
+        link = min(self.node.peer_peak_gbs(*pair) for pair in pairs)
         library = "simulated" if self.simulated else library
         return rules.collective(operation, size, len(devices), link, library, unit)
 

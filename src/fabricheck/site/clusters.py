@@ -23,7 +23,7 @@ JOB_OPTIONS = {
     "FABRICHECK_QOS": "--qos={}",
 }
 
-FEATURES = ("devices", "several_devices", "peers", "managed_memory", "ranks", "placements")
+FEATURES = ("devices", "several_devices", "peers", "ranks", "placements")
 AMD_FEATURES = ("sdma", "xnack")
 
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
@@ -124,6 +124,8 @@ def node(name: str, references: str, **extras: Any) -> dict[str, Any]:
     return {
         "features": [
             *FEATURES,
+            # Where cores and compute units have one memory, no page has anywhere to go.
+            *([] if model.shares_memory else ["managed_memory"]),
             *(["several_domains"] if several else []),
             *(["far_domain"] if "far" in model.placements() else []),
             *(AMD_FEATURES if amd else []),

@@ -1,0 +1,56 @@
+"""A plain machine with AMD GPUs, without a batch system: --system=amd."""
+
+from fabricheck.site import clusters, variables
+
+# Which GPUs they are, a name cannot tell: the node model does. mi300x unless another is named: the
+# one of them that many makers of servers and clouds offer in one form, eight on a board with the
+# same links. Boards of MI250 have two link maps, and MI250X and MI300A are nodes of clusters.
+NODE = variables.node_model("FABRICHECK_AMD_NODE", default="mi300x", vendor="amd")
+
+# The list of checks has those on each of the nodes that it may be.
+VARIANTS = [{"FABRICHECK_AMD_NODE": name} for name in variables.node_models("amd")]
+
+# Link classes of the same name are other links on another device: a set for each kind of device of
+# which documents state values, and one without values for the others.
+REFERENCES = {
+    "mi250": "amd-mi250",
+    "mi250-two-sockets": "amd-mi250",
+    "mi250x": "amd-mi250",
+    "mi300a": "amd-mi300a",
+    "mi300x": "amd-mi300x",
+}
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "amd",
+            "descr": f"This machine, with the AMD GPUs of the node model {NODE}",
+            # No host has this name.
+            "hostnames": ["^$"],
+            "partitions": [
+                {
+                    "name": "node",
+                    "descr": "The GPUs of this machine",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["rocm"],
+                    # Measuring checks of one node never overlap.
+                    "max_jobs": 1,
+                    **clusters.node(
+                        NODE,
+                        references=REFERENCES.get(NODE, "amd"),
+                        mpi_launcher="mpirun-openmpi",
+                    ),
+                }
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "rocm",
+            "target_systems": ["amd"],
+            "env_vars": [clusters.OPEN_MPI_BY_UCX],
+            **clusters.programs("rocm", "amd"),
+        }
+    ],
+}
