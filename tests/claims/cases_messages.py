@@ -10,6 +10,7 @@ from fabricheck.judge.claims.published import value as published
 BW = paper("bw")
 QUADS = ((0, 1), (2, 3), (4, 5), (6, 7))
 LARGE, SMALL = 64 << 20, 4 << 20
+GIB = 1 << 30
 
 
 def lab(engine):
@@ -68,8 +69,8 @@ CASES = {
         lambda: partition(on(*lab(1))),
     ),
     "mpi-non-neighbours": Cases(
-        lambda: partition(on(*every(BW, message)), off(*parts(0.7, 0.68))),
-        lambda: partition(off(*lab(0))),
+        lambda: partition(on(*every(BW, message, size=GIB)), off(*parts(0.7, 0.68, size=GIB))),
+        lambda: partition(off(*parts(0.7, 0.64, size=GIB))),
         lambda: partition(off(*tiers(38.0, 76.0, 142.0))),
     ),
     "mpi-two-hops-slower": Cases(
