@@ -144,6 +144,7 @@ ANYWHERE = {
     "rccl-beats-mpi",
     "collectives-bound",
     "mpi-right-data",
+    "own-device-41-percent",
 }
 
 
@@ -158,6 +159,7 @@ def test_findings_on_mi250x_are_not_testable_on_nvidia(name):
 def test_series_of_other_experiments_only_are_told_as_missing(name):
     node = {"bridge-over-pcie": "mi210", "uniform-links": "h200"}.get(name, "mi250x")
     node = "h200" if name == "uniform-links-93-percent" else node
+    node = "a100-jureca" if name == "own-device-41-percent" else node
     local = pair(0, 1, 50.0, "copy", experiment="E1")
     verdict = judged(name, of(local, node=node))
     assert verdict.outcome == NOT_TESTABLE
@@ -203,6 +205,24 @@ def faster_but_in_broadcast(devices, **changes):
         for name in EVERY
     )
     return by("rccl-tests", *series, **changes)
+
+
+def test_messages_within_a_device_are_osu_s_and_none_of_a_pair():
+    own = sent.within(655.5, program="mpi").documents
+    osu = sent.within(496.0).documents
+    for order in ((*own, *osu), (*osu, *own)):
+        assert outcome("own-device-below-a100", partition(*order)) == REPRODUCED
+    assert outcome("own-device-below-a100", partition(*own)) == REFUTED
+    assert "messages of MPI between devices" in because("mpi-engine-below-50", partition(*osu))
+
+
+def test_the_switch_of_peers_is_of_the_versions_that_ask_for_it():
+    said = because("peer-switch-alone", peers.peer_switch(peak(0.75), engine="copy-engine"))
+    assert "has engines copy between devices 0 and 1 all the same: the document is of 5.7" in said
+    # Where a session has copies with all engines off, these are what is faster or not.
+    alone, slow = peers.peer_switch(peak(0.75)), peers.switched(peers.BW, lambda a, b: 40.0)
+    both = partition(*alone.documents, *slow.documents)
+    assert outcome("engine-off-faster", both) == REFUTED
 
 
 BEST, IN_ORDER = (0, 1, 6), (0, 1, 2)
