@@ -247,6 +247,15 @@ def test_rccl_is_held_against_osu_on_the_same_devices(documents, outcome_, said)
     assert said in verdict.finding.because
 
 
+def test_rccl_with_a_thread_for_each_device_goes_before_one_with_all():
+    threads = {"launches": [{"name": "reduce", "threads": 8}]}
+    falls = [rccl(name, count, 90.0 - 5 * count) for name in EVERY for count in (7, 8)]
+    grows = [rccl(name, count, 5.0 * count) for name in EVERY for count in (7, 8)]
+    own, other = by("rccl-tests", *falls, options=threads), by("rccl-tests", *grows)
+    for order in ((own, other), (other, own)):
+        assert outcome("rccl-falls-at-eight", partition(*order)) == REPRODUCED
+
+
 def test_of_several_sets_of_a_number_the_first_devices_tell_how_rccl_scales():
     slow, fast = ({name: time for name in EVERY} for time in (60.0, 20.0))
     best = [rccl(name, 7, slow[name], device_set=[0, 1, 2, 3, 4, 6, 7]) for name in EVERY]

@@ -228,6 +228,12 @@ class Series:
         return off == [True, False]
 
     @property
+    def in_threads(self) -> bool:
+        """Whether each device of a process has a thread, where another tool measured."""
+        launches = self.document["options"].get("launches", ())
+        return any(one.get("threads", 1) > 1 for one in launches)
+
+    @property
     def ganged(self) -> bool:
         """Whether several copy engines share one copy, as far as it is known."""
         return (self.engines or 1) > 1

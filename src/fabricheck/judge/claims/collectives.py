@@ -37,10 +37,13 @@ Times = dict[Key, Series]
 
 
 def _rccl(observed: Observed) -> Times:
-    """Return RCCL's times of one size by set of devices, out of place where both are there."""
+    """Return RCCL's times of one size by set of devices.
+
+    They are out of place where both are there, and of a thread for each device, as in the paper.
+    """
     found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
     needs.some(found, f"collectives of RCCL of {about(_size())}", "E11")
-    return _by_set(sorted(found, key=lambda one: bool(one.in_place)))
+    return _by_set(sorted(found, key=lambda one: (bool(one.in_place), not one.in_threads)))
 
 
 def _mpi(observed: Observed) -> Times:
