@@ -363,6 +363,16 @@ def test_bounds_are_called_lines_where_they_are_drawn(mi250x, counts, said):
     assert ("lower bound" in texts(figure.svg)) == (len(counts) > 1)
 
 
+def test_copies_with_the_switch_of_peers_alone_are_not_those_with_all_engines_off(mi250x):
+    def copied(value, **environment):
+        return program("p2p", transfer(0, 1, value, "engine"), environment=environment)
+
+    alone = copied(70.0, HSA_ENABLE_PEER_SDMA="0")
+    off = copied(150.0, HSA_ENABLE_PEER_SDMA="0", HSA_ENABLE_SDMA="0")
+    drawn = {one.id: one for one in matrices.figures(partition(mi250x, alone, off))}
+    assert [row["value"] for row in drawn["peer-engine-off"].rows] == [150.0]
+
+
 def test_collectives_are_of_the_best_devices_and_rccl_alone_of_threads():
     def of(time, sets, program, threads=1):
         launches = [{"name": "reduce", "threads": threads}] if threads > 1 else [{"name": "reduce"}]

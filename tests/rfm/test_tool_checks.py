@@ -93,7 +93,7 @@ def values(suite, check):
 
 
 def test_pairs_and_collectives_of_osu(node):
-    outcome = node("-r", "-n", "osu_device_0|osu_all_pairs|osu_collectives")
+    outcome = node("-r", "-n", "osu_device_0|osu_all_pairs|osu_collectives$")
     assert outcome.status == 0
     found = values(node, "osu_device_0")
     # From device 0 to 1, 2 and 3: 50.01 to 50.03 GB/s, at small sizes half of it.
@@ -238,7 +238,7 @@ def test_what_is_wrong_is_told(node, check, fault, at, sentence):
 def test_a_missing_program_is_named(node):
     missing = node.folder / "osu" / "mpi" / "collective" / "osu_bcast"
     missing.unlink()
-    outcome = node("-r", "-n", "osu_collectives")
+    outcome = node("-r", "-n", "osu_collectives$")
     assert outcome.status == 1
     assert f"There is no program {missing} for the environment cuda" in outcome
 
