@@ -365,7 +365,9 @@ def test_bounds_are_called_lines_where_they_are_drawn(mi250x, counts, said):
 
 def test_copies_with_the_switch_of_peers_alone_are_not_those_with_all_engines_off(mi250x):
     def copied(value, **environment):
-        return program("p2p", transfer(0, 1, value, "engine"), environment=environment)
+        by_kernel = {"engine": "kernel", "engines": None}
+        one = transfer(0, 1, value, "engine", **by_kernel)
+        return program("p2p", one, environment=environment)
 
     alone = copied(70.0, HSA_ENABLE_PEER_SDMA="0")
     off = copied(150.0, HSA_ENABLE_PEER_SDMA="0", HSA_ENABLE_SDMA="0")
