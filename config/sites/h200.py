@@ -51,6 +51,8 @@ def partition(devices):
             "node": "h200",
             # Both arrays of a copy together are past four times the host's 300 MiB of cache.
             "array_bytes": 640 << 20,
+            # Of a machine whose memory is not stated: two arrays of each device.
+            "concurrent_bytes": 1 << 30,
             "scan_sizes": "1KiB:8GiB",
             "scan_block_sizes": [64, 128, 256, 512, 1024],
             "copy_sizes": "256:1GiB",

@@ -92,6 +92,7 @@ site_configuration = {
                         "mpi_launcher": "smpirun",
                         "node": "mi250x",
                         "array_bytes": 1 << 30,
+                        "concurrent_bytes": 8 << 30,
                         "scan_kernels": ["copy", "scale", "add", "triad"],
                         "scan_sizes": "1KiB:8GiB",
                         # A simulated kernel takes the same time with any block.

@@ -4,17 +4,15 @@ import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
 from fabricheck.rfm.messages import (
-    CONVENTION,
     ELEMENT_BYTES,
+    BestFirstCheck,
     MpiCheck,
+    MpiCollectivesCheck,
+    MpiOwnDeviceCheck,
     MpiPairsCheck,
     Unverified,
     cases,
 )
-from fabricheck.rfm.metrics import Metric
-
-#: Bytes of a message of collectives, as the program has them by default.
-COLLECTIVE_BYTES = 1 << 20
 
 #: Elements of the messages to be verified; the two large numbers are prime.
 COUNTS = (1, 1009, 262147)
@@ -43,28 +41,55 @@ class mpi_pairs_engine_off(MpiPairsCheck):
 
 
 @rfm.simple_test
-class mpi_collectives(MpiCheck):
-    """Reduce, broadcast, allreduce, reduce-scatter, allgather of 1 MiB on 2 ranks to all."""
+class mpi_own_device(MpiOwnDeviceCheck):
+    """Bandwidth between two ranks on one device, of each device in one launch."""
+
+    descr = "MPI between two ranks on one device (E9)"
+    tags = {"E9", "full"}
+    env_vars = ENGINES_ON
+
+
+@rfm.simple_test
+class mpi_collectives(MpiCollectivesCheck):
+    """Reduce, broadcast, allreduce, reduce-scatter, allgather of 1 MiB on the first 2 ranks to all.
+
+    Rank i is on device i.
+    """
 
     descr = "MPI collectives on 2 ranks to all, 1 MiB (E10)"
     tags = {"E10", "node", "full"}
     valid_prog_environs = ["+mpi"]
     env_vars = ENGINES_ON
-    arguments = ("--pairs", "none", "--together", "none", "--types", "none")
 
-    def expected_metrics(self):
-        """Return one metric for each collective and number of ranks."""
-        return [
-            Metric(
-                f"{name}_{count}",
-                {"experiment": "E10", "operation": name, "ranks": list(range(count)), **CONVENTION},
-                (),
-                unit="us",
-                rule=self.collective_rule(name, self.devices_of(count), COLLECTIVE_BYTES),
-            )
-            for name in self.collectives
-            for count in range(2, len(self.rank_devices) + 1)
-        ]
+
+@rfm.simple_test
+class mpi_collectives_engine_off(MpiCollectivesCheck):
+    """The same without the copy engines."""
+
+    descr = "MPI collectives on 2 ranks to all, copy engines switched off (E10)"
+    tags = {"E10", "full"}
+    valid_systems = ["+devices +peers +sdma +ranks"]
+    valid_prog_environs = ["+mpi +gpu_aware_mpi"]
+    env_vars = ENGINES_OFF
+
+
+@rfm.simple_test
+class mpi_collectives_best(BestFirstCheck):
+    """The same on the best 2, 3 ... devices by the node model instead of the first ones."""
+
+    descr = "MPI collectives on the best 2, 3 ... devices, 1 MiB (E10)"
+    tags = {"E10", "full"}
+    env_vars = ENGINES_ON
+
+
+@rfm.simple_test
+class mpi_collectives_best_engine_off(BestFirstCheck):
+    """These without the copy engines."""
+
+    descr = "MPI collectives on the best devices, copy engines switched off (E10)"
+    tags = {"E10", "full"}
+    valid_systems = ["+devices +several_devices +peers +sdma +ranks +placements"]
+    env_vars = ENGINES_OFF
 
 
 @rfm.simple_test

@@ -3,19 +3,22 @@
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
-from fabricheck.rfm.benchmarks import OsuCollectiveCheck, OsuPairCheck
+from fabricheck.rfm.benchmarks import OsuCollectiveCheck, OsuOwnDeviceCheck, OsuPairCheck
 
 
 @rfm.simple_test
 class osu_device_0(OsuPairCheck):
-    """From device 0 to each other one: 16 MiB as AMD's lab notes, 1 GiB as the paper's figure."""
+    """From device 0 to each other one: 16 MiB as AMD's lab notes, 1 GiB as the paper's figure.
+
+    Iterations are OSU's own defaults for such sizes, which both documents had.
+    """
 
     descr = "osu_bw and osu_latency from device 0 to every other one (E9)"
     tags = {"E9", "full"}
     valid_systems = ["+devices +several_devices"]
     valid_prog_environs = ["+osu"]
     sizes = (16 << 20, 1 << 30)
-    rounds = {"iterations": 5, "warm_up": 1, "window": 64}
+    launch_seconds = 300
     env_vars = ENGINES_ON
 
 
@@ -45,13 +48,71 @@ class osu_all_pairs(OsuPairCheck):
 
 
 @rfm.simple_test
-class osu_collectives(OsuCollectiveCheck):
-    """Reduce, broadcast, allreduce, reduce-scatter, allgather on 2 to all ranks."""
+class osu_own_device(OsuOwnDeviceCheck):
+    """From each device to itself, two ranks on it: the diagonal of the JSC's heat maps.
 
-    descr = "OSU's collectives on 2 to all devices, 1 MiB (E10)"
+    The JSC set no variable for the copy engines. A copy within one memory is a kernel's with any
+    setting; this one is that of `osu_all_pairs`, whose heat map it completes.
+    """
+
+    descr = "osu_bw between two ranks on one device (E9)"
+    tags = {"E9", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+osu"]
+    sizes = (4 << 20, 64 << 20)
+    stated_sizes = "pair_sizes"
+    env_vars = ENGINES_OFF
+
+
+class CollectiveCheck(OsuCollectiveCheck):
+    """Reduce, broadcast, allreduce, reduce-scatter and allgather, to 1 MiB."""
+
     tags = {"E10", "full"}
     valid_systems = ["+devices +several_devices"]
     valid_prog_environs = ["+osu"]
-    env_vars = ENGINES_ON
     sizes = (1 << 10, 1 << 20)
     stated_sizes = "collective_sizes"
+
+
+@rfm.simple_test
+class osu_collectives(CollectiveCheck):
+    """Each collective on the best 2, 3 ... devices by the node model, copy engines on."""
+
+    descr = "OSU's collectives on 2 to all devices, the best ones, 1 MiB (E10)"
+    env_vars = ENGINES_ON
+
+
+@rfm.simple_test
+class osu_collectives_engine_off(CollectiveCheck):
+    """The same without the copy engines, as in the paper's second run."""
+
+    descr = "OSU's collectives on the best devices, copy engines switched off (E10)"
+    valid_systems = ["+devices +several_devices +peers +sdma"]
+    env_vars = ENGINES_OFF
+
+
+class FirstDevicesCheck(CollectiveCheck):
+    """On the first 2, 3 ... devices, where these are not the best ones, which others measure."""
+
+    valid_systems = ["+devices +several_devices +peers"]
+
+    def device_sets(self):
+        """Return the sets of the first devices that are none of the best sets."""
+        return self.first_sets()
+
+
+@rfm.simple_test
+class osu_collectives_in_order(FirstDevicesCheck):
+    """Each collective on the first devices instead of the best ones."""
+
+    descr = "OSU's collectives on the first 2, 3 ... devices, 1 MiB (E10)"
+    env_vars = ENGINES_ON
+
+
+@rfm.simple_test
+class osu_collectives_in_order_engine_off(FirstDevicesCheck):
+    """The same without the copy engines."""
+
+    descr = "OSU's collectives on the first devices, copy engines switched off (E10)"
+    valid_systems = ["+devices +several_devices +peers +sdma"]
+    env_vars = ENGINES_OFF

@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
+from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
@@ -100,6 +100,23 @@ class p2p_engine_off(PairCheck):
     operations = {"engine": ("single", "GB/s")}
     moved_by = "kernel"
     env_vars = ENGINES_OFF
+
+
+@rfm.simple_test
+class p2p_peer_engine_off(PairCheck):
+    """The same copies with HSA_ENABLE_PEER_SDMA=0 alone, as the paper names it.
+
+    What it does depends on ROCm: before 5.7 there is no such variable; in 5.7 and 6.0 kernels move
+    the data; from 6.1 on they do where one engine would, and engines still share the copies over
+    several direct links, which do not ask for it. The result tells which.
+    """
+
+    descr = "Peer copies with HSA_ENABLE_PEER_SDMA=0 alone (E7)"
+    tags = {"E7", "full"}
+    valid_systems = ["+devices +several_devices +peers +sdma"]
+    operations = {"engine": ("single", "GB/s")}
+    moved_by = ""
+    env_vars = {ENV_PEER_ENGINES: "0"}
 
 
 @rfm.simple_test

@@ -34,6 +34,37 @@ class rccl_scaling(RcclCheck):
 
 
 @rfm.simple_test
+class rccl_in_order(RcclCheck):
+    """The same on the first 2, 3 ... devices, not the best ones, as in the paper's script."""
+
+    descr = "Collectives of RCCL or NCCL on the first 2, 3 ... devices, 1 MiB (E11)"
+    tags = {"E11", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
+    sizes = (1 << 20, 1 << 20)
+
+    def device_sets(self):
+        """Return the sets of the first devices that are none of the best sets."""
+        return self.first_sets()
+
+
+@rfm.simple_test
+class rccl_threads(RcclCheck):
+    """On the first 2, 3 ... all devices with a thread for each, as the paper's text has it."""
+
+    descr = "Collectives of RCCL or NCCL with a thread for each of 2 to all devices, 1 MiB (E11)"
+    tags = {"E11", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+rccl-tests", "+nccl-tests"]
+    sizes = (1 << 20, 1 << 20)
+    thread_each = True
+
+    def device_sets(self):
+        """Return the sets of the first 2, 3 ... all devices."""
+        return [tuple(range(count)) for count in range(2, self.device_count + 1)]
+
+
+@rfm.simple_test
 class rccl_scan(RcclCheck):
     """Message sizes on all devices; the document keeps both placements of every size."""
 

@@ -7,6 +7,7 @@ import reframe as rfm
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
+from fabricheck.rfm.pairs import one_each
 
 KERNELS = ("copy", "scale", "add", "triad")
 
@@ -34,6 +35,19 @@ def of_set(name, members):
     return [
         stream(f"copy_{name}_sum", "worst", (), role="sum", **where),
         stream(f"copy_{name}_share", "worst", among=each, role="share", **where),
+    ]
+
+
+def of_packages(packages):
+    """Return the metrics of packages of several devices, each of which works alone."""
+    where = {"experiment": "E5", "operation": "copy", "memory": "host-pinned"}
+    sets = one_each(packages)
+    each = tuple((list(members), device) for members in packages for device in members)
+    return [
+        stream("copy_package_sum", "worst", ("device_set",), sets, role="sum", **where),
+        stream(
+            "copy_package_share", "worst", ("device_set", "device"), each, role="share", **where
+        ),
     ]
 
 
@@ -142,3 +156,46 @@ class stream_concurrent(StreamCheck):
             every = len(members) == len(domains) and len(set(domains.values())) > 1
             found += [*own, relative.of_members(own[-1], self.node, domains)] if every else own
         return found
+
+
+@rfm.simple_test
+class stream_concurrent_large(stream_concurrent):
+    """The same as in the paper: arrays of 8 GiB, each device alone, each package alone, then sets.
+
+    Blocks have 128 threads, as in the paper's script.
+    """
+
+    descr = "STREAM copy between host arrays of 8 GiB by each device, each package and sets (E5)"
+    tags = {"E5", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    arguments = (
+        *("--kernels", "copy", "--source", "host", "--destination", "host"),
+        *("--block-sizes", "128", "--series-time", "1"),
+    )
+
+    def sets(self):
+        """Return the growing sets of several devices that are no package."""
+        packages = self.required_node.packages
+        return {
+            name: members
+            for name, members in super().sets().items()
+            if len(members) > 1 and members not in packages
+        }
+
+    def packages(self):
+        """Return the packages of several devices."""
+        return [one for one in self.required_node.packages if len(one) > 1]
+
+    def program_arguments(self):
+        """Return the arguments with each device, each package and the sets."""
+        size = ["--sizes", str(self.extra("concurrent_bytes"))]
+        packages = [("--devices", ",".join(map(str, members))) for members in self.packages()]
+        first = ["--devices", "each", *itertools.chain.from_iterable(packages)]
+        return [*size, *first, *super().program_arguments()]
+
+    def expected_metrics(self):
+        """Return the copy of the devices and the packages alone, and of each set as before."""
+        where = {"experiment": "E5", "operation": "copy", "memory": "host-pinned", "role": "single"}
+        alone = [stream(f"copy_alone_{how}", how, **where) for how in ("worst", "median")]
+        packages = of_packages(self.packages()) if self.packages() else []
+        return [*alone, *packages, *super().expected_metrics()]

@@ -47,10 +47,11 @@ def noisy(value):
     return {name: built[name] for name in ("samples", "median", "mad", "ci95")}
 
 
-def large_blocks(*values):
-    """Build copy with large arrays, a block size each."""
+def large_blocks(*values, least=128):
+    """Build copy with large arrays, a block size each, of which each is twice the one before."""
     return [
-        stream(value, bytes=2 * GIB, block_size=64 << place) for place, value in enumerate(values)
+        stream(value, bytes=2 * GIB, block_size=least << place)
+        for place, value in enumerate(values)
     ]
 
 

@@ -10,6 +10,7 @@ from fabricheck.judge.claims.published import value as published
 BW = paper("bw")
 QUADS = ((0, 1), (2, 3), (4, 5), (6, 7))
 LARGE, SMALL = 64 << 20, 4 << 20
+GIB = 1 << 30
 
 
 def lab(engine):
@@ -51,7 +52,25 @@ def uniform(rate, node="a100-jureca", n=4):
     return partition(by("osu", *every(rate, message, n=n), runtime="cuda"), node=node)
 
 
+def within(rate, node="mi250x", program="osu", **changes):
+    """Build a partition with messages between two ranks on each device."""
+    devices = range(4 if node == "a100-jureca" else 8)
+    runtime = "cuda" if node == "a100-jureca" else "rocm"
+    series = (message(one, one, rate, device_set=[one], **changes) for one in devices)
+    return partition(by(program, *series, runtime=runtime), node=node)
+
+
 CASES = {
+    "own-device-41-percent": Cases(
+        lambda: within(635.66, node="a100-jureca"),
+        lambda: within(500.0, node="a100-jureca"),
+        lambda: within(635.66, node="a100-jureca", size=SMALL),
+    ),
+    "own-device-below-a100": Cases(
+        lambda: within(496.0),
+        lambda: within(655.5),
+        lambda: within(496.0, size=SMALL),
+    ),
     "mpi-engine-below-50": Cases(
         lambda: partition(on(*lab(1))),
         lambda: partition(on(message(0, 1, 55.0), message(0, 2, 41.0))),
@@ -68,8 +87,8 @@ CASES = {
         lambda: partition(on(*lab(1))),
     ),
     "mpi-non-neighbours": Cases(
-        lambda: partition(on(*every(BW, message)), off(*parts(0.7, 0.68))),
-        lambda: partition(off(*lab(0))),
+        lambda: partition(on(*every(BW, message, size=GIB)), off(*parts(0.7, 0.68, size=GIB))),
+        lambda: partition(off(*parts(0.7, 0.64, size=GIB))),
         lambda: partition(off(*tiers(38.0, 76.0, 142.0))),
     ),
     "mpi-two-hops-slower": Cases(

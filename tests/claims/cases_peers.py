@@ -42,7 +42,19 @@ def in_pairs(linked, apart):
     return of(*every(lambda a, b: linked if a // 2 == b // 2 else apart), node="mi210")
 
 
+def peer_switch(without, engine="kernel"):
+    """Build a partition with copies by engine, and those with the switch of peers alone."""
+    off = every(without, engine=engine, engines=3 if engine == "copy-engine" else None)
+    environment = {"HSA_ENABLE_PEER_SDMA": "0"}
+    return partition(document(*every(BW)), document(*off, environment=environment))
+
+
 CASES = {
+    "peer-switch-alone": Cases(
+        lambda: peer_switch(peak(0.75)),
+        lambda: peer_switch(changed(peak(0.75), (0, 6), to=50.0)),
+        lambda: peer_switch(peak(0.75), engine="copy-engine"),
+    ),
     "engine-two-levels": Cases(
         copies,
         lambda: copies(changed(BW, (0, 3), to=41.0)),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from cases_host import copy
-from cases_local import each, stream
+from cases_local import each, large_blocks, stream
 from cases_managed import over_sizes as managed_over_sizes
 from cases_managed import zero_copy
 from cases_placement import launch, right
@@ -114,6 +114,13 @@ def test_a_claim_on_a_domain_for_each_package_is_not_of_nodes_where_several_shar
     pinned = [factories.host_copy("h2d", 0, domain) for domain in (0, 1)]
     verdict = judged("numa-of-single-transfer", of(*pinned, node="mi250-two-sockets"))
     assert verdict.outcome == NOT_TESTABLE and "several share one" in verdict.finding.because
+
+
+def test_blocks_of_fewer_threads_than_the_document_has_are_not_judged():
+    among = large_blocks(1100.0, 1245.0, 1440.0, least=64)
+    assert judged("blocks-76-to-88", of(*among)).outcome == REPRODUCED
+    few = judged("blocks-76-to-88", of(*large_blocks(1100.0, 1440.0, least=64)))
+    assert few.outcome == NOT_TESTABLE and "128 threads" in few.finding.because
 
 
 def test_a_noisy_series_is_told():

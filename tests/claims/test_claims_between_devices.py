@@ -69,7 +69,10 @@ ALSO_REFUTED = {
     "messages far below reads": ("mpi-below-direct-access", lambda: sent.beside_reads(0.80)),
     "non-neighbours slower with the engine": (
         "mpi-non-neighbours",
-        lambda: partition(sent.on(*sent.parts(0.7, 0.6)), sent.off(*sent.parts(0.7, 0.7))),
+        lambda: partition(
+            sent.on(*sent.parts(0.7, 0.6, size=sent.GIB)),
+            sent.off(*sent.parts(0.7, 0.7, size=sent.GIB)),
+        ),
     ),
     "two hops far slower": (
         "mpi-two-hops-slower",
@@ -141,6 +144,7 @@ ANYWHERE = {
     "rccl-beats-mpi",
     "collectives-bound",
     "mpi-right-data",
+    "own-device-41-percent",
 }
 
 
@@ -155,6 +159,7 @@ def test_findings_on_mi250x_are_not_testable_on_nvidia(name):
 def test_series_of_other_experiments_only_are_told_as_missing(name):
     node = {"bridge-over-pcie": "mi210", "uniform-links": "h200"}.get(name, "mi250x")
     node = "h200" if name == "uniform-links-93-percent" else node
+    node = "a100-jureca" if name == "own-device-41-percent" else node
     local = pair(0, 1, 50.0, "copy", experiment="E1")
     verdict = judged(name, of(local, node=node))
     assert verdict.outcome == NOT_TESTABLE
@@ -183,6 +188,94 @@ def test_on_two_recorded_h200_uniform_links_are_tested_and_one_pair_is_said(two_
     assert "one pair only" not in because("uniform-links", sent.uniform(lambda a, b: 9.0))
     assert "not tested: allgather, allreduce" in said["mpi-right-data"]
     assert "of reduce, allreduce, reduce_scatter, allgather" in said["rccl-beats-mpi"]
+
+
+def times(program, of, devices, engine=True, **changes):
+    """Build a document of all collectives of MPI on a set of devices, in one time."""
+    own = {"device_set": list(devices), "ranks": list(range(len(devices)))} | changes
+    environment = {} if engine else dict(OFF)
+    series = (collective(name, len(devices), of, **own) for name in EVERY)
+    return by(program, *series, environment=environment)
+
+
+def faster_but_in_broadcast(devices, **changes):
+    """Build RCCL's times on a set: 50 us of broadcast, 30 of all others."""
+    series = (
+        rccl(name, len(devices), 50.0 if name == "bcast" else 30.0, device_set=list(devices))
+        for name in EVERY
+    )
+    return by("rccl-tests", *series, **changes)
+
+
+def test_messages_within_a_device_are_osu_s_and_none_of_a_pair():
+    own = sent.within(655.5, program="mpi").documents
+    osu = sent.within(496.0).documents
+    for order in ((*own, *osu), (*osu, *own)):
+        assert outcome("own-device-below-a100", partition(*order)) == REPRODUCED
+    assert outcome("own-device-below-a100", partition(*own)) == REFUTED
+    assert "messages of MPI between devices" in because("mpi-engine-below-50", partition(*osu))
+
+
+def test_the_switch_of_peers_is_of_the_versions_that_ask_for_it():
+    said = because("peer-switch-alone", peers.peer_switch(peak(0.75), engine="copy-engine"))
+    assert "has engines copy between devices 0 and 1 all the same: the document is of 5.7" in said
+    # Where a session has copies with all engines off, these are what is faster or not.
+    alone, slow = peers.peer_switch(peak(0.75)), peers.switched(peers.BW, lambda a, b: 40.0)
+    both = partition(*alone.documents, *slow.documents)
+    assert outcome("engine-off-faster", both) == REFUTED
+
+
+BEST, IN_ORDER = (0, 1, 6), (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("documents", "outcome_", "said"),
+    [
+        ([times("osu", 40.0, BEST)], REPRODUCED, "(osu)"),
+        ([times("osu", 40.0, IN_ORDER)], NOT_TESTABLE, "on the same devices"),
+        # OSU is the paper's tool; of a set that it has not the program mpi tells.
+        ([times("mpi", 10.0, BEST), times("osu", 40.0, BEST)], REPRODUCED, "(osu)"),
+        ([times("mpi", 40.0, BEST), times("osu", 10.0, IN_ORDER)], REPRODUCED, "(mpi)"),
+        # Of engines on and off the faster: here without them.
+        ([times("osu", 40.0, BEST), times("osu", 20.0, BEST, engine=False)], REFUTED, "0.67"),
+        ([times("osu", 20.0, BEST), times("osu", 40.0, BEST, engine=False)], REFUTED, "0.67"),
+    ],
+)
+def test_rccl_is_held_against_osu_on_the_same_devices(documents, outcome_, said):
+    verdict = judged("rccl-beats-mpi", partition(*documents, faster_but_in_broadcast(BEST)))
+    assert verdict.outcome == outcome_
+    assert said in verdict.finding.because
+
+
+def test_rccl_with_a_thread_for_each_device_goes_before_one_with_all():
+    threads = {"launches": [{"name": "reduce", "threads": 8}]}
+    falls = [rccl(name, count, 90.0 - 5 * count) for name in EVERY for count in (7, 8)]
+    grows = [rccl(name, count, 5.0 * count) for name in EVERY for count in (7, 8)]
+    own, other = by("rccl-tests", *falls, options=threads), by("rccl-tests", *grows)
+    for order in ((own, other), (other, own)):
+        assert outcome("rccl-falls-at-eight", partition(*order)) == REPRODUCED
+
+
+def test_of_several_sets_of_a_number_the_first_devices_tell_how_rccl_scales():
+    slow, fast = ({name: time for name in EVERY} for time in (60.0, 20.0))
+    best = [rccl(name, 7, slow[name], device_set=[0, 1, 2, 3, 4, 6, 7]) for name in EVERY]
+    first = [rccl(name, 7, fast[name]) for name in EVERY]
+    eight = [rccl(name, 8, 40.0) for name in EVERY]
+    for order in ((*best, *first), (*first, *best)):
+        observed = partition(by("rccl-tests", *order, *eight))
+        assert outcome("rccl-falls-at-eight", observed) == REFUTED
+
+
+def test_messages_to_others_than_neighbours_are_those_from_device_0_as_in_the_figure():
+    sent_by_others = changed(peak(0.7), (1, 7), (3, 6), (5, 6), to=20.0)
+    observed = partition(sent.off(*every(sent_by_others, message, size=sent.GIB)))
+    assert outcome("mpi-non-neighbours", observed) == REPRODUCED
+
+
+def test_slower_messages_of_less_than_1_gib_do_not_refute_what_is_of_1_gib():
+    verdict = judged("mpi-non-neighbours", partition(sent.off(*sent.lab(0))))
+    assert verdict.outcome == NOT_TESTABLE
+    assert "messages of 64 MiB can lack more" in verdict.finding.because
 
 
 @pytest.mark.parametrize(
@@ -285,7 +378,7 @@ def test_messages_of_host_memory_are_none_of_devices():
     assert "messages of MPI between devices" in because("mpi-engine-below-50", found)
 
 
-def test_collectives_of_osu_fill_what_mpi_lacks_and_are_named():
+def test_collectives_of_mpi_fill_what_osu_lacks_and_are_named():
     times = {name: 50.0 if name == "bcast" else 30.0 for name in EVERY}
     library = by("rccl-tests", *(rccl(name, 2, time) for name, time in times.items()))
     own = by("mpi", collective("bcast", 2, 40.0))
@@ -293,8 +386,9 @@ def test_collectives_of_osu_fill_what_mpi_lacks_and_are_named():
     verdict = judged("rccl-beats-mpi", partition(library, own, osu))
     assert verdict.outcome == REPRODUCED and "(mpi and osu)" in verdict.finding.because
     assert outcome("rccl-beats-mpi", partition(library, own)) == NOT_TESTABLE
-    slower = by("osu", *(collective(name, 2, 60.0) for name in EVERY))
-    for order in ((own, slower), (slower, own)):
+    whole = by("osu", *(collective(name, 2, 40.0) for name in EVERY))
+    other = by("mpi", *(collective(name, 2, 20.0) for name in EVERY))
+    for order in ((other, whole), (whole, other)):
         assert outcome("rccl-beats-mpi", partition(library, *order)) == REPRODUCED
 
 

@@ -363,6 +363,55 @@ def test_bounds_are_called_lines_where_they_are_drawn(mi250x, counts, said):
     assert ("lower bound" in texts(figure.svg)) == (len(counts) > 1)
 
 
+def test_copies_with_the_switch_of_peers_alone_are_not_those_with_all_engines_off(mi250x):
+    def copied(value, **environment):
+        by_kernel = {"engine": "kernel", "engines": None}
+        one = transfer(0, 1, value, "engine", **by_kernel)
+        return program("p2p", one, environment=environment)
+
+    alone = copied(70.0, HSA_ENABLE_PEER_SDMA="0")
+    off = copied(150.0, HSA_ENABLE_PEER_SDMA="0", HSA_ENABLE_SDMA="0")
+    drawn = {one.id: one for one in matrices.figures(partition(mi250x, alone, off))}
+    assert [row["value"] for row in drawn["peer-engine-off"].rows] == [150.0]
+
+
+def test_collectives_are_of_the_best_devices_and_rccl_alone_of_threads():
+    def of(time, sets, program, threads=1):
+        launches = [{"name": "reduce", "threads": threads}] if threads > 1 else [{"name": "reduce"}]
+        moved = {"experiment": "E11", "engine": "rccl"} if program == "rccl-tests" else {}
+        series = [
+            collective("reduce", time + len(one), len(one), device_set=list(one)) | moved
+            for one in sets
+        ]
+        name = {"program": factories.simulated_document()["program"] | {"name": program}}
+        return factories.simulated_document(series=series, options={"launches": launches}, **name)
+
+    best, first = [(0, 1), (0, 1, 6)], [(0, 1), (0, 1, 2)]
+    runs = {
+        "osu_collectives_in_order": of(70.0, first, "osu"),
+        "osu_collectives": of(50.0, best, "osu"),
+        "rccl_threads": of(20.0, first, "rccl-tests", threads=2),
+        "rccl_scaling": of(30.0, best, "rccl-tests"),
+    }
+    entries = [
+        Entry(Case(name, "local", "sim", "sim", "pass", None, frozenset(), ()), None, one, None)
+        for name, one in runs.items()
+    ]
+    cases = tuple(one.case for one in entries if one.case)
+    observed = Observed("local:sim", cases, tuple(entries), load("mi250x"))
+    both, alone = collectives.figures(observed)
+    of_osu = [row for row in both.rows if row["check"].startswith("osu")]
+    assert [(row["check"], row["devices"]) for row in of_osu] == [
+        # Two ranks are on the same devices in both checks.
+        ("osu_collectives_in_order", "0 1"),
+        ("osu_collectives", "0 1 6"),
+    ]
+    of_rccl = {row["check"] for row in both.rows if row["check"].startswith("rccl")}
+    assert of_rccl == {"rccl_scaling"}
+    assert {row["check"] for row in alone.rows} == {"rccl_threads"}
+    assert "Each device has a thread." in alone.says
+
+
 def test_rccl_over_its_partners_is_a_figure_of_its_own(mi250x):
     series = [
         collective("allreduce", 20.0 + count, count, experiment="E11", engine="rccl")

@@ -67,6 +67,8 @@ def osu(name, words):
 def osu_value(name, size):
     """Return MB/s or us: the devices are in the digits, size and program in the magnitude."""
     devices = [int(part) for part in SEEN.split(",")] if SEEN else [0, 0]
+    if FAULT == "impossible":
+        return 2e6  # MB/s
     if name == "osu_bw":
         return (50 + devices[0] / 10 + devices[-1] / 100) * 1000 * (0.5 if size < 1 << 24 else 1)
     return 10 + len(devices) + list(TITLES).index(name) / 10 + size / 1e6
@@ -76,24 +78,28 @@ def nccl(name, words):
     parser = argparse.ArgumentParser()
     for option in ("b", "e", "f", "g", "n", "w", "c"):
         parser.add_argument(f"-{option}", type=int)
+    parser.add_argument("-t", type=int, default=1)
     options = parser.parse_args(words)
+    ranks = options.t * options.g
+    if FAULT == "one-thread":
+        options.t, options.g = 1, ranks
     version = "2.27.1" if FAULT == "other-library" else "2.28.9"
     print("# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=22809")
     print(f"NCCL version {version}+cuda13.0" if FAULT == "other-library" else "", end="")
     print(f"# Collective test starting: {name}_perf")
     print(
-        f"# nThread 1 nGpus {options.g} minBytes {options.b} maxBytes {options.e} step: "
+        f"# nThread {options.t} nGpus {options.g} minBytes {options.b} maxBytes {options.e} step: "
         f"{options.f}(factor) warmup iters: {options.w} iters: {options.n} agg iters: 1 "
         "validation: 1 graph: 0 unalign: 0\n#\n# Using devices"
     )
-    for rank, device in enumerate(SEEN.split(",")[: options.g]):
+    for rank, device in enumerate(SEEN.split(",")[:ranks]):
         shown = 7 if FAULT == "other-device" else int(device)
         print(f"#  Rank {rank} Group 0 Pid 1 on node1 device {rank} [0000:c{shown}:00] A100")
     group = "  time  algbw  busbw  #wrong"
     print(f"#\n#  out-of-place  in-place\n#  size  count  type  redop  root{group}{group}")
     print("#  (B)  (elements)  (us)  (GB/s)  (GB/s)  (us)  (GB/s)  (GB/s)")
     for size in doubled(options.b, options.e):
-        print(nccl_row(name, size, options.g))
+        print(nccl_row(name, size, ranks))
     print("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 12.5\n#")
     print(f"# Collective test concluded: {name}_perf\n#")
     return 0

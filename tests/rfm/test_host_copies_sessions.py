@@ -120,7 +120,7 @@ def test_a_node_whose_driver_moves_fewer_pages_is_healthy(suite, driver, lost, w
 
 def test_a_domain_with_half_its_memory_is_named(suite):
     outcome = session(
-        suite, "memcpy_numa$", "stream_concurrent", overlay="domain-2-half-memory"
+        suite, "memcpy_numa$", "stream_concurrent$", overlay="domain-2-half-memory"
     )  # fmt: skip
     assert outcome.status == 1
     assert "2 failure(s)" in outcome

@@ -88,6 +88,17 @@ def test_bytes_are_moved_poisoned_and_compared_and_memory_is_pinned():
     assert took == pytest.approx(starts + pinned + 17 * once, rel=0.001)
 
 
+def test_a_message_within_a_device_takes_its_memory_twice():
+    def of(*devices: int) -> float:
+        one = {"name": "osu", "program": "osu_bw", "command": "osu_bw", "ranks": 2, "batch": 64}
+        return predictions.of_launches([Launch(devices=[*devices], sizes=[1 << 30], **one)], MI250X)
+
+    reached = MI250X.timing.part_of_peak.value * 1638.4 / 2
+    moved = predictions.OSU_WARMED * 64 * (1 << 30) / 1e9
+    across = moved / (MI250X.timing.part_of_peak.value * 50)
+    assert of(0, 1) - of(0, 0) == pytest.approx(across - moved / reached, rel=0.001)
+
+
 def test_pages_that_migrate_go_back_before_each_sample():
     def of(*options: str) -> float:
         arguments = ["--devices", "0", "--operations", "read", "--sizes", "1GiB", *options]

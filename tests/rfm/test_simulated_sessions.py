@@ -38,7 +38,7 @@ def session(suite, *checks, overlay=None, **variables):
 
 @pytest.mark.slow
 def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
-    outcome = session(suite, "p2p_engine$", "p2p_kernel", "p2p_scan", "stream_concurrent")
+    outcome = session(suite, "p2p_engine$", "p2p_kernel", "p2p_scan", "stream_concurrent$")
     assert outcome.status == 0, outcome.text
     assert "Ran 4/4 test case(s)" in outcome
     for metric, least, most in (

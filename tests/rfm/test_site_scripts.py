@@ -305,6 +305,14 @@ NO_ENGINE = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"} | ALIKE
         ("p2p_engine_off", NO_ENGINE),
         ("mpi_pairs_engine_off", NO_ENGINE),
         ("osu_device_0_engine_off", NO_ENGINE),
+        ("osu_own_device", NO_ENGINE),
+        ("osu_collectives_engine_off", NO_ENGINE),
+        ("osu_collectives_in_order", ONE_ENGINE),
+        ("osu_collectives_in_order_engine_off", NO_ENGINE),
+        ("mpi_own_device", ONE_ENGINE),
+        ("mpi_collectives_engine_off", NO_ENGINE),
+        ("mpi_collectives_best", ONE_ENGINE),
+        ("mpi_collectives_best_engine_off", NO_ENGINE),
         ("managed_zero_copy", {"HSA_XNACK": "0"}),
         ("managed_migration", {"HSA_XNACK": "1"}),
         ("managed_scan_zero_copy", {"HSA_XNACK": "0"}),
@@ -318,6 +326,77 @@ def test_engines_and_page_migration_on_amd(script, partition, check, set_to):
 @AMD
 def test_one_check_copies_as_users_do(script, partition):
     assert not ONE_ENGINE.keys() & script(partition, "p2p_defaults").variables.keys()
+
+
+@AMD
+def test_engines_between_devices_are_switched_off_alone(script, partition):
+    found = script(partition, "p2p_peer_engine_off").variables
+    assert found["HSA_ENABLE_PEER_SDMA"] == "0"
+    assert not (ONE_ENGINE.keys() - {"HSA_ENABLE_PEER_SDMA"}) & found.keys()
+
+
+#: The sets of the paper's scripts (osu_collectives.sh), and what they are with another link map.
+BEST = {
+    "lumi:gpu": "0,1,6 0,1,6,7 0,1,2,6,7 0,1,2,3,6,7 0,1,2,3,4,6,7",
+    "jureca:mi250": "0,1,4 0,1,4,5 0,1,2,4,5 0,1,2,3,4,5 0,1,2,3,4,5,6",
+}
+FIRST = "0,1,2 0,1,2,3 0,1,2,3,4 0,1,2,3,4,5 0,1,2,3,4,5,6"
+
+
+def sets_of(plan: str, program: str) -> list[str]:
+    """Return the devices that the launches of a program see, in their order."""
+    launches = json.loads(plan)["launches"]
+    found = [one["command"] for one in launches if one["program"] == program]
+    shown = (re.search(r"HIP_VISIBLE_DEVICES=(\S+)", command) for command in found)
+    return list(dict.fromkeys(match[1] for match in shown if match))
+
+
+@pytest.mark.parametrize("partition", BEST)
+def test_collectives_are_on_the_best_devices_and_on_the_first(script, partition):
+    best, first, every = BEST[partition].split(), FIRST.split(), ["0,1,2,3,4,5,6,7"]
+    for off in ("", "_engine_off"):
+        plan = script(partition, f"osu_collectives{off}").plan
+        assert sets_of(plan, "osu_reduce") == ["0,1", *best, *every]
+        plan = script(partition, f"osu_collectives_in_order{off}").plan
+        assert sets_of(plan, "osu_reduce") == [one for one in first if one not in best]
+        order = {"lumi:gpu": "0,1,6,7,2,3,4,5", "jureca:mi250": "0,1,4,5,2,3,6,7"}[partition]
+        assert f" --map {order} " in script(partition, f"mpi_collectives_best{off}").command
+    plan = script(partition, "rccl_in_order").plan
+    assert sets_of(plan, "reduce") == [one for one in first if one not in best]
+    plan = script(partition, "rccl_threads").plan
+    assert sets_of(plan, "reduce") == ["0,1", *first, *every]
+    assert " -t 8 -g 1 " in plan and " -g 8 " not in plan
+
+
+@EVERY_SITE
+def test_two_ranks_are_near_each_device_for_messages_within_it(script, partition):
+    site, found = SITES[partition], script(partition, "mpi_own_device")
+    devices = ",".join(f"{device},{device}" for device in range(site.devices))
+    assert f" --map {devices} --bind " in found.command
+    pairs = ",".join(f"{rank}-{rank + 1}" for rank in range(0, 2 * site.devices, 2))
+    assert f" --pairs {pairs} --operations bandwidth " in found.command
+
+
+@EVERY_SITE
+def test_osu_has_its_own_iterations_and_each_device_alone(script, partition):
+    # Its defaults for messages above 8 KiB (osu_util.h): BW_LOOP_LARGE, BW_SKIP_LARGE, the window.
+    assert " -m 16777216:1073741824 -i 20 -x 2 -W 64 " in script(partition, "osu_device_0").plan
+    assert " -i 100 -x 10 " in script(partition, "osu_collectives").plan
+    own = json.loads(script(partition, "osu_own_device").plan)["launches"]
+    assert len(own) == 2 * SITES[partition].devices
+    assert {tuple(one["devices"]) for one in own} == {
+        (device, device) for device in range(SITES[partition].devices)
+    }
+
+
+@AMD
+def test_concurrent_stream_of_the_paper(script, partition):
+    command = script(partition, "stream_concurrent_large").command
+    assert f" --sizes {8 << 30} --devices each --devices 0,1 --devices 2,3 " in command
+    assert " --devices 4,5 --devices 6,7 --kernels copy --source host " in command
+    assert " --block-sizes 128 " in command
+    sets = " --devices 0,4 --devices 0,2,4,6 --devices 0,1,2,3,4,5,6,7 "
+    assert sets in command and " --devices 0 " not in command
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,8 @@ def write_references(folder: Path) -> None:
         for check, sizes in SIZES.items()
     }  # fmt: skip
     pairs["osu_device_0"] += ["latency_quad_worst", "latency_quad_median"]
+    pairs["osu_own_device"] = [f"bandwidth_{size}_{reduce}" for size in ("4MiB", "64MiB")
+                               for reduce in ("worst", "median")]  # fmt: skip
     collectives = list(NCCL_TESTS.operations.values())
     osu = pairs | {"osu_collectives": [f"{one}_{k}_ranks" for one in collectives
                                        for k in (2, 3, 4)]}  # fmt: skip
@@ -63,6 +65,8 @@ def write_references(folder: Path) -> None:
         "rccl_scaling": [f"{one}_{k}_devices_{value}" for one in collectives
                          for k in (2, 3) for value in ("latency", "busbw")],
         "rccl_scan": [f"{one}_4_devices_busbw" for one in collectives],
+        "rccl_threads": [f"{one}_{k}_devices_{value}" for one in collectives
+                         for k in (2, 3, 4) for value in ("latency", "busbw")],
     }  # fmt: skip
     for file, checks in (("osu", osu), ("rccl", rccl)):
         content = {
@@ -89,7 +93,7 @@ def values(suite, check):
 
 
 def test_pairs_and_collectives_of_osu(node):
-    outcome = node("-r", "-n", "osu_device_0|osu_all_pairs|osu_collectives")
+    outcome = node("-r", "-n", "osu_device_0|osu_all_pairs|osu_collectives$")
     assert outcome.status == 0
     found = values(node, "osu_device_0")
     # From device 0 to 1, 2 and 3: 50.01 to 50.03 GB/s, at small sizes half of it.
@@ -102,7 +106,7 @@ def test_pairs_and_collectives_of_osu(node):
     assert (document["program"]["name"], document["program"]["version"]) == ("osu", "7.4")
     assert document["options"]["buffers"] == "device"
     one = next(one for one in document["series"] if one["device_set"] == [0, 2])
-    assert (one["engine"], one["ranks"], one["batch"]) == ("mpi", [0, 1], 320)
+    assert (one["engine"], one["ranks"], one["batch"]) == ("mpi", [0, 1], 1280)
     assert one["verification"] == {"bytes_checked": 16 << 20, "errors": 0,
                                    "first_mismatch": None, "by": "tool"}  # fmt: skip
     commands = [launch["command"] for launch in document["options"]["launches"]]
@@ -110,7 +114,7 @@ def test_pairs_and_collectives_of_osu(node):
     assert commands[0].startswith(
         "mpiexec -n 2 env -u SLURM_PROCID CUDA_VISIBLE_DEVICES=0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID /"
     )
-    assert commands[0].endswith("osu_bw -m 16777216:1073741824 -i 5 -x 1 -W 64 -d cuda D D")
+    assert commands[0].endswith("osu_bw -m 16777216:1073741824 -i 20 -x 2 -W 64 -d cuda D D")
     assert commands[1].endswith("osu_bw -m 16777216:1073741824 -i 1 -x 0 -W 1 -c -u 0 -d cuda D D")
     assert " -i 1000 -x 100 -d cuda" in next(one for one in commands if "osu_latency" in one)
     # All pairs in one document, and every set of devices once.
@@ -118,6 +122,55 @@ def test_pairs_and_collectives_of_osu(node):
     assert len(pairs) == 12
     sets = {tuple(one["device_set"]) for one in document_of(node, "osu_collectives")["series"]}
     assert sets == {(0, 1), (0, 1, 2), (0, 1, 2, 3)}
+
+
+def test_osu_between_two_ranks_on_each_device(node):
+    outcome = node("-r", "-n", "osu_own_device")
+    assert outcome.status == 0
+    # From 50.00 on device 0 to 50.33 on device 3.
+    assert values(node, "osu_own_device")["bandwidth_64MiB_worst"] == pytest.approx(50.0)
+    document = document_of(node, "osu_own_device")
+    commands = [launch["command"] for launch in document["options"]["launches"]]
+    assert len(commands) == 8
+    assert " CUDA_VISIBLE_DEVICES=3 " in commands[-1]
+    last = document["series"][-1]
+    assert (last["device_set"], last["ranks"]) == ([3], [0, 1])
+    assert last["source"] == last["destination"] == factories.place(device=3)
+
+
+def test_what_is_faster_than_a_device_s_memory_is_refused_between_its_ranks(node):
+    node.variables |= {"FAKE_TOOL": "impossible", "FAKE_AT": "2"}
+    outcome = node("-r", "-n", "osu_own_device")
+    assert outcome.status == 1
+    assert "device 2 (0000:c2:00.0) of node node1 reported" in outcome
+    assert "GB/s of device memory, which reads and writes each byte" in outcome
+
+
+def test_collectives_of_nccl_with_a_thread_for_each_device(node):
+    outcome = node("-r", "-n", "rccl_threads")
+    assert outcome.status == 0
+    document = document_of(node, "rccl_threads")
+    assert {tuple(one["device_set"]) for one in document["series"]} == {
+        (0, 1), (0, 1, 2), (0, 1, 2, 3)
+    }  # fmt: skip
+    commands = [launch["command"] for launch in document["options"]["launches"]]
+    assert {command[command.index(" -t ") :][:10] for command in commands} == {
+        f" -t {k} -g 1 "[:10] for k in (2, 3, 4)
+    }
+
+
+def test_one_thread_with_all_devices_is_not_a_thread_for_each(node):
+    node.variables |= {"FAKE_TOOL": "one-thread", "FAKE_AT": "0,1"}
+    outcome = node("-r", "-n", "rccl_threads")
+    assert outcome.status == 1
+    assert "1 threads have the devices, and 2 were requested" in outcome
+
+
+@pytest.mark.parametrize("check", ["rccl_in_order", "osu_collectives_in_order"])
+def test_where_the_first_devices_are_the_best_they_are_not_measured_twice(node, check):
+    outcome = node("-r", "-n", f"{check}$")
+    assert "The first devices are the best ones, which others measure." in outcome
+    assert "(0 failure(s), 0 expected failure(s), 1 skipped" in outcome
 
 
 def test_collectives_of_nccl(node):
@@ -185,7 +238,7 @@ def test_what_is_wrong_is_told(node, check, fault, at, sentence):
 def test_a_missing_program_is_named(node):
     missing = node.folder / "osu" / "mpi" / "collective" / "osu_bcast"
     missing.unlink()
-    outcome = node("-r", "-n", "osu_collectives")
+    outcome = node("-r", "-n", "osu_collectives$")
     assert outcome.status == 1
     assert f"There is no program {missing} for the environment cuda" in outcome
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
+from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
 from fabricheck.judge.claims import CLAIMS, evaluate
 from fabricheck.node import load
 from fabricheck.results.entry import Entry
@@ -14,13 +14,14 @@ from fabricheck.results.observed import Observed
 
 ENGINE = ("engine-two-levels", "engine-parts-of-peak", "engine-quad-as-dual",
           "engine-limited-at-every-size", "engine-widest-path", "engine-off-faster")  # fmt: skip
+PEER_OFF = {ENV_PEER_ENGINES: "0"}
 WHAT = ("--pairs", "all", "--sizes", "16MiB,256MiB,1GiB", "--operations", "engine")
 
 
 @pytest.fixture(scope="module", params=[None, "rocm-6-3"])
 def documents(request, run):
     """Run the copies of p2p_engine, p2p_engine_off and p2p_defaults, each in its environment."""
-    environments = {"on": ENGINES_ON, "off": ENGINES_OFF, "defaults": {}}
+    environments = {"on": ENGINES_ON, "off": ENGINES_OFF, "defaults": {}, "peer": PEER_OFF}
     ran = {
         name: run("p2p", *WHAT, overlay=request.param, **variables)
         for name, variables in environments.items()
@@ -68,3 +69,6 @@ def test_labels_say_what_moved_the_data_on_both(documents):
     assert labels["off"] == {("kernel", None)}
     shared = {("copy-engine", count) for count in (1, 2, 3)}
     assert labels["defaults"] == (shared if overlay else {("copy-engine", 1)})
+    # Where several engines would share a copy, they are not asked for from ROCm 6.1 on.
+    ganged = {("copy-engine", 2), ("copy-engine", 3), ("kernel", None)}
+    assert labels["peer"] == (ganged if overlay else {("kernel", None)})

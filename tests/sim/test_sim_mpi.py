@@ -87,6 +87,19 @@ def test_messages_by_the_engine_stay_below_its_peak(by_engine, run):
         assert rate == pytest.approx(engines[pair], rel=0.03)
 
 
+def test_two_ranks_on_a_device_take_its_memory_twice(launch):
+    hosts = [f"device{device}" for device in range(8) for _ in range(2)]
+    pairs_ = ",".join(f"{rank}-{rank + 1}" for rank in range(0, 16, 2))
+    for engines in ("1", "0"):
+        ran = launch("--pairs", pairs_, "--together", "none", "--operations", "bandwidth",
+                     *ONLY_PAIRS, hosts=hosts, HSA_ENABLE_SDMA=engines)  # fmt: skip
+        assert ran.code == 0, ran.err
+        found = {tuple(one["device_set"]): one["median"] for one in ran.series}
+        assert found.keys() == {(device,) for device in range(8)}
+        # Each byte is read and written: half of the 1400 GB/s of STREAM, and each message begins.
+        assert all(600 < rate < 700 for rate in found.values())
+
+
 def test_a_large_message_is_verified_by_a_slice_and_a_small_one_whole(by_kernel):
     for one in chosen(by_kernel, operation="bandwidth"):
         assert one["bytes"] == 256 << 20

@@ -256,6 +256,9 @@ def test_other_devices_and_wrong_data_of_nccl(tmp_path):
     assert nccl(tmp_path, launch={"batch": 20})[1] == (
         f"{ALL_REDUCE}50 operations are in a mean, and 20 were requested."
     )
+    assert nccl(tmp_path, launch={"threads": 2})[1] == (
+        f"{ALL_REDUCE}1 threads have the devices, and 2 were requested."
+    )
     assert nccl(tmp_path, launch={"devices": [0, 5]})[1] == (
         f"{ALL_REDUCE.replace('1)', '5)')}device 5 is none of the node's."
     )

@@ -180,13 +180,13 @@ def link_class_in(metric: str, node: NodeModel | None) -> str | None:
 
 
 def pair_of(series: Series) -> list[int]:
-    """Return the two ends of a message between devices; of all else the devices that work.
+    """Return the two ends of a message between two devices; of all else the devices that work.
 
     Of pairs of ranks that work at the same time each series has its own ends, and the set of all.
     """
     ends = (series["source"]["device"], series["destination"]["device"])
     known = [end for end in ends if end is not None]
-    return known if series["engine"] == "mpi" and len(known) == 2 else series["device_set"]
+    return known if series["engine"] == "mpi" and len({*known}) == 2 else series["device_set"]
 
 
 def _is_of(series: Series, node: NodeModel | None, link_class: str) -> bool:

@@ -55,11 +55,13 @@ def _of_the_ranks(series: Series) -> Findings:
         return
     if series["device"] is not None:
         yield "device", f"is {series['device']}, and messages have none"
-    if devices and len(devices) != len(ranks):
-        yield "device_set", f"has {len(devices)} devices, and there are {len(ranks)} ranks"
     ends = [series["source"], series["destination"]]
+    pair = series["direction"] == "one-way"
+    held = [place["device"] for place in ends]
+    # Two ranks can share a device, which the set names once.
+    if devices and len(devices) != len(ranks) and not (pair and held == [*devices, *devices]):
+        yield "device_set", f"has {len(devices)} devices, and there are {len(ranks)} ranks"
     if any((place["memory"] == "device") != bool(devices) for place in ends):
         yield "device_set", f"is {devices}, which does not fit the kinds of memory"
-    pair = series["direction"] == "one-way"
-    if pair and devices and [place["device"] for place in ends] != devices:
+    if pair and devices and list(dict.fromkeys(held)) != devices:
         yield "device_set", f"is {devices}, and the ends are of other devices"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, Clock
+from fabricheck.core.vocabulary import BETTER, ENV_ENGINES, ENV_PEER_ENGINES, Clock
 from fabricheck.node import NodeModel
 from fabricheck.results import made_of
 from fabricheck.results.entry import Entry
@@ -219,6 +219,19 @@ class Series:
         if self.experiment in _COPIES and "engines" in self.measured:
             return self.engine == "copy-engine"
         return self.document["environment"].get(ENV_ENGINES) != "0"
+
+    @property
+    def by_peer_switch_alone(self) -> bool:
+        """Whether HSA_ENABLE_PEER_SDMA is 0 and HSA_ENABLE_SDMA is not."""
+        environment = self.document["environment"]
+        off = [environment.get(name) == "0" for name in (ENV_PEER_ENGINES, ENV_ENGINES)]
+        return off == [True, False]
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether each device of a process has a thread, where another tool measured."""
+        launches = self.document["options"].get("launches", ())
+        return any(one.get("threads", 1) > 1 for one in launches)
 
     @property
     def ganged(self) -> bool:

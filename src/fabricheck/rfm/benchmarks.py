@@ -114,6 +114,17 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             return self.node.growing_subsets
         return [tuple(range(count)) for count in range(2, self.device_count + 1)]
 
+    def first_sets(self) -> Sequence[tuple[int, ...]]:
+        """Return the sets of the first 2, 3 ... devices that are none of `growing_sets`.
+
+        Skips the check where the first devices are the best ones.
+        """
+        best = set(self.growing_sets())
+        first = [tuple(range(count)) for count in range(2, self.device_count + 1)]
+        sets = [one for one in first if one not in best]
+        self.skip_if(not sets, "The first devices are the best ones, which others measure.")
+        return sets
+
     def program_path(self) -> Path:
         """Return ``fabricheck`` itself."""
         return FABRICHECK
@@ -169,7 +180,8 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             return ""
         # By PCI address, as the node model and the other programs number them.
         order = ["CUDA_DEVICE_ORDER=PCI_BUS_ID"] if self.runtime == "cuda" else []
-        return " ".join(["env", *settings, f"{variable}={','.join(map(str, devices))}", *order])
+        shown = ",".join(map(str, dict.fromkeys(devices)))
+        return " ".join(["env", *settings, f"{variable}={shown}", *order])
 
 
 class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
@@ -316,6 +328,33 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         )  # fmt: skip
 
 
+class OsuOwnDeviceCheck(OsuCheck, special=True):  # type: ignore[call-arg]
+    """Bandwidth between two ranks that share a device, which is the only one that both see."""
+
+    def launches(self) -> Sequence[Launch]:
+        """Return two launches for each device."""
+        return [
+            launch
+            for device in range(self.device_count)
+            for launch in self.twice("osu_bw", (device, device), 2, self.judged_sizes())
+        ]
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the worst and the median of the devices at both sizes."""
+        return [
+            Metric(
+                f"bandwidth_{amounts.size(size).replace(' ', '')}_{reduce}",
+                {**CONVENTION, "operation": "bandwidth", "bytes": size, "experiment": "E9"},
+                ("device_set",),
+                reduce,
+                among=one_each((device,) for device in range(self.device_count)),
+                independent=True,
+            )
+            for size in self.judged_sizes()
+            for reduce in WORST_AND_MEDIAN
+        ]
+
+
 class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
     """The five collectives on 2 to all devices; one metric for each and number of ranks."""
 
@@ -331,13 +370,17 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
             if program not in OSU.pairs and operation not in without
         ]
 
+    def device_sets(self) -> Sequence[tuple[int, ...]]:
+        """Return the sets of devices, each of another number: the best ones."""
+        return self.growing_sets()
+
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each set and collective."""
         on_devices = self.runtime != "host"
         return [
             launch
             for program in self.programs
-            for devices in self.growing_sets()
+            for devices in self.device_sets()
             for launch in self.twice(
                 program, devices if on_devices else (), len(devices), self.judged_sizes()
             )
@@ -364,7 +407,7 @@ class OsuCollectiveCheck(OsuCheck, special=True):  # type: ignore[call-arg]
                 ),
             )
             for program in self.programs
-            for devices in self.growing_sets()
+            for devices in self.device_sets()
         ]
 
 
@@ -372,7 +415,10 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
     """rccl-tests or nccl-tests: one process with all devices of a set, which verifies the data too.
 
     values: the figures of a collective, by unit their name in that of a metric.
+    thread_each: whether each device has a thread of the process, or one thread all devices.
     """
+
+    thread_each = False
 
     values: Mapping[Unit, str] = {"us": "latency", "GB/s": "busbw"}
 
@@ -411,15 +457,22 @@ class RcclCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
                 devices=list(devices),
                 sizes=list(doubled(*sizes)),
                 batch=ITERATIONS,
+                threads=self.threads_of(devices)[0],
                 limit_s=self.launch_seconds,
             )
             for program in NCCL_TESTS.operations
             for devices in self.device_sets()
         ]
 
+    def threads_of(self, devices: Sequence[int]) -> tuple[int, int]:
+        """Return how many threads the process has, and how many devices each of them."""
+        return (len(devices), 1) if self.thread_each else (1, len(devices))
+
     def _command(self, program: str, devices: Sequence[int], sizes: tuple[int, int]) -> str:
         first, last = map(str, sizes)
-        options = ["-b", first, "-e", last, "-f", "2", "-g", str(len(devices))]
+        threads, each = map(str, self.threads_of(devices))
+        options = ["-b", first, "-e", last, "-f", "2"]
+        options += [*(["-t", threads] if self.thread_each else []), "-g", each]
         options += ["-n", str(ITERATIONS), "-w", str(WARM_UP), "-c", "1"]
         started = shlex.join([str(self.tool_path(program)), *options])
         # Older tests do not tell the library's version; the library does where it is asked.

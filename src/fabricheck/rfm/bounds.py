@@ -58,6 +58,8 @@ def node_bound(node: NodeModel, series: Series) -> Bound | None:
     active = series["device_set"]
     places = {series["source"]["memory"], series["destination"]["memory"]}
     if "peer" in places or (series["engine"] == "mpi" and places == {"device"}):
+        if series["role"] == "single" and len(active) == 1:
+            return _within_a_device(node, series)
         return _between_devices(node, series)
     executing = active if series["device"] is None else [series["device"]]
     if places == {"device"}:
@@ -79,6 +81,14 @@ def _between_devices(node: NodeModel, series: Series) -> Bound:
         ways = 2  # both directions of the one pair
     how = f"{ways} x {peak:g} GB/s of the widest path"
     return Bound(ways * peak, "derived", f"{node.name}: {how}")
+
+
+def _within_a_device(node: NodeModel, series: Series) -> Bound:
+    """Bound a message between two ranks that share a device: its memory reads and writes it."""
+    peak = node.device(series["device_set"][0]).memory_peak_gbs
+    counted: BytesOfCopy = "read+write" if series["regime"] == "memory" else "once"
+    how = f"{peak:g} GB/s of device memory, which reads and writes each byte"
+    return Bound(peak, "derived", f"{node.name}: {how}", bytes_counted=counted)
 
 
 def _of_a_bus(node: NodeModel, devices: Sequence[int]) -> Bound:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 
 from reframe.core.exceptions import SanityError
 
 from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS, Unit
+from fabricheck.node import placement
+from fabricheck.node.placement import Placement
 from fabricheck.results.made_of import Reduction
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import relative
@@ -21,6 +23,9 @@ from fabricheck.rfm.ranks import NearRanksCheck
 
 #: What holds of all messages: another convention is a factor of two.
 CONVENTION = {"engine": "mpi", "bytes_counted": "once"}
+
+#: Bytes of a message of collectives, as the program has them by default.
+COLLECTIVE_BYTES = 1 << 20
 
 
 def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
@@ -186,3 +191,90 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
             independent=role == "single",
             alike=role == "single" and bool(group),
         )
+
+
+class MpiOwnDeviceCheck(MpiCheck, special=True):  # type: ignore[call-arg]
+    """Two ranks on each device, near it; those of a device send to each other alone."""
+
+    valid_systems = ["+devices +several_devices +peers +ranks +placements"]
+    valid_prog_environs = ["+mpi +gpu_aware_mpi"]
+    arguments = ("--together", "none", "--collectives", "none", "--types", "none")
+
+    @property
+    def placed(self) -> Placement:
+        """Two ranks near each device; skips where a device has one core alone."""
+        node = self.required_node
+        few = placement.cores_per_device(node) < 2
+        self.skip_if(
+            few, f"On {node.name} a device has one core for itself, and two ranks need two."
+        )
+        devices = tuple(one.index for one in node.devices for _ in range(2))
+        return placement.right(node, devices, "two_on_each")
+
+    def program_arguments(self) -> Sequence[str]:
+        """Return the pairs of ranks of each device, and the message size of the partition."""
+        ranks = range(0, len(self.rank_devices), 2)
+        pairs = ",".join(f"{rank}-{rank + 1}" for rank in ranks)
+        what = ("--pairs", pairs, "--operations", "bandwidth")
+        return (*super().program_arguments(), *what, "--sizes", str(self.extra("mpi_bytes")))
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return the worst and the median of the devices."""
+        where = {"experiment": "E9", "operation": "bandwidth", "role": "single", **CONVENTION}
+        among = one_each((device,) for device in range(self.device_count))
+        return [
+            Metric(f"bandwidth_{how}", where, ("device_set",), how, among=among, independent=True)
+            for how in WORST_AND_MEDIAN
+        ]
+
+
+class MpiCollectivesCheck(MpiCheck, special=True):  # type: ignore[call-arg]
+    """The collectives on the first 2 ranks to all; one metric for each and number of ranks."""
+
+    arguments = ("--pairs", "none", "--together", "none", "--types", "none")
+
+    def expected_metrics(self) -> Sequence[Metric]:
+        """Return one metric for each collective and number of ranks."""
+        return [
+            Metric(
+                f"{name}_{count}",
+                {"experiment": "E10", "operation": name, "ranks": list(range(count)), **CONVENTION},
+                (),
+                unit="us",
+                rule=self.collective_rule(name, self.devices_of(count), COLLECTIVE_BYTES),
+            )
+            for name in self.collectives
+            for count in range(2, len(self.rank_devices) + 1)
+        ]
+
+
+class BestFirstCheck(MpiCollectivesCheck, special=True):  # type: ignore[call-arg]
+    """Ranks on devices in an order of which the first 2, 3 ... are the best by the node model."""
+
+    valid_systems = ["+devices +several_devices +peers +ranks +placements"]
+    valid_prog_environs = ["+mpi +gpu_aware_mpi"]
+
+    @property
+    def placed(self) -> Placement:
+        """Each rank near its device; skips where no order has the best first, or the usual one."""
+        node = self.required_node
+        order = best_first(node.growing_subsets)
+        self.skip_if(
+            order in ((), tuple(range(len(order)))),
+            f"On {node.name} the best sets are not in each other, or are of the first devices.",
+        )
+        return placement.right(node, order, "best_first")
+
+
+def best_first(sets: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the order of devices in which each next one makes the next set; empty where none does.
+
+    :param sets: of 2, 3 ... all devices.
+    """
+    order = list(sets[0]) if sets else []
+    for before, after in pairwise(sets):
+        added = [device for device in after if device not in before]
+        if len(added) != 1:
+            return ()
+        order += added
+    return tuple(order)

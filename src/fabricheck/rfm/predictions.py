@@ -140,6 +140,9 @@ class _Run:
         return self.timing.part_of_peak.value * self.node.host_peak_gbs(0)
 
     def peer_gbs(self, source: int, destination: int, engine: Mover) -> float:
+        """Return what goes between two devices, or within the memory of one that is both."""
+        if source == destination:
+            return self.memory_gbs / 2
         peak = self.node.peer_peak_gbs(source, destination, engine)
         return self.timing.part_of_peak.value * peak
 

@@ -44,6 +44,7 @@ OPEN_MPI_BY_UCX = ["OMPI_MCA_pml", "ucx"]
 #: Sizes for devices of 64 GiB and more; both arrays of a copy are well past all caches.
 SIZES = {
     "array_bytes": 1 << 30,
+    "concurrent_bytes": 8 << 30,
     "scan_kernels": ["copy", "scale", "add", "triad"],
     "scan_sizes": "1KiB:8GiB",
     "scan_block_sizes": [64, 128, 256, 512, 1024],

@@ -112,7 +112,9 @@ class Launch(_Part):
 
     name: of its output files, ``NAME.out`` and ``NAME.err``.
     command: the line for a shell, launcher and environment included.
-    devices: those of the ranks, in the order of ranks; empty where buffers are of no device.
+    devices: those of the ranks, in the order of ranks, one of them twice where two ranks share it;
+        empty where buffers are of no device.
+    threads: of a process that has all devices, one for each of so many; 1 where one has them all.
     sizes: of messages, in bytes and in order.
     batch: operations that the tool takes the mean of.
     verifies: whether it only compares data (OSU's -c, which changes the times).
@@ -126,6 +128,7 @@ class Launch(_Part):
     devices: list[Index]
     sizes: Annotated[list[Count], Field(min_length=1)]
     batch: Count
+    threads: Count = 1
     verifies: bool = False
     limit_s: Annotated[float, Field(gt=0)] = 60.0
 
@@ -134,6 +137,8 @@ class Launch(_Part):
         """Name it in a sentence, with the devices or the number of ranks."""
         if not self.devices:
             return f"{self.program} of {self.ranks} ranks"
+        if len(set(self.devices)) < len(self.devices):
+            return f"{self.program} of {self.ranks} ranks on device {self.devices[0]}"
         *others, last = map(str, self.devices)
         named = f"devices {', '.join(others)} and {last}" if others else f"device {last}"
         return f"{self.program} on {named}"
@@ -295,6 +300,8 @@ def _of_another_run(
         # Older versions print the bus alone (0x19), some without the function (0000:00:06).
         if address and ":" in device.pci and not address.lower().startswith(device.pci.lower()):
             yield f"rank {device.rank} is on {device.pci}, and device {index} is {address}"
+    if result.threads != launch.threads:
+        yield f"{result.threads} threads have the devices, and {launch.threads} were requested"
     if result.batch != launch.batch:
         yield f"{result.batch} operations are in a mean, and {launch.batch} were requested"
 
@@ -319,7 +326,7 @@ def fields_of(plan: Plan, launch: Launch, facts: ResultDocument, size: int) -> d
         "batch": launch.batch,
         "role": "single",
         "device": None,
-        "device_set": devices,
+        "device_set": list(dict.fromkeys(devices)),
         "ranks": list(range(launch.ranks)),
         "source": source,
         "destination": destination,

@@ -153,6 +153,7 @@ class _Recording:
             {
                 "name": launch.name,
                 "command": launch.command,
+                **({"threads": launch.threads} if launch.threads > 1 else {}),
                 "exit_code": ended.code,
                 "seconds": round(ended.seconds, 3),
             }

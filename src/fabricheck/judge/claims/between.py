@@ -61,7 +61,10 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
     :raises NotTestable: when there are none.
     """
     found = observed.select(experiment="E7", operation="engine", role="single")
-    chosen = by_one_engine(found) if engine else [one for one in found if not by_engine(one)]
+    off = [one for one in found if not by_engine(one)]
+    # Those with all engines off go before those with the switch of peers alone.
+    off = [one for one in off if not one.by_peer_switch_alone] or off
+    chosen = by_one_engine(found) if engine else off
     what = "copies by engine" if engine else "copies with the engines off"
     return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
 

@@ -27,14 +27,18 @@ from fabricheck.judge.claims.judging import (
 from fabricheck.judge.claims.messages import candidates, device_messages, messages
 from fabricheck.judge.claims.model import Claim, Finding, NotTestable, computed, number, verdict
 from fabricheck.judge.claims.published import value
-from fabricheck.judge.claims.rules import LINKS, Group, Points, part_between
+from fabricheck.judge.claims.rules import LINKS, MEMORY, Group, Points, part_between
 from fabricheck.node import NodeModel
 from fabricheck.results.observed import Observed
+from fabricheck.results.table import largest
 
 #: The tolerances, as parts or in points of percent: why, the rules say.
 AROUND, PARTS_POINTS, SMALLER, UNIFORM, A100_POINTS = 0.10, 10.0, 0.5, 0.02, 3.0
 
 LARGE, SMALL = 64 << 20, 4 << 20
+
+#: A message within a device against JSC's, in points of the memory's peak, and as a part of it.
+OWN_POINTS, OWN_AROUND = 3.0, 0.10
 
 
 def _large_enough(points: Points, below: bool, text: str) -> None:
@@ -167,6 +171,47 @@ def _part_of_uniform(observed: Observed) -> Finding:
     )
 
 
+def _within_devices(observed: Observed) -> Points:
+    """Return by device the messages between two ranks on it, of the document's size or larger.
+
+    OSU's go first, as in the document.
+    """
+    found = [
+        point
+        for point in observed.select(experiment="E9", operation="bandwidth", role="single")
+        if point.source_memory == "device" and point.source_device == point.destination_device
+    ]
+    needs.some(found, "messages of MPI between two ranks on one device", "E9")
+    of_tool = [point for point in found if point.program == "osu"] or found
+    exact = [point for point in of_tool if point.bytes == LARGE]
+    large = exact or [point for point in of_tool if point.bytes > LARGE]
+    needs.some(large, f"such messages of {about(LARGE)} or more", "E9")
+    return largest(large, lambda point: point.source_device)
+
+
+WITHIN = Group("a message between two ranks on one device", _within_devices)
+
+
+def _part_of_own_memory(observed: Observed) -> Finding:
+    wanted = value("jsc-a100-self-util")
+    least, most = wanted - OWN_POINTS, wanted + OWN_POINTS
+    said = f"{wanted:g} % ({value('jsc-a100-self'):.0f} GB/s)"
+    return part_between(observed, WITHIN, MEMORY, least, most, said)
+
+
+def _less_than_a100(observed: Observed) -> Finding:
+    points = _within_devices(observed)
+    a100, less = value("jsc-a100-self"), value("jsc-a100-vs-mi250-self")
+    found, wanted = middle(points.values()), a100 - less
+    return verdict(
+        abs(found / wanted - 1) <= OWN_AROUND,
+        f"Between two ranks on one device messages have {found:.1f} GB/s, the median of "
+        f"{len(points)} device(s) ({measured_by(points.values())}); published are {a100:.1f} of "
+        f"A100 and about {less:.0f} less, {wanted:.1f}.",
+        *WITHIN.numbers(points),
+    )
+
+
 CLAIMS = (
     Claim(
         id="jsc-mi250-tiers",
@@ -235,5 +280,32 @@ CLAIMS = (
         judge=_part_of_uniform,
         experiments=("E9",),
         records=("jsc-a100-util", "jsc-a100-p2p"),
+    ),
+    Claim(
+        id="own-device-41-percent",
+        statement="Messages between two ranks on one A100 reach 41 % of its memory's peak, "
+        "592 GiB/s.",
+        document="jsc",
+        where="A100 Comparison",
+        rule="the median over the devices is 41 % of the peak, 3 points either way: 592 GiB/s are "
+        "40.9 % of the node model's, and other A100 have other memory; of 64 MiB, the document's "
+        "size, or more, by OSU where the session has it",
+        requires=needs.architecture("sm_80", "A100"),
+        judge=_part_of_own_memory,
+        experiments=("E9",),
+        records=("jsc-a100-self-util", "jsc-a100-self"),
+    ),
+    Claim(
+        id="own-device-below-a100",
+        statement="Messages between two ranks on one die of MI250 have some 130 GiB/s less than on "
+        "one A100.",
+        document="jsc",
+        where="A100 Comparison",
+        rule="the median over the devices is 592 - 130 GiB/s, 496 GB/s, 10 % either way for some; "
+        "of 64 MiB, the document's size, or more, by OSU where the session has it",
+        requires=needs.packages_of_two,
+        judge=_less_than_a100,
+        experiments=("E9",),
+        records=("jsc-a100-self", "jsc-a100-vs-mi250-self"),
     ),
 )

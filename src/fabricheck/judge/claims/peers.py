@@ -11,6 +11,7 @@ from fabricheck.judge.claims.between import (
     TIERS,
     by_class,
     by_one_engine,
+    by_pair,
     copies,
     detour_pairs,
     every_pair,
@@ -128,6 +129,37 @@ def _widest_path(observed: Observed) -> Finding:
         middle_number(f"{names}, median", detours),
         computed("direct links of two and four, median", upper, "GB/s", *dual, *quad),
         middle_number("direct links of one, median", single),
+    )
+
+
+def _peer_switch(observed: Observed) -> Finding:
+    node = needs.node(observed)
+    alone = by_pair(
+        point
+        for point in observed.select(experiment="E7", operation="engine", role="single")
+        if point.by_peer_switch_alone and point.bytes >= needs.LARGE
+    )
+    needs.some([*alone.values()], "copies between devices with HSA_ENABLE_PEER_SDMA=0 alone", "E7")
+    wide = [pair for pair in alone if node.link_class(*pair).links > 1]
+    by_engines = [alone[pair] for pair in wide if alone[pair].engine == "copy-engine"]
+    if by_engines:
+        raise NotTestable(
+            f"its ROCm {by_engines[0].document['versions']['runtime']} has engines copy between "
+            f"devices {by_engines[0].devices[0]} and {by_engines[0].devices[-1]} all the same: the "
+            "document is of 5.7"
+        )
+    known = copies(observed)
+    both = [pair for pair in wide if pair in known]
+    if not both:
+        raise NotTestable("the session has no pair with both, over several links (E7)")
+    slower = [alone[pair] for pair in both if not above(alone[pair], known[pair])]
+    without, by_one = [alone[pair] for pair in both], [known[pair] for pair in both]
+    return verdict(
+        not slower,
+        f"With HSA_ENABLE_PEER_SDMA=0 alone {len(both)} ordered pairs over several links have "
+        f"{span(without)}, by one engine {span(by_one)}; not faster: {named(slower)}.",
+        middle_number("with the variable alone, median", without),
+        middle_number("by one engine, median", by_one),
     )
 
 
@@ -317,6 +349,19 @@ CLAIMS = (
         experiments=("E7",),
         records=("lab-sdma-max",),
         built_in="kernels are limited by the links alone, engines by their peak too",
+    ),
+    Claim(
+        id="peer-switch-alone",
+        statement="HSA_ENABLE_PEER_SDMA=0 alone has kernels copy between devices, not engines.",
+        document="paper",
+        where="V.A.2",
+        rule="with it alone each pair whose widest path has several links is faster than by one "
+        "engine, the intervals apart; of ROCm 5.7, the document's, and 6.0: older ones do not have "
+        "the variable, and from 6.1 on several engines that share a copy do not ask for it",
+        requires=needs.tiers,
+        judge=_peer_switch,
+        experiments=("E7",),
+        built_in="the simulated runtime reads the variable as the version of ROCm does",
     ),
     Claim(
         id="bridge-over-pcie",

@@ -81,6 +81,8 @@ class Routes:
             return ()
         if series["engine"] == "mpi":
             pair = pair_of(series)
+            if len(pair) == 1 and series["direction"] == "one-way":
+                pair = [*pair, *pair]  # two ranks share the device
             ends = [f"device{one}" for one in pair] if len(pair) == 2 else []
             message = self._message.get((ends[0], ends[1])) if ends else None
             by = "by_kernel" if document["environment"].get(ENV_ENGINES) == "0" else "by_engine"

@@ -43,15 +43,26 @@ def figures(observed: Observed) -> Iterator[Figure]:
         return
     if {row["series"] for row in rows} != {RCCL}:
         yield _all(observed, rows)
-    mine = [row for row in rows if row["series"] == RCCL]
+    mine = [row for row in _rows(observed, in_threads=True) if row["series"] == RCCL]
     # Of one number of partners the first figure has them all.
     if len({row["partners"] for row in mine}) > 1 or (mine and len(mine) == len(rows)):
         yield _rccl(observed, mine)
 
 
-def _rows(observed: Observed) -> list[dict[str, Any]]:
+def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
+    """Return a row for each collective, carrier and number of partners.
+
+    Of several sets of as many devices it is the best one, which most checks measure.
+
+    :param in_threads: whether a thread for each device goes before one with all of them.
+    """
     found: dict[tuple[str, str, int], Series] = {}
-    for point in observed.select(experiment={"E10", "E11"}, unit="us", bytes=SIZE, by_engines=True):
+    best = set(observed.node.growing_subsets) if observed.node is not None else set()
+    points = sorted(
+        observed.select(experiment={"E10", "E11"}, unit="us", bytes=SIZE, by_engines=True),
+        key=lambda one: (one.in_threads != in_threads, tuple(sorted(one.devices)) not in best),
+    )
+    for point in points:
         label = _PROGRAMS.get(point.program)
         if label is None or point.operation not in COLLECTIVES or point.taking_part is None:
             continue
@@ -134,11 +145,13 @@ def _ends(rows: Sequence[Row]) -> str:
 def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
     there = [name for name in COLLECTIVES if _of(rows, name)]
     told = " ".join(f"{name}: {_ends(_of(rows, name))}." for name in there)
+    in_threads = {one.check for one in observed.select(experiment="E11") if one.in_threads}
+    threads = " Each device has a thread." if {row["check"] for row in rows} <= in_threads else ""
     return Figure(
         id="collectives-rccl",
         title="Collectives of 1 MiB by RCCL or NCCL",
         kind=observed.kind,
-        says=f"Latency, {about(SIZE)}, {observed.kind}; less is better. {told}",
+        says=f"Latency, {about(SIZE)}, {observed.kind}; less is better.{threads} {told}",
         rows=rows,
         drawing=curves(
             [{**row, "series": row["collective"]} for row in rows],

@@ -73,7 +73,8 @@ _OF_TRANSFERS = (
     Matrix(
         "peer-engine-off",
         "Copies between devices with the engines switched off",
-        {**_ENGINE, "by_engines": False, "operation": "engine"},
+        # Those with the switch of peers alone are another measurement.
+        {**_ENGINE, "by_engines": False, "by_peer_switch_alone": False, "operation": "engine"},
     ),
     Matrix(
         "peer-read",

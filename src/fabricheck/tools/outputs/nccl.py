@@ -60,6 +60,7 @@ class NcclResult:
     stack: versions that RCCL tells, such as ``("ROCm", "6.2.0.0-66")``.
     network: what the library said that it uses between nodes; empty unless NCCL_DEBUG asked.
     batch: operations that a time is the mean of.
+    threads: of each process, which share its devices.
     """
 
     tests: str | None
@@ -67,6 +68,7 @@ class NcclResult:
     stack: tuple[tuple[str, str], ...]
     network: tuple[str, ...]
     batch: int
+    threads: int
     devices: tuple[NcclDevice, ...]
     rows: tuple[NcclRow, ...]
 
@@ -106,7 +108,7 @@ class _Reader:
         self.network: dict[str, None] = {}
         self.named = False
         self.batch: int | None = None
-        self.devices_of_process = 1
+        self.devices_of_process = self.threads = 1
         self.devices: list[NcclDevice] = []
         self.columns: tuple[str, ...] | None = None
         self.units = False
@@ -170,7 +172,8 @@ class _Reader:
         if int(match["validation"]) == 0:
             raise self.last.other_run("'validation: 0' says that the data were not verified (-c 1)")
         self.batch = int(match["iterations"]) * int(match["aggregated"])
-        self.devices_of_process = int(match["threads"]) * int(match["devices"])
+        self.threads = int(match["threads"])
+        self.devices_of_process = self.threads * int(match["devices"])
         size, largest, step = int(match["smallest"]), int(match["largest"]), int(match["step"])
         last = -1
         for position, requested in enumerate(self.sizes):
@@ -280,6 +283,7 @@ class _Reader:
             stack=stack,
             network=tuple(self.network),
             batch=self.batch,
+            threads=self.threads,
             devices=tuple(self.devices),
             rows=tuple(self.rows),
         )

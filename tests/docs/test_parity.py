@@ -1,0 +1,108 @@
+"""docs/parity.md has a row for each figure, table and listing, and the check that does it."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+import yaml
+
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.documents import documents
+from fabricheck.references.published import FILE, OWN_FOLDER
+from fabricheck.report import document_figures
+
+PAGE = ROOT / "docs" / "parity.md"
+PUBLISHED = yaml.safe_load((OWN_FOLDER / FILE).read_text())
+CHECKS = {
+    name
+    for path in (ROOT / "config" / "sites").glob("*.checks.yaml")
+    for partition in yaml.safe_load(path.read_text())
+    for name in partition["checks"]
+}
+WORDS = ("same", "differs", "not yet", "refused")
+
+#: How the titles of the documents' records begin; the paper's data are in its repository, too.
+TITLES = ("Schieffer et al.", "KTH-ScaLab/multi-gpu-comm", "AMD lab notes: GPU-aware", "EPICURE",
+          "JSC Accelerating", "Hugging Face")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the page; its first cell is the document and the item."""
+
+    item: str
+    published: str
+    checks: str
+    there: str
+    here: str
+    parity: str
+
+    @property
+    def named(self) -> list[str]:
+        """The checks that it names."""
+        return re.findall(r"`(\w+)`", self.checks)
+
+    @property
+    def records(self) -> list[str]:
+        """The patterns of the records that it has."""
+        return re.findall(r"`([^`]+)`", self.published)
+
+
+def rows_of(text: str) -> list[Row]:
+    """Return the rows of all its tables with six columns."""
+    found = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 6 and cells[0] != "item" and set(cells[0]) != {"-"}:
+            found.append(Row(*cells))
+    return found
+
+
+ROWS = rows_of(PAGE.read_text())
+
+
+def items() -> list[str]:
+    """Return the figures of the documents, and what else they measure or state."""
+    short = {name: one.short for name, one in documents().items()}
+    figures = [f"{short[one.document]}, figure {one.figure}" for one in document_figures.figures()]
+    others = [f"{short[one['document']]}, {one['item']}" for one in PUBLISHED["listings"]]
+    return [*figures, *others]
+
+
+def test_each_figure_table_and_listing_has_one_row():
+    assert Counter(row.item for row in ROWS) == Counter(items())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.item)
+def test_a_row_names_checks_that_there_are_or_says_why_there_is_none(row):
+    assert set(row.named) <= CHECKS
+    word = next(one for one in WORDS if row.parity.startswith(one))
+    assert row.there and row.here
+    if word == "same":
+        assert row.named
+    else:
+        # What differs, what is missing or the reason stands behind the word.
+        assert re.match(rf"{word}: .{{8,}}", row.parity)
+    assert word != "refused" or not row.named
+
+
+def test_every_measured_value_of_the_documents_has_its_row():
+    patterns = [pattern for row in ROWS for pattern in row.records]
+    names = [one["id"] for one in PUBLISHED["records"]]
+    for pattern in patterns:
+        assert fnmatch.filter(names, pattern), f"{pattern} is of no record"
+    measured = [
+        one["id"]
+        for one in PUBLISHED["records"]
+        if one.get("kind") == "measured"
+        and one.get("source", {}).get("title", "").startswith(TITLES)
+    ]
+    lacking = [
+        name for name in measured if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+    ]
+    assert len(measured) > 250
+    assert lacking == []

@@ -1,0 +1,47 @@
+"""What the published data set says of itself: units that were converted, inferred or computed."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from fabricheck.references.published import FILE, OWN_FOLDER
+
+RECORDS = {one["id"]: one for one in yaml.safe_load((OWN_FOLDER / FILE).read_text())["records"]}
+IN_GIB = [one for one in RECORDS.values() if one.get("unit") == "GiB/s" and "value_si" in one]
+EPICURE = [one for name, one in RECORDS.items() if name.startswith("epicure-")]
+#: Of the one run whose settings the page prints.
+SETTINGS_PRINTED = {f"epicure-lumi-single-{what}" for what in ("full", "h2d", "d2h", "time")}
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize("record", IN_GIB, ids=lambda one: one["id"])
+def test_gib_are_converted_to_within_half_a_percent(record):
+    assert record["value_si"] == pytest.approx(record["value"] * GIB / 1e9, rel=0.005)
+
+
+def test_a_unit_is_computed_from_the_time_of_a_run_where_that_is_printed_and_else_inferred():
+    means = [one for one in EPICURE if "mean of" in one.get("unit_note", "")]
+    rates = [one for one in EPICURE if "unit_note" in one and one not in means]
+    for record in rates:
+        said = record["unit_note"]
+        assert ("inferred" in said) == ("stats" not in record), record["id"]
+    inferred = [one["id"] for one in EPICURE if "inferred" in one.get("unit_note", "")]
+    assert len(inferred) == 22
+
+
+@pytest.mark.parametrize(
+    "record", [one for one in EPICURE if "stats" in one], ids=lambda one: one["id"]
+)
+def test_the_time_of_a_run_gives_the_figure_that_is_printed_in_gib(record):
+    ways = 1 if record["conditions"]["direction"] in ("H2D", "D2H") else 2
+    moved = ways * record["conditions"]["message_size_bytes"] / GIB
+    rate = moved / (record["stats"]["mean_ms"] / 1e3)
+    # Of 4 B two digits are printed, and the time has four.
+    assert rate == pytest.approx(record["value"], rel=1e-3, abs=5e-6)
+
+
+def test_repeats_are_stated_of_the_run_that_prints_them_alone():
+    stated = {one["id"] for one in EPICURE if "reps" in one.get("conditions", {})}
+    assert stated == SETTINGS_PRINTED
