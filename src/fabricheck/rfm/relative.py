@@ -223,5 +223,5 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
 def _direct(metric: Metric, node: NodeModel) -> bool:
     """Whether each pair that a metric is over has a link of its own."""
     members = [key[0] for key in metric.among or ()]
-    pairs = [one for one in members if isinstance(one, tuple) and len(one) == 2]
+    pairs = [one for one in members if not isinstance(one, int) and len(one) == 2]
     return all(node.link_class(*pair).direct for pair in pairs)
