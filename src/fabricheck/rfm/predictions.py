@@ -91,7 +91,7 @@ class _Run:
     def sizes(self, default: str = "") -> list[int]:
         """The bytes that ``--sizes`` lists; a range doubles."""
         found: list[int] = []
-        for item in self.words("sizes", default):
+        for item in self.words("sizes", self.option("size", default)):
             first, _, last = item.partition(":")
             found += doubled(_bytes(first), _bytes(last or first))
         return found
@@ -245,6 +245,20 @@ def _p2p(run: _Run) -> float:
     return seconds
 
 
+def _overlap(run: _Run) -> float:
+    size = max(run.sizes("256MiB"))
+    devices = len(run.node.devices)
+    pairs = 0 if run.option("pairs", "next") == "none" else devices
+    hosts = 0 if run.option("devices", "each") == "none" else devices
+    jobs = len(run.words("by", "engine,kernel")) * (pairs + hosts)
+    # Alone twice, then twice with the other one for twice as long; data compared after each.
+    batch_s = 1.1 * float(run.option("batch-time", "0.02"))
+    compared_s = 2 * _moved_s(size, run.link_gbs if hosts else run.memory_gbs)
+    cycle_s = 6 * batch_s + 4 * compared_s
+    warm_s = 2 * WARM_UP_S + 4 * (batch_s + compared_s)
+    return run.start_s + hosts * run.pinned_s(size) + jobs * (warm_s + SAMPLES * cycle_s)
+
+
 def _managed(run: _Run) -> float:
     migrates = run.option("expect", "") == "page-migration"
     gbs = run.timing.migration_gbs.value if migrates else run.link_gbs
@@ -304,6 +318,7 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
     "stream": _stream,
     "memcpy": _memcpy,
     "p2p": _p2p,
+    "overlap": _overlap,
     "managed": _managed,
     "pingpong": _pingpong,
     "mpi": _mpi,
