@@ -70,6 +70,32 @@ def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
 
 
 @pytest.mark.slow
+def test_what_the_paper_measured_otherwise(suite):
+    outcome = session(suite, "p2p_block_128", "p2p_local")
+    assert outcome.status == 0, outcome.text
+    assert "Ran 2/2 test case(s)" in outcome
+    for metric, least, most in (
+        # A block of any size is as fast in a simulation, and device 0 as any other.
+        ("read_quad", 145, 151),
+        ("write_dual", 74, 76),
+        ("copy_single", 43, 44),
+        # The memory reads and writes: half of 1400.
+        ("local_engine_worst", 690, 710),
+    ):
+        (value,) = re.findall(rf"P: {metric}: ([0-9.]+) ", outcome.text)
+        assert least < float(value) < most, metric
+    blocks, local = (
+        load_document(*(suite.results / "output").rglob(f"{check}/result.json"))["series"]
+        for check in ("p2p_block_128", "p2p_local")
+    )
+    assert {one["block_size"] for one in blocks} == {128}
+    assert {tuple(one["device_set"]) for one in blocks if one["device"] == 0
+            and one["operation"] == "read"} == {(1, 0), (6, 0), (2, 0)}  # fmt: skip
+    assert [one["device_set"] for one in local] == [[device] for device in range(8)] * 2
+    assert {(one["engine"], one["direction"]) for one in local} == {("kernel", "local")}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overlay", "check", "sentence"),
     [

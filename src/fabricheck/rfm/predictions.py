@@ -230,7 +230,9 @@ def _p2p(run: _Run) -> float:
     run.batch_s = 0.003
     stated = run.option("pairs", "all")
     ordered = list(permutations(range(len(run.node.devices)), 2))
-    if stated != "all":
+    if stated == "local":
+        ordered = [(device, device) for device in range(len(run.node.devices))]
+    elif stated != "all":
         ordered = [(int(a), int(b)) for a, b in (pair.split("-") for pair in stated.split(","))]
     # The first job warms two devices, others at most one.
     seconds = run.start_s + WARM_UP_S * (len({device for pair in ordered for device in pair}) - 1)
@@ -240,8 +242,10 @@ def _p2p(run: _Run) -> float:
         both = operation.endswith("-both")
         for a, b in {(min(pair), max(pair)) for pair in ordered} if both else ordered:
             for size in [16] if latency else run.sizes():
-                moved = _moved_s(size, run.peer_gbs(a, b, engine))
-                seconds += run.series(moved, _moved_s(size, run.memory_gbs), single=latency)
+                # Within a device the memory reads and writes each byte.
+                gbs = run.memory_gbs / 2 if a == b else run.peer_gbs(a, b, engine)
+                poisoned_s = _moved_s(size, run.memory_gbs)
+                seconds += run.series(_moved_s(size, gbs), poisoned_s, single=latency)
     return seconds
 
 
@@ -279,7 +283,10 @@ def _pingpong(run: _Run) -> float:
         seconds += 2 * run.pinned_s(max(run.sizes()))
         for size in run.sizes():
             moved, poison = run.copied_s(memory, size), run.poisoned_s(memory, size) + AGREED_S
-            for ways, before in ((1, AGREED_S), (1, poison), (2, poison)):
+            for operation in run.words("operations", "h2d,d2h,both"):
+                ways, before = 2 if operation == "both" else 1, poison
+                if operation == "h2d":  # the device poisons its own memory
+                    before = AGREED_S
                 seconds += run.series(ways * moved, before, single=True, host=True)
     return seconds
 
