@@ -96,6 +96,21 @@ def test_what_the_paper_measured_otherwise(suite):
 
 
 @pytest.mark.slow
+def test_one_rank_there_and_back_as_epicure_counts(suite):
+    outcome = session(suite, "pingpong_single")
+    assert outcome.status == 0, outcome.text
+    (value,) = re.findall(r"P: there_and_back: ([0-9.]+) ", outcome.text)
+    assert 25.3 < float(value) < 25.5
+    (file,) = (suite.results / "output").rglob("pingpong_single/result.json")
+    series = load_document(file)["series"]
+    assert [one["bytes"] for one in series] == [4 << step for step in range(29)]
+    assert {(*one["ranks"], one["operation"], one["role"]) for one in series} == {
+        (0, "both", "single")
+    }
+    assert all(one["verification"]["bytes_checked"] for one in series)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overlay", "check", "sentence"),
     [
