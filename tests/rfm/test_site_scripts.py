@@ -473,4 +473,4 @@ def test_one_rank_scans_as_far_as_its_device_holds(script, partition, most):
 def test_kernels_of_128_threads_are_of_device_0(script, partition, pairs):
     wanted = f" --pairs {pairs} --operations read,write,copy --sizes 256:8GiB --block-size 128 "
     assert wanted in script(partition, "p2p_block_128").command
-    assert " --pairs local --operations engine,latency " in script(partition, "p2p_local").command
+    assert " --pairs self --operations engine,latency " in script(partition, "p2p_local").command

@@ -84,7 +84,7 @@ std::vector<Job> possible_jobs(std::vector<Job> jobs, const PeerAccess& access, 
 
 void measure(const Options& options, Run& run) {
   const int count = device_count();
-  if (count < 2 && options.pairs != "local") {
+  if (count < 2 && options.pairs != "self") {
     throw lacks_devices("p2p needs two devices, and the runtime has one", 1);
   }
   const std::uint64_t cache = largest_device_cache(count);
@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
   program.table = print_pairs;
   program.define_options = [&options](CommandLine& line) {
     line.add({"--pairs",
-              "all, or ordered pairs as in 0-1,0-6; local, or 0-0, for copies by engine within the "
+              "all, or ordered pairs as in 0-1,0-6; self, or 0-0, for copies by engine within the "
               "memory of a device; default: all, and none with --together"},
              options.pairs);
     line.add({"--together",

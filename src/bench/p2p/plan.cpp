@@ -61,7 +61,7 @@ std::vector<Pair> with_reverse(const std::vector<Pair>& pairs) {
 
 std::vector<Pair> parse_pairs(const std::string& text, int count, bool local) {
   std::vector<Pair> pairs;
-  if (local && text == "local") {
+  if (local && text == "self") {
     for (int device = 0; device < count; ++device) {
       pairs.push_back({device, device});
     }

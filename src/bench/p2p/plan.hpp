@@ -15,7 +15,7 @@ struct Pair {
 
 inline bool operator==(const Pair& a, const Pair& b) { return a.from == b.from && a.to == b.to; }
 
-/// Ordered pairs of an option: "all", or "0-1,1-0"; where `local` ones may be, "local" for each
+/// Ordered pairs of an option: "all", or "0-1,1-0"; where `local` ones may be, "self" for each
 /// device with itself, and "0-0" too. Throws Failure(usage) for what is neither or stands twice,
 /// and Failure(unsupported) for a device that does not exist, or Failure(setting) (settings.hpp).
 std::vector<Pair> parse_pairs(const std::string& text, int count, bool local = false);

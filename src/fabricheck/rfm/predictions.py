@@ -230,7 +230,7 @@ def _p2p(run: _Run) -> float:
     run.batch_s = 0.003
     stated = run.option("pairs", "all")
     ordered = list(permutations(range(len(run.node.devices)), 2))
-    if stated == "local":
+    if stated == "self":
         ordered = [(device, device) for device in range(len(run.node.devices))]
     elif stated != "all":
         ordered = [(int(a), int(b)) for a, b in (pair.split("-") for pair in stated.split(","))]
