@@ -15,7 +15,7 @@ site_configuration = {
                     "scheduler": "local",
                     "launcher": "local",
                     "environs": ["host"],
-                    "features": ["devices", "peers"],
+                    "features": ["devices", "peers", "several_domains"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": 1}],
                     "extras": {
                         "array_bytes": 64 << 20,
@@ -33,7 +33,7 @@ site_configuration = {
         {
             "name": "host",
             "target_systems": ["node"],
-            "features": ["overlap"],
+            "features": ["overlap", "memcpy"],
             "env_vars": [["FABRICHECK_HOST_DEVICES", "1"]],
             "extras": {
                 "runtime": "host",

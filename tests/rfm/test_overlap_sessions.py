@@ -1,4 +1,4 @@
-"""A session of a kernel beside copies, with the real program on a virtual device."""
+"""Sessions of checks that local:host is not asked for, by real programs on a virtual device."""
 
 from __future__ import annotations
 
@@ -34,3 +34,14 @@ def test_shares_of_the_kernel_and_the_copies(node):
     # Both share one core, or both cores.
     assert all(20 < float(value) < 90 for value in kept.values()), kept
     assert "overlap_host: report only, without a limit on node:gpu: " in outcome
+
+
+def test_where_plain_memory_lies_is_counted(node):
+    outcome = node("-r", "-n", "memcpy_unplaced")
+    assert outcome.status == 0, outcome.text
+    found = dict(re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text))
+    assert sorted(found) == [
+        "d2h_pinned_unplaced_worst", "h2d_pinned_unplaced_worst", "pages_elsewhere",
+    ]  # fmt: skip
+    # All memory of a virtual machine is on its one domain, and a device may be attached to none.
+    assert float(found["pages_elsewhere"]) in (0, 1)
