@@ -97,6 +97,7 @@ def test_what_the_paper_measured_otherwise(suite):
 
 @pytest.mark.slow
 def test_one_rank_there_and_back_as_epicure_counts(suite):
+    del suite.variables["FABRICHECK_MPI"]
     outcome = session(suite, "pingpong_single")
     assert outcome.status == 0, outcome.text
     (value,) = re.findall(r"P: there_and_back: ([0-9.]+) ", outcome.text)
