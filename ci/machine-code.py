@@ -24,6 +24,7 @@ KERNELS = {
     "stream_kernel<add, true>": [*TWO, *STREAMING],
     "stream_kernel<triad, false>": [*TWO, *PLAIN],
     "stream_kernel<triad, true>": [*TWO, *STREAMING],
+    "multiply_add_kernel": [*["global_load_dwordx2"] * 8, *["global_store_dwordx2"] * 4],
     "cycle_kernel": ["global_store_dwordx2"],
     "chase_kernel": ["global_load_dwordx2", "loop global_load_dwordx2", "global_store_dwordx2"],
     "wait_kernel": ["loop global_load_dword system", "global_store_dword( system)?"],

@@ -1,11 +1,13 @@
 """Copies by hipMemcpy between host memory and devices (experiments E2 and E4)."""
 
+from dataclasses import dataclass, replace
+
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
-from fabricheck.rfm.metrics import LARGEST, Metric
+from fabricheck.rfm.metrics import LARGEST, Figure, Metric, series_of
 
 #: Of each operation the side that is on the host, and the role whose series make its metrics.
 OPERATIONS = {
@@ -137,6 +139,39 @@ class memcpy_scan(CopyCheck):
     def sizes(self):
         """Return the sizes of the scan."""
         return self.extra("copy_sizes")
+
+
+@dataclass(frozen=True)
+class Elsewhere(Metric):
+    """On how many devices memory is not on the NUMA domain that the device is attached to."""
+
+    def figure(self, document, population):
+        """Count the series whose proved domain is another one, or which is on several."""
+        chosen = series_of(document, self, population, "GB/s")
+        near = {device["index"]: device["numa_domain"] for device in document["devices"]}
+        away = tuple(one for one in chosen if one["source"]["numa_domain"] != near[one["device"]])
+        return Figure(self, float(len(away)), chosen, away)
+
+
+@rfm.simple_test
+class memcpy_unplaced(CopyCheck):
+    """Memory of plain hipHostMalloc, for which no NUMA domain is asked; where it lies is proved."""
+
+    descr = "hipMemcpy between each device and pinned memory wherever the runtime puts it (E2)"
+    tags = {"E2", "full"}
+    valid_systems = ["+devices +several_domains -simulated"]
+    memory = ("pinned",)
+    domains = "any"
+    operations = ("h2d", "d2h")
+
+    def expected_metrics(self):
+        """Return the worst device of each direction, and on how many memory is elsewhere."""
+        worst = [
+            replace(copies(operation, "pinned", "unplaced", "worst", experiment="E2"), alike=False)
+            for operation in self.operations
+        ]
+        where = {"operation": "h2d", "role": "single", "source.memory": "host-pinned"}
+        return [*worst, Elsewhere("pages_elsewhere", where, unit="count")]
 
 
 class DomainsCheck(CopyCheck):

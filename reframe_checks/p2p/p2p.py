@@ -5,7 +5,7 @@ import reframe as rfm
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
-from fabricheck.rfm.metrics import LARGEST, Metric
+from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs, pair_arguments, peers_of_the_first
 
 #: By operation its convention: another one is a factor of two (docs/result-document.md).
@@ -175,3 +175,92 @@ class p2p_scan(MeasuringCheck):
         where = {"operation": operation, "role": "single", "bytes": LARGEST, **convention}
         name, among = f"{operation}_{class_name}", one_each([pair])
         return Metric(name, where, ("device_set",), among=among, independent=True)
+
+
+@rfm.simple_test
+class p2p_block_128(MeasuringCheck):
+    """Kernels of device 0 with 128 threads a block, as the paper's, over array sizes.
+
+    Figures 8 and 9 of the paper have one curve for each neighbour. Its text says that the data are
+    on the neighbour, which is `copy`; its code (`stream_gpugpu.cpp` of multi-gpu-comm) reads there
+    and writes the result to local memory, which is `read` by device 0, as "direct P2P" of figure 10
+    is. `write` has the result alone on the neighbour. All other checks of kernels between devices
+    have 1024 threads a block.
+    """
+
+    descr = "Peer access by kernels of 128 threads a block, the result here and there (E8)"
+    tags = {"E8", "full"}
+    program = "p2p"
+    valid_systems = ["+devices +several_devices +peers"]
+    valid_prog_environs = ["+p2p"]
+    operations = ("read", "write", "copy")
+    arguments = ("--block-size", "128", *p2p_scan.arguments)
+    seconds = 300
+
+    def pairs(self, operation):
+        """Return by link class the pair whose kernel is of device 0, from source to destination."""
+        classes = peers_of_the_first(self.required_node).items()
+        return {name: pair[::-1] if operation == "read" else pair for name, pair in classes}
+
+    def program_arguments(self):
+        """Return pairs, operations and block, and the sizes and noise limit of the partition."""
+        wanted = [self.pairs(operation) for operation in ("copy", "read")]
+        pairs = ",".join(f"{a}-{b}" for one in wanted for a, b in one.values())
+        what = ["--pairs", pairs, "--operations", ",".join(self.operations)]
+        limits = ["--noise-limit", str(self.extra("noise_limit"))]
+        return [*what, "--sizes", self.extra("copy_sizes"), *self.arguments, *limits]
+
+    def expected_metrics(self):
+        """Return what each operation of device 0 reaches at the largest size, by link class."""
+        return [
+            Metric(
+                f"{operation}_{class_name}",
+                {
+                    "operation": operation,
+                    "role": "single",
+                    "bytes": LARGEST,
+                    "block_size": 128,
+                    **dict(zip(FIELDS, CONVENTION[operation], strict=True)),
+                },
+                ("device_set",),
+                among=one_each([pair]),
+                independent=True,
+            )
+            for operation in self.operations
+            for class_name, pair in self.pairs(operation).items()
+        ]
+
+
+@rfm.simple_test
+class p2p_local(MeasuringCheck):
+    """hipMemcpyPeerAsync from a device to itself: the diagonals of the paper's figures 6b and 6c.
+
+    Bytes are counted once, so that the memory moves twice as many. On AMD's devices a kernel of the
+    runtime makes such copies, whatever the engines are.
+    """
+
+    descr = "Copies within each device by the call for peers: bandwidth, latency (E7)"
+    tags = {"E7", "full"}
+    program = "p2p"
+    valid_systems = ["+devices +peers"]
+    valid_prog_environs = ["+p2p"]
+    arguments = ("--pairs", "self", "--operations", "engine,latency")
+
+    def program_arguments(self):
+        """Return pairs and operations, and the array size and noise limit of the partition."""
+        return [*self.arguments, *pair_arguments(self)]
+
+    def expected_metrics(self):
+        """Return bandwidth and latency of the worst and the median device."""
+        return [
+            Metric(
+                f"local_{operation}_{reduce}",
+                {"operation": operation, "role": "single", "direction": "local"},
+                ("device",),
+                reduce,
+                unit,
+                independent=True,
+            )
+            for operation, unit in (("engine", "GB/s"), ("latency", "us"))
+            for reduce in WORST_AND_MEDIAN
+        ]

@@ -1,5 +1,8 @@
 """Host to device and back by one rank per device, all at once, by placement (experiment E6)."""
 
+import dataclasses
+import math
+
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
@@ -85,6 +88,47 @@ class pingpong_scan(PlacedPingpong):
     def sizes(self):
         """Return a doubling range up to the size of the other checks."""
         return f"4:{super().sizes()}"
+
+
+@rfm.simple_test
+class pingpong_single(PlacedPingpong):
+    """One rank near the first device: there and back by blocking copies, 4 B to 64 GiB.
+
+    As EPICURE's single task: a copy of pageable memory to the device, then one back, the bytes of
+    both over the time of both. The largest size is a power of two that the device holds once, of
+    64 GiB at most; the host holds it twice.
+    """
+
+    descr = "Ping-pong of host and one device over message sizes, to 64 GiB (E6)"
+    placement = "right"
+    memory = ("pageable",)
+    arguments = (
+        *("--operations", "both", "--samples", "7", "--max-samples", "7"),
+        *("--batch-time", "0.003", "--series-time", "1"),
+    )
+    seconds = 600
+
+    @property
+    def placed(self):
+        """Return the place of the first rank alone."""
+        every = super().placed
+        first = {"devices": every.devices[:1], "cores": every.cores[:1], "local": every.local[:1]}
+        return dataclasses.replace(every, **first)
+
+    def sizes(self):
+        """Return a doubling range up to what the device holds, as much as 64 GiB.
+
+        SimGrid takes the address space of its ranks' memory from the machine: 1 GiB there.
+        """
+        free = 0.9 * self.required_node.device(self.rank_devices[0]).memory_bytes
+        most = (1 << 30) if self.simulated else (64 << 30)
+        return f"4:{min(most, 1 << int(math.log2(free)))}"
+
+    def expected_metrics(self):
+        """Return the rate there and back at the largest size."""
+        fields = {"operation": "both", "source.memory": "host-pageable", "bytes": LARGEST}
+        among = (([0],),)
+        return [Metric("there_and_back", fields, ("ranks",), among=among, independent=True)]
 
 
 @rfm.simple_test

@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -61,6 +63,26 @@ std::vector<BatchTimes> taken_in_turn(const std::vector<double>& times) {
 }  // namespace
 
 // That a short one's time is its own, and not that of all, is tested on the simulated node.
+TEST_CASE("of two streams it is known which started later, and which stopped") {
+  const TimedStream first(0);
+  const TimedStream second(0);
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  const auto mark = [&wait](const TimedStream& stream, void (TimedStream::*what)() const) {
+    (stream.*what)();
+    stream.synchronize();
+    wait();
+  };
+  mark(first, &TimedStream::mark_start);
+  mark(second, &TimedStream::mark_start);
+  mark(second, &TimedStream::mark_stop);
+  mark(first, &TimedStream::mark_stop);
+  CHECK(second.starts_after(first) >= 0.02);
+  CHECK(second.starts_after(first) == doctest::Approx(-first.starts_after(second)));
+  CHECK(first.stops_after(second) >= 0.02);
+  CHECK(second.stops_after(first) < 0);
+  CHECK(first.seconds() > second.seconds());
+}
+
 TEST_CASE("every task runs a batch of operations and has a time") {
   const TimedStream first(0);
   const TimedStream second(1);
@@ -163,6 +185,15 @@ TEST_CASE("a share that is a result of its own is judged") {
     CHECK(status == Status::too_noisy);
     CHECK(sentence.find(" on device 0 from device 0 to device 1: ") != std::string::npos);
   }
+}
+
+TEST_CASE("what works beside something else is not judged by its noise, alone it is") {
+  auto series = part_of(0, 1 << 30);
+  series.experiment = experiment::E2;
+  series.role = role::single;
+  CHECK(is_judged(series));
+  series.role = role::beside;
+  CHECK_FALSE(is_judged(series));
 }
 
 TEST_CASE("sizes of arrays are multiples of 16 bytes, and past the caches by default") {

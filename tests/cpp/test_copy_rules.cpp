@@ -169,6 +169,15 @@ TEST_CASE("a variable with a word that ROCm does not know is told by a sentence"
   CHECK(peer("6.3", 64 * 1024 + 1, links(1)) == "copy-engine 1");
 }
 
+TEST_CASE("within a device of AMD a kernel copies, whatever the engines are") {
+  Series local;
+  Movers("gfx90a:sramecc+:xnack-", "5.7").of_peers(local, 1, 1, 64 * kMi);
+  CHECK(local.engine == "kernel");
+  CHECK_FALSE(local.engines);
+  Movers("sm_90", "13.0").of_peers(local, 1, 1, kMi);
+  CHECK(local.engine == "copy-engine");
+}
+
 TEST_CASE("of devices that are not AMD's the number of engines is not known") {
   const Variable off("HSA_ENABLE_SDMA", "0");
   const Movers movers("sm_90", "13.0");

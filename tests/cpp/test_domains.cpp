@@ -196,6 +196,19 @@ TEST_CASE("memory of memcpy and pingpong lies on each domain asked for, near whi
   }
 }
 
+TEST_CASE(
+    "where no domain is asked for, memory is where plain hipHostMalloc puts it, and is told") {
+  for (const int device : {0, 1, 2, 3}) {
+    const Fresh fresh;
+    FABRICHECK_HIP(hipSetDevice(device));
+    HostSide host(-1, HostMemory::pinned, {kBytes, true, true}, std::nullopt);
+    CHECK((hip.flags & hipHostMallocNumaUser) == 0);
+    host.prove_pages();
+    CHECK(host.source_place().numa_domain == device);
+    CHECK(host.destination_place().numa_domain == device);
+  }
+}
+
 TEST_CASE("pages are moved only where they went astray, and never where a fault put them") {
   const Fresh fresh;
   FABRICHECK_HIP(hipSetDevice(3));

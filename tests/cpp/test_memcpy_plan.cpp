@@ -43,6 +43,11 @@ TEST_CASE("each device is near its own domain, and those of one domain follow ea
   CHECK(positions("near", {2}, {3, 3, 0, 3}) == Pairs{{0, 2}});
 }
 
+TEST_CASE("where no domain is asked for, each device has host memory of its own") {
+  CHECK(positions("any", {1, 0}, {3, 0}) == Pairs{{-1, 1}, {-1, 0}});
+  CHECK(plan_positions("any", {0}, {-1}, {}).notes.empty());
+}
+
 TEST_CASE("a device whose domain is unknown takes any, with a note") {
   const auto plan = plan_positions("near", {0}, {-1}, kDomains);
   CHECK(plan.positions.front().domain == -1);

@@ -102,6 +102,24 @@ TEST_CASE("both directions at once give a share of each device and their sum") {
   }
 }
 
+TEST_CASE("a copy of a device within its memory by the call for peers is local, and verified") {
+  auto peers = two_peers();
+  for (const std::string name : {"engine", "latency"}) {
+    CAPTURE(name);
+    const auto series = peers.measure(job_of(name, {{1, 1}}), quick(), {}).front();
+    CHECK(series.experiment == "E7");
+    CHECK(series.direction == "local");
+    CHECK(series.device_set == std::vector<int>{1});
+    CHECK(places(series) == "device 1 -> device 1");
+    CHECK(series.bytes_moved == series.bytes);
+    CHECK(series.verification.errors == 0);
+    CHECK(series.verification.bytes_checked > 0);
+    const auto faulty =
+        peers.measure(job_of(name, {{1, 1}}), quick(), parse_faults({"flip-bit:8:7"})).front();
+    CHECK(faulty.verification.errors == 1);
+  }
+}
+
 TEST_CASE("a chase of a device through its own memory is local") {
   auto peers = two_peers();
   const auto series = peers.measure(job_of("chase", {{1, 1}}), quick(), {}).front();

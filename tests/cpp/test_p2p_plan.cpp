@@ -36,6 +36,24 @@ std::vector<std::string> texts(const std::vector<Job>& jobs) {
 
 }  // namespace
 
+TEST_CASE("where they may be, pairs are of a device and itself, for copies by engine alone") {
+  const auto local = parse_pairs("self", 3, true);
+  REQUIRE(local.size() == 3);
+  CHECK(local[2] == Pair{2, 2});
+  CHECK(parse_pairs("1-1,0-1", 2, true).front() == Pair{1, 1});
+  CHECK_THROWS_AS(parse_pairs("self", 3), Failure);
+  const auto jobs = plan_jobs(parse_measurements("engine,latency"), local, {}, {1024});
+  CHECK(jobs.size() == 6);
+  CHECK(jobs[1].text() == "engine of 1 KiB from device 1 to 1");
+  for (const std::string name : {"engine-both", "read", "write", "copy", "chase"}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH(plan_jobs(parse_measurements(name), local, {}, {1024}),
+                      (name + " is between two devices, and the pair 0-0 is one: choose from "
+                              "engine, latency, latency-host")
+                          .c_str());
+  }
+}
+
 TEST_CASE("all pairs of eight devices are 56") {
   const auto pairs = parse_pairs("all", 8);
   CHECK(pairs.size() == 56);

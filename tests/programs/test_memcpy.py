@@ -156,6 +156,19 @@ def test_one_launch_scans_sizes(memcpy):
     assert keys == [(d, name, size) for d in (1, 0) for name in ("d2h", "h2d") for size in sizes]
 
 
+def test_where_memory_lies_for_which_no_domain_is_asked(memcpy):
+    ran = memcpy(*QUICK, "--domains", "any", "--operations", "h2d,d2h")
+    assert ran.code == 0, ran.err
+    assert {one["experiment"] for one in ran.series} == {"E2"}
+    assert all(host_and_device(one)[0]["numa_domain"] is not None for one in ran.series)
+    notes = [note for note in load(ran.output)["notes"] if "without a policy" in note]
+    for memory in ("host-pinned", "host-pageable"):
+        for device in (0, 1):
+            said = f"{memory} memory without a policy, with device {device} as the current one, has"
+            (note,) = (note for note in notes if note.startswith(said))
+            assert ", and the " in note
+
+
 def test_every_domain_gives_the_matrix_of_e4(memcpy):
     ran = memcpy(*QUICK, "--domains", "each", "--memory", "pinned", "--operations", "h2d,both")
     assert ran.code == 0, ran.err

@@ -253,7 +253,8 @@ def test_no_peer_access_at_all_is_no_empty_result(p2p):
     [
         (["--pairs", "0-7"], 3, ["device 7 of the pair 0-7 does not exist", "has 2, 0 to 1"]),
         (["--together", "2-0"], 3, ["device 2 of the pair 2-0 does not exist"]),
-        (["--pairs", "0-0"], 2, ["pair 0-0 is one device twice"]),
+        (["--pairs", "0-0"], 2, ["-both is between two devices, and the pair 0-0 is one"]),
+        (["--together", "0-0"], 2, ["pair 0-0 is one device twice"]),
         (["--pairs", "0"], 2, ["'0' is not a pair"]),
         (["--pairs", "0-1,0-1"], 2, ["names the pair 0-1 twice"]),
         (["--pairs", "a-b"], 2, ["'a' is not a whole number"]),

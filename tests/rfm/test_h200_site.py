@@ -123,7 +123,7 @@ def test_several_devices(h200, devices):
 def test_without_mpi_and_tools(h200):
     h200.variables |= {"FABRICHECK_MPI": "OFF", "FABRICHECK_CUDA_OSU": ""}
     del h200.variables["FABRICHECK_NCCL_TESTS"]
-    programs = ("stream", "memcpy", "managed", "p2p")
+    programs = ("stream", "memcpy", "managed", "p2p", "overlap")
     own = {check for check in listed(2) if check.startswith(programs)} | {"node_topology"}
     assert dry_run(h200, 2) == (own, {"best_devices"})
 

@@ -99,6 +99,27 @@ def test_a_message_within_a_device_takes_its_memory_twice():
     assert of(0, 1) - of(0, 0) == pytest.approx(across - moved / reached, rel=0.001)
 
 
+def test_of_ranks_only_the_operations_asked_for_take_time():
+    def of(*options: str) -> float:
+        arguments = ["--memory", "pageable", "--sizes", "1GiB", "--map", "0", *options]
+        return predictions.of_program("pingpong", arguments, MI250X)
+
+    both, all_three = of("--operations", "both"), of()
+    assert of("--operations", "h2d,d2h,both") == pytest.approx(all_three)
+    assert both < 0.75 * all_three
+
+
+def test_overlap_takes_four_batches_a_sample_two_of_them_twice_as_long():
+    def of(*options: str) -> float:
+        arguments = ["--pairs", "next", "--devices", "none", "--size", "256MiB", *options]
+        return predictions.of_program("overlap", arguments, MI250X)
+
+    # Eight pairs, two ways: seven samples of six batches, and four before.
+    longer = of("--batch-time", "0.12") - of("--batch-time", "0.02")
+    assert longer == pytest.approx(16 * 46 * 1.1 * 0.1)
+    assert of("--by", "engine") < 0.6 * of()
+
+
 def test_pages_that_migrate_go_back_before_each_sample():
     def of(*options: str) -> float:
         arguments = ["--devices", "0", "--operations", "read", "--sizes", "1GiB", *options]

@@ -56,3 +56,26 @@ def test_the_other_direction_of_a_cable_is_none_of_the_others(values, percents):
     among = tuple((pair,) for pair in pairs)
     metric = relative.of_members(Metric("copy_worst", COPY, ("device_set",), among=among), None)
     assert metric.percents({"series": series}, {}) == pytest.approx(percents)
+
+
+@pytest.mark.parametrize(
+    ("unit", "alone", "beside", "percent"), [("GB/s", 50.0, 40.0, 80), ("us", 100.0, 125.0, 80)]
+)
+def test_what_works_beside_something_else_is_in_percent_of_itself_alone(
+    unit, alone, beside, percent
+):
+    better = "lower" if unit == "us" else "higher"
+    series = [
+        factories.series(
+            [value] * 7, device=device, device_set=[device], role=role, unit=unit, better=better
+        )
+        for device, found in enumerate((alone, beside))
+        for role, value in (("single", alone), ("beside", found))
+    ]
+    metrics = (
+        Metric("copy_beside", {**COPY, "role": role}, unit=unit) for role in ("beside", "single")
+    )
+    figure = relative.beside(*metrics).figure({"series": series}, {"device": range(2)})
+    assert figure.value == pytest.approx(percent)
+    assert [one["device"] for one in figure.decisive] == [1]
+    assert figure.metric.unit == "%"

@@ -70,6 +70,48 @@ def test_every_pair_of_a_healthy_node_is_judged_by_its_link_class(suite):
 
 
 @pytest.mark.slow
+def test_what_the_paper_measured_otherwise(suite):
+    outcome = session(suite, "p2p_block_128", "p2p_local")
+    assert outcome.status == 0, outcome.text
+    assert "Ran 2/2 test case(s)" in outcome
+    for metric, least, most in (
+        # A block of any size is as fast in a simulation, and device 0 as any other.
+        ("read_quad", 145, 151),
+        ("write_dual", 74, 76),
+        ("copy_single", 43, 44),
+        # The memory reads and writes: half of 1400.
+        ("local_engine_worst", 690, 710),
+    ):
+        (value,) = re.findall(rf"P: {metric}: ([0-9.]+) ", outcome.text)
+        assert least < float(value) < most, metric
+    blocks, local = (
+        load_document(*(suite.results / "output").rglob(f"{check}/result.json"))["series"]
+        for check in ("p2p_block_128", "p2p_local")
+    )
+    assert {one["block_size"] for one in blocks} == {128}
+    assert {tuple(one["device_set"]) for one in blocks if one["device"] == 0
+            and one["operation"] == "read"} == {(1, 0), (6, 0), (2, 0)}  # fmt: skip
+    assert [one["device_set"] for one in local] == [[device] for device in range(8)] * 2
+    assert {(one["engine"], one["direction"]) for one in local} == {("kernel", "local")}
+
+
+@pytest.mark.slow
+def test_one_rank_there_and_back_as_epicure_counts(suite):
+    del suite.variables["FABRICHECK_MPI"]
+    outcome = session(suite, "pingpong_single")
+    assert outcome.status == 0, outcome.text
+    (value,) = re.findall(r"P: there_and_back: ([0-9.]+) ", outcome.text)
+    assert 25.3 < float(value) < 25.5
+    (file,) = (suite.results / "output").rglob("pingpong_single/result.json")
+    series = load_document(file)["series"]
+    assert [one["bytes"] for one in series] == [4 << step for step in range(29)]
+    assert {(*one["ranks"], one["operation"], one["role"]) for one in series} == {
+        (0, "both", "single")
+    }
+    assert all(one["verification"]["bytes_checked"] for one in series)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overlay", "check", "sentence"),
     [

@@ -565,3 +565,23 @@ def test_the_site_of_the_page_is_one(suite):
     found = Script(job)
     assert found.sbatch >= JOB | {"--partition=gpu", "--gpus-per-node=8"}
     assert found.command.startswith("srun --nodes=1 --ntasks=8 --cpus-per-task=7 --gpus-per-task=1")
+
+
+@pytest.mark.parametrize(
+    ("partition", "most"), [("lumi:gpu", 32 << 30), ("leonardo:booster", 32 << 30)]
+)
+def test_one_rank_scans_as_far_as_its_device_holds(script, partition, most):
+    command = script(partition, "pingpong_single").command
+    assert f" --memory pageable --sizes 4:{most} " in command
+    assert " --operations both " in command and " --map 0 " in command
+    assert " --ntasks=1 " in command
+
+
+@pytest.mark.parametrize(
+    ("partition", "pairs"),
+    [("lumi:gpu", "0-1,0-6,0-2,1-0,6-0,2-0"), ("leonardo:booster", "0-1,1-0")],
+)
+def test_kernels_of_128_threads_are_of_device_0(script, partition, pairs):
+    wanted = f" --pairs {pairs} --operations read,write,copy --sizes 256:8GiB --block-size 128 "
+    assert wanted in script(partition, "p2p_block_128").command
+    assert " --pairs self --operations engine,latency " in script(partition, "p2p_local").command

@@ -146,7 +146,7 @@ def test_a_site_that_is_not_known():
 
 def test_how_the_command_ends(tmp_path, monkeypatch):
     tree = Tree(tmp_path)
-    for name in ("stream", "memcpy", "managed", "p2p"):
+    for name in ("stream", "memcpy", "managed", "p2p", "overlap"):
         tree.tool(name, "echo '0.1.0 (abc, runtime host)'", tmp_path / "programs")
     tree.tool("mpiexec")
     monkeypatch.setenv("PATH", str(tree.bin))
@@ -154,7 +154,7 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(tmp_path / "programs"))
     good = CliRunner().invoke(app, ["site-check", "local:host"])
     assert good.exit_code == 0, good.output
-    assert "local:host: 6 ok, 0 missing, 0 not seen." in good.output
+    assert "local:host: 7 ok, 0 missing, 0 not seen." in good.output
     stray = CliRunner().invoke(app, ["site-check", "local:host"], env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
     assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login says otherwise)")
@@ -164,4 +164,4 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     answer = json.loads(bad.output)
     assert (answer["kind"], answer["because"]) == ("login", "as --login says")
     statuses = [one["status"] for one in answer["partitions"]["local:host"]]
-    assert statuses == ["ok", "missing", "ok", "ok", "ok"]
+    assert statuses == ["ok", "missing", "ok", "ok", "ok", "ok"]

@@ -97,7 +97,7 @@ bool is_judged(const Series& series) {
   const auto& by_sum = experiment::judged_by_sum;
   const bool part = series.role == role::share &&
                     std::find(by_sum.begin(), by_sum.end(), series.experiment) != by_sum.end();
-  return series.in_memory && !part;
+  return series.in_memory && !part && series.role != role::beside;
 }
 
 json series_json(const Series& series, double noise_limit) {

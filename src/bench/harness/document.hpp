@@ -67,7 +67,9 @@ struct Series {
 };
 
 /// Whether noise of the series would make its run too noisy to judge: not where caches may hold the
-/// arrays, and not that of a share where the sum is the result (experiment::judged_by_sum).
+/// arrays, not that of a share where the sum is the result (experiment::judged_by_sum), and not
+/// that of what works beside something else: which of both has the device first may differ each
+/// time.
 [[nodiscard]] bool is_judged(const Series& series);
 
 /// A series as the schema wants it: rates in GB/s or latencies in us, statistics, clock comparison.

@@ -5,6 +5,15 @@
 #include "harness/sizes.hpp"
 
 namespace fabricheck {
+namespace {
+
+double seconds_between(hipEvent_t first, hipEvent_t second) {
+  float milliseconds = 0;
+  FABRICHECK_HIP(hipEventElapsedTime(&milliseconds, first, second));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+}  // namespace
 
 void check_hip(hipError_t error, const char* call) {
   if (error == hipSuccess) {
@@ -185,10 +194,14 @@ TimedStream::~TimedStream() {
   }
 }
 
-double TimedStream::seconds() const {
-  float milliseconds = 0;
-  FABRICHECK_HIP(hipEventElapsedTime(&milliseconds, start_, stop_));
-  return 1e-3 * static_cast<double>(milliseconds);
+double TimedStream::seconds() const { return seconds_between(start_, stop_); }
+
+double TimedStream::starts_after(const TimedStream& other) const {
+  return seconds_between(other.start_, start_);
+}
+
+double TimedStream::stops_after(const TimedStream& other) const {
+  return seconds_between(other.stop_, stop_);
 }
 
 void enable_peer_access(int device, int owner) {

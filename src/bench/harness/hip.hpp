@@ -114,6 +114,10 @@ class TimedStream {
   void synchronize() const { FABRICHECK_HIP(hipStreamSynchronize(stream_)); }
   /// Seconds between the two marks; the stream must have been synchronized.
   [[nodiscard]] double seconds() const;
+  /// Seconds from the other stream's mark of the start, or the stop, to this one's; negative where
+  /// this one was first. Both are of one device, and have been synchronized.
+  [[nodiscard]] double starts_after(const TimedStream& other) const;
+  [[nodiscard]] double stops_after(const TimedStream& other) const;
 
  private:
   int device_ = 0;

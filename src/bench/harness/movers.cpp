@@ -33,6 +33,10 @@ void Movers::of_host(Series& series, std::uint64_t bytes) const {
 }
 
 void Movers::of_peers(Series& series, int from, int to, std::uint64_t bytes) const {
+  if (amd_ && from == to) {
+    tell(series, {engine::kernel, std::nullopt});
+    return;
+  }
   auto mover = amd_ ? rules_.peer(bytes, way(from, to)) : Mover{};
   if (mover.engines.value_or(1) > 1 && arch_.rfind("gfx90a", 0) != 0) {
     mover.engines.reset();  // newer devices have engines of their own for each link

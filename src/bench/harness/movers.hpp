@@ -22,7 +22,7 @@ class Movers {
 
   /// Writes into a series what moves a copy of `bytes` between host memory and a device.
   void of_host(Series& series, std::uint64_t bytes) const;
-  /// The same between two devices.
+  /// The same between two devices; within one of AMD a kernel of the runtime copies.
   void of_peers(Series& series, int from, int to, std::uint64_t bytes) const;
 
   /// What a reader of copies should know, a sentence each.

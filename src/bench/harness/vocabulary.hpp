@@ -121,6 +121,7 @@ inline constexpr const char* host_read = "host-read";
 inline constexpr const char* host_write = "host-write";
 inline constexpr const char* prefetch_h2d = "prefetch-h2d";
 inline constexpr const char* prefetch_d2h = "prefetch-d2h";
+inline constexpr const char* compute = "compute";
 inline constexpr const char* bandwidth = "bandwidth";
 inline constexpr const char* bandwidth_both = "bandwidth-both";
 inline constexpr const char* exchange = "exchange";
@@ -139,6 +140,8 @@ inline constexpr const char* single = "single";
 inline constexpr const char* share = "share";
 /// the whole set
 inline constexpr const char* sum = "sum";
+/// what a device does while it does something else, a copy or a computation
+inline constexpr const char* beside = "beside";
 }  // namespace role
 
 /// The kind of memory.

@@ -46,6 +46,18 @@ int device_near(const Position& position, const std::vector<int>& nearest) {
              : static_cast<int>(first - nearest.begin());
 }
 
+/// Where memory lies for which no domain was asked, as a sentence.
+std::string where_put(const CopyJob& job, const HostSide& host, const std::vector<int>& nearest) {
+  const auto& buffer = host.source().as<void>() != nullptr ? host.source() : host.destination();
+  const auto near = nearest[static_cast<std::size_t>(job.position.device)];
+  const auto name = [](int domain) { return "NUMA domain " + std::to_string(domain); };
+  return std::string(memory_word(job.memory)) + " memory without a policy, with device " +
+         std::to_string(job.position.device) + " as the current one, has its pages on " +
+         (buffer.numa_domain() < 0 ? "several NUMA domains" : name(buffer.numa_domain())) +
+         (near < 0 ? std::string(", and the system does not tell where the device is attached")
+                   : ", and the device is attached to " + name(near));
+}
+
 /// Throws Failure(usage) for a fault that no domain asked for could show.
 void check_fault(const std::optional<int>& pages_on, const std::vector<Position>& positions) {
   if (pages_on && std::all_of(positions.begin(), positions.end(), [&](const Position& position) {
@@ -88,7 +100,8 @@ void measure(const Options& options, Run& run) {
   arrays.bytes = *std::max_element(sizes.begin(), sizes.end());
   arrays.to_device = std::any_of(operations.begin(), operations.end(), goes_to_device);
   arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
-  const std::string experiment = options.domains == "near" ? experiment::E2 : experiment::E4;
+  const std::string experiment =
+      options.domains == "near" || options.domains == "any" ? experiment::E2 : experiment::E4;
   const auto jobs = plan_copies(plan.positions, memory, operations, sizes);
   if (std::any_of(jobs.begin(), jobs.end(), [](const CopyJob& job) {
         return job.operation == CopyOperation::both && job.memory == HostMemory::pinned;
@@ -104,15 +117,21 @@ void measure(const Options& options, Run& run) {
     const auto& job = jobs[i];
     run.begin(job.text());
     try {
+      const bool other_device = i == 0 || job.position.device != jobs[i - 1].position.device;
+      // Where the runtime chooses the domain, it may do so by the current device.
       const bool other_host = i == 0 || job.memory != jobs[i - 1].memory ||
-                              job.position.domain != jobs[i - 1].position.domain;
-      if (other_host || job.position.device != jobs[i - 1].position.device) {
+                              job.position.domain != jobs[i - 1].position.domain ||
+                              (other_device && options.domains == "any");
+      if (other_host || other_device) {
         copies.reset();
         if (other_host) {
           host.reset();
           FABRICHECK_HIP(hipSetDevice(device_near(job.position, nearest)));
           host =
               std::make_unique<HostSide>(job.position.domain, job.memory, arrays, pages_on(faults));
+          if (options.domains == "any") {
+            run.note(where_put(job, *host, nearest));
+          }
         }
         copies = std::make_unique<Copies>(job.position.device, *host, arrays);
       }
@@ -154,10 +173,12 @@ int main(int argc, char** argv) {
   program.define_options = [&options](CommandLine& line) {
     line.add({"--devices", "devices to measure, one after the other: each, or numbers as in 0,2"},
              options.devices);
-    line.add({"--domains",
-              "NUMA domains of the host memory: near (the one the device is attached to), "
-              "each (all usable ones: a matrix of domains and devices), or numbers as in 0,3"},
-             options.domains);
+    line.add(
+        {"--domains",
+         "NUMA domains of the host memory: near (the one the device is attached to), "
+         "each (all usable ones: a matrix of domains and devices), numbers as in 0,3, or any "
+         "(none is asked for: wherever plain hipHostMalloc and malloc put it, which is noted)"},
+        options.domains);
     line.add({"--memory", "kinds of host memory, in order"}, options.memory);
     line.add({"--operations", "what to measure, in order"}, options.operations);
     line.add({"--sizes",

@@ -97,6 +97,12 @@ Positions plan_positions(const std::string& domains, const std::vector<int>& dev
                          const std::vector<int>& nearest, const std::vector<HostDomain>& known) {
   const auto all_usable = usable_domains(known);
   Positions result;
+  if (domains == "any") {
+    for (const int device : devices) {
+      result.positions.push_back({device, -1});
+    }
+    return result;
+  }
   if (domains == "near") {
     for (const int device : devices) {
       int near = nearest.at(static_cast<std::size_t>(device));

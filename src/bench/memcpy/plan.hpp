@@ -50,8 +50,8 @@ struct Positions {
 
 /// The domains that an option asks for: "near" takes for each device the one of `nearest` (by
 /// device, -1 where unknown: the only usable one, else any), "each" all usable ones of `known`,
-/// "0,3" these. Throws Failure(unsupported) with the obstacle of a domain that was named or is
-/// near, or where no domain is left, and Failure(usage).
+/// "0,3" these, "any" none, so that the runtime chooses. Throws Failure(unsupported) with the
+/// obstacle of a domain that was named or is near, or where no domain is left, and Failure(usage).
 Positions plan_positions(const std::string& domains, const std::vector<int>& devices,
                          const std::vector<int>& nearest, const std::vector<HostDomain>& known);
 

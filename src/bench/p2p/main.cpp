@@ -84,14 +84,14 @@ std::vector<Job> possible_jobs(std::vector<Job> jobs, const PeerAccess& access, 
 
 void measure(const Options& options, Run& run) {
   const int count = device_count();
-  if (count < 2) {
+  if (count < 2 && options.pairs != "self") {
     throw lacks_devices("p2p needs two devices, and the runtime has one", 1);
   }
   const std::uint64_t cache = largest_device_cache(count);
   const auto measurements = parse_measurements(options.operations);
   std::vector<Pair> pairs;
   if (!options.resolved_pairs().empty()) {
-    pairs = parse_pairs(options.resolved_pairs(), count);
+    pairs = parse_pairs(options.resolved_pairs(), count, true);
   }
   std::vector<std::vector<Pair>> sets;
   for (const auto& text : options.together) {
@@ -179,9 +179,10 @@ int main(int argc, char** argv) {
   program.rules.batch_seconds = 0.003;  // all pairs of eight devices in well under 20 s
   program.table = print_pairs;
   program.define_options = [&options](CommandLine& line) {
-    line.add(
-        {"--pairs", "all, or ordered pairs as in 0-1,0-6; default: all, and none with --together"},
-        options.pairs);
+    line.add({"--pairs",
+              "all, or ordered pairs as in 0-1,0-6; self, or 0-0, for copies by engine within the "
+              "memory of a device; default: all, and none with --together"},
+             options.pairs);
     line.add({"--together",
               "pairs at work at the same time, as in 0-1,2-3 or, to one device, 1-0,2-0,3-0: "
               "each one's share, and their sum; may be given several times"},

@@ -27,7 +27,7 @@ constexpr std::array<std::pair<PeerOperation, const char*>, 7> kNames{{
 constexpr std::array<PeerOperation, 3> kOneWay{PeerOperation::engine, PeerOperation::read,
                                                PeerOperation::write};
 
-Pair parse_pair(const std::string& text, int count) {
+Pair parse_pair(const std::string& text, int count, bool local) {
   const auto dash = text.find('-');
   if (dash == std::string::npos) {
     throw Failure(Status::usage, "'" + text + "' is not a pair: write two devices as in 0-1");
@@ -39,7 +39,7 @@ Pair parse_pair(const std::string& text, int count) {
       throw no_such_device("device " + std::to_string(device) + " of the pair " + text, count);
     }
   }
-  if (pair.from == pair.to) {
+  if (pair.from == pair.to && !local) {
     throw Failure(Status::usage, "the pair " + text + " is one device twice");
   }
   return pair;
@@ -59,8 +59,14 @@ std::vector<Pair> with_reverse(const std::vector<Pair>& pairs) {
 
 }  // namespace
 
-std::vector<Pair> parse_pairs(const std::string& text, int count) {
+std::vector<Pair> parse_pairs(const std::string& text, int count, bool local) {
   std::vector<Pair> pairs;
+  if (local && text == "self") {
+    for (int device = 0; device < count; ++device) {
+      pairs.push_back({device, device});
+    }
+    return pairs;
+  }
   if (text == "all") {
     for (int from = 0; from < count; ++from) {
       for (int to = 0; to < count; ++to) {
@@ -72,7 +78,7 @@ std::vector<Pair> parse_pairs(const std::string& text, int count) {
     return pairs;
   }
   for (const auto& item : split_list(text, "the list of pairs")) {
-    const auto pair = parse_pair(item, count);
+    const auto pair = parse_pair(item, count, local);
     if (std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) {
       throw Failure(Status::usage, "'" + text + "' names the pair " + item + " twice");
     }
@@ -183,6 +189,13 @@ std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
                            const std::vector<std::uint64_t>& sizes) {
   std::vector<Job> jobs;
   for (const auto& what : measurements) {
+    for (const auto& pair : pairs) {
+      if (pair.from == pair.to && (what.both || what.by_kernel())) {
+        throw Failure(Status::usage, what.name() + " is between two devices, and the pair " +
+                                         std::to_string(pair.from) + "-" + std::to_string(pair.to) +
+                                         " is one: choose from engine, latency, latency-host");
+      }
+    }
     if (what.is_latency()) {
       std::set<int> local;
       for (const auto& pair : pairs) {

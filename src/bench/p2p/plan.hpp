@@ -15,10 +15,10 @@ struct Pair {
 
 inline bool operator==(const Pair& a, const Pair& b) { return a.from == b.from && a.to == b.to; }
 
-/// Ordered pairs of an option: "all", or "0-1,1-0". Throws Failure(usage) for what is neither or
-/// stands twice, and Failure(unsupported) for a device that does not exist, or Failure(setting)
-/// (settings.hpp).
-std::vector<Pair> parse_pairs(const std::string& text, int count);
+/// Ordered pairs of an option: "all", or "0-1,1-0"; where `local` ones may be, "self" for each
+/// device with itself, and "0-0" too. Throws Failure(usage) for what is neither or stands twice,
+/// and Failure(unsupported) for a device that does not exist, or Failure(setting) (settings.hpp).
+std::vector<Pair> parse_pairs(const std::string& text, int count, bool local = false);
 
 enum class PeerOperation {
   engine,        ///< copy engine; the source's device executes
@@ -75,7 +75,8 @@ std::vector<Lane> lanes_of(const Job& job);
 int queues_needed(const std::vector<std::string>& sets);
 
 /// Every measurement at every size for every pair, then for every set; both directions once for
-/// each two devices; chases also on the memory of each device itself.
+/// each two devices; chases also on the memory of each device itself. Throws Failure(usage) for
+/// what is not by engine, or both ways, of a device and itself.
 std::vector<Job> plan_jobs(const std::vector<Measurement>& measurements,
                            const std::vector<Pair>& pairs,
                            const std::vector<std::vector<Pair>>& sets,

@@ -66,7 +66,7 @@ def split(all_series: Sequence[Series]) -> tuple[list[Matrix], list[Series]]:
     taken: set[int] = set()
     for group in groups.values():
         make = _by_domains if _by_domain(group[0]) else _matrix
-        matrix = make([series for series in group if series.role != "share"])
+        matrix = make([series for series in group if series.role not in ("share", "beside")])
         if matrix is not None:
             matrices.append(matrix)
             cells = {id(series) for series in matrix.cells.values()}

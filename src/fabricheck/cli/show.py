@@ -208,6 +208,8 @@ def _devices(series: Series) -> str:
         return str(series.device)
     if series.role == "share":
         return f"{series.device} of {together}"
+    if series.role == "beside":
+        return f"{series.device}, beside"
     return f"sum {together}"
 
 

@@ -134,6 +134,9 @@ EXPERIMENTS: Mapping[str, str] = {
 StreamOperation = Literal["copy", "scale", "add", "triad"]
 STREAM_ARRAYS: Mapping[str, int] = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 
+#: What a device computes while it copies.
+COMPUTE: Final = "compute"
+
 #: Messages between two ranks.
 OSU_PAIRS: Mapping[str, str] = {"bandwidth": "osu_bw", "latency": "osu_latency"}
 
@@ -186,6 +189,7 @@ Operation = Literal[
     "host-write",
     "prefetch-h2d",
     "prefetch-d2h",
+    "compute",
     "bandwidth",
     "bandwidth-both",
     "exchange",
@@ -197,7 +201,7 @@ Operation = Literal[
 ]
 
 #: What the series is of.
-Role = Literal["single", "share", "sum"]
+Role = Literal["single", "share", "sum", "beside"]
 
 #: The kind of memory.
 Memory = Literal["device", "peer", "host-pinned", "host-pageable", "managed"]

@@ -9,6 +9,7 @@ from datetime import datetime
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import (
     BETTER,
+    COMPUTE,
     JUDGED_BY_SUM,
     OF_HOST,
     OF_STREAM,
@@ -68,6 +69,7 @@ def _contradictions(document: ResultDocument) -> Findings:
             *_of_the_units(series),
             *_of_the_devices(series, devices, domains),
             *host_copies.contradictions(series),
+            *_of_a_computation(series),
             *other_tools.contradictions(series, of_tool),
             *_of_the_host_clock(series, simulated),
             *_of_the_verification(series, good),
@@ -237,6 +239,21 @@ def _of_the_units(series: Series) -> Findings:
             )
 
 
+def _of_a_computation(series: Series) -> Findings:
+    if series["operation"] != COMPUTE:
+        return
+    name, places = series["operation"], (series["source"], series["destination"])
+    for field, found, wanted in (
+        ("engine", series["engine"], "kernel"),
+        ("unit", series["unit"], "us"),
+        ("direction", series["direction"], "local"),
+    ):
+        if found != wanted:
+            yield field, f"is {found}, and {name} is {wanted}"
+    if any((one["memory"], one["device"]) != ("device", series["device"]) for one in places):
+        yield "source", f"or destination is not the device's own memory, and {name} uses no other"
+
+
 def _of_the_devices(series: Series, devices: set[int], domains: set[int]) -> Findings:
     active = series["device_set"]
     for index, member in enumerate(active):
@@ -340,9 +357,11 @@ def is_judged_by_sum(series: Series) -> bool:
 def is_too_noisy(series: Series) -> bool:
     """Whether a run with this series has to end as too noisy.
 
-    Noise within caches is told only, as is that of a share whose sum is the result.
+    Noise within caches is told only, as is that of a share whose sum is the result, and of what
+    works beside something else, where which of both has the device first may differ each time.
     """
-    return series["noisy"] and series["regime"] == "memory" and not is_judged_by_sum(series)
+    told_only = is_judged_by_sum(series) or series["role"] == "beside"
+    return series["noisy"] and series["regime"] == "memory" and not told_only
 
 
 def _of_the_noise(document: ResultDocument) -> Findings:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.core.vocabulary import COPY_ENGINES, OF_HOST
+from fabricheck.core.vocabulary import COMPUTE, COPY_ENGINES, OF_HOST
 from fabricheck.results.model import Place, Series
 
 Findings = Iterator[tuple[str, str]]
@@ -68,7 +68,7 @@ def contradictions(series: Series) -> Findings:
     """Yield the field and the reason of each fault of a series of E2, E3 or E4."""
     movement = series.get("movement")
     experiment = series["experiment"]
-    if experiment not in _OPERATIONS:
+    if experiment not in _OPERATIONS or series["operation"] == COMPUTE:
         if movement is not None:
             yield "movement", f"is {movement}, and the experiment is {experiment}"
         return
@@ -98,7 +98,7 @@ def _of_what_is_counted(series: Series, operation: _Operation) -> Findings:
     direction = "both-ways" if operation.swaps else "one-way"
     if series["direction"] != direction:
         yield "direction", f"is {series['direction']}, and {name} goes {direction}"
-    if operation.swaps == (series["role"] == "single"):
+    if operation.swaps == (series["role"] in ("single", "beside")):
         yield "role", f"is {series['role']}, which {name} cannot have"
     moved = messages(series) * len(series["device_set"]) * series["bytes"]
     if series["role"] == "sum" and series["bytes_moved"] != moved:

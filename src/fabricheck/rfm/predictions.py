@@ -91,7 +91,7 @@ class _Run:
     def sizes(self, default: str = "") -> list[int]:
         """The bytes that ``--sizes`` lists; a range doubles."""
         found: list[int] = []
-        for item in self.words("sizes", default):
+        for item in self.words("sizes", self.option("size", default)):
             first, _, last = item.partition(":")
             found += doubled(_bytes(first), _bytes(last or first))
         return found
@@ -233,7 +233,9 @@ def _p2p(run: _Run) -> float:
     run.batch_s = 0.003
     stated = run.option("pairs", "all")
     ordered = list(permutations(range(len(run.node.devices)), 2))
-    if stated != "all":
+    if stated == "self":
+        ordered = [(device, device) for device in range(len(run.node.devices))]
+    elif stated != "all":
         ordered = [(int(a), int(b)) for a, b in (pair.split("-") for pair in stated.split(","))]
     # The first job warms two devices, others at most one.
     seconds = run.start_s + WARM_UP_S * (len({device for pair in ordered for device in pair}) - 1)
@@ -243,9 +245,25 @@ def _p2p(run: _Run) -> float:
         both = operation.endswith("-both")
         for a, b in {(min(pair), max(pair)) for pair in ordered} if both else ordered:
             for size in [16] if latency else run.sizes():
-                moved = _moved_s(size, run.peer_gbs(a, b, engine))
-                seconds += run.series(moved, _moved_s(size, run.memory_gbs), single=latency)
+                # Within a device the memory reads and writes each byte.
+                gbs = run.memory_gbs / 2 if a == b else run.peer_gbs(a, b, engine)
+                poisoned_s = _moved_s(size, run.memory_gbs)
+                seconds += run.series(_moved_s(size, gbs), poisoned_s, single=latency)
     return seconds
+
+
+def _overlap(run: _Run) -> float:
+    size = max(run.sizes("256MiB"))
+    devices = len(run.node.devices)
+    pairs = 0 if run.option("pairs", "next") == "none" else devices
+    hosts = 0 if run.option("devices", "each") == "none" else devices
+    jobs = len(run.words("by", "engine,kernel")) * (pairs + hosts)
+    # Alone twice, then twice with the other one for twice as long; data compared after each.
+    batch_s = 1.1 * float(run.option("batch-time", "0.02"))
+    compared_s = 2 * _moved_s(size, run.link_gbs if hosts else run.memory_gbs)
+    cycle_s = 6 * batch_s + 4 * compared_s
+    warm_s = 2 * WARM_UP_S + 4 * (batch_s + compared_s)
+    return run.start_s + hosts * run.pinned_s(size) + jobs * (warm_s + SAMPLES * cycle_s)
 
 
 def _managed(run: _Run) -> float:
@@ -268,7 +286,10 @@ def _pingpong(run: _Run) -> float:
         seconds += 2 * run.pinned_s(max(run.sizes()))
         for size in run.sizes():
             moved, poison = run.copied_s(memory, size), run.poisoned_s(memory, size) + AGREED_S
-            for ways, before in ((1, AGREED_S), (1, poison), (2, poison)):
+            for operation in run.words("operations", "h2d,d2h,both"):
+                ways, before = 2 if operation == "both" else 1, poison
+                if operation == "h2d":  # the device poisons its own memory
+                    before = AGREED_S
                 seconds += run.series(ways * moved, before, single=True, host=True)
     return seconds
 
@@ -307,6 +328,7 @@ PLANS: Mapping[str, Callable[[_Run], float]] = {
     "stream": _stream,
     "memcpy": _memcpy,
     "p2p": _p2p,
+    "overlap": _overlap,
     "managed": _managed,
     "pingpong": _pingpong,
     "mpi": _mpi,

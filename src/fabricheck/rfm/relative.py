@@ -135,7 +135,10 @@ class OfSingle(Metric):
         parts = []
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
             fair = sum(one["median"] for one in single) / _sharing(own, self.node)
-            parts.append((100 * own["median"] / fair if fair > 0 else 0.0, number, fair))
+            low, high = (
+                (own["median"], fair) if own["better"] == "higher" else (fair, own["median"])
+            )
+            parts.append((100 * low / high if high > 0 else 0.0, number, fair))
         percent, worst, fair = min(parts)
         own = at_once[worst]
         every = (*at_once, *itertools.chain.from_iterable(alone))
@@ -190,6 +193,17 @@ def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
 def together(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
     """Return the metric of pairs at once beside each alone."""
     return _of_single(metric, (single,), rules.together(), node)
+
+
+def beside(metric: Metric, single: Metric) -> OfSingle:
+    """Return the metric of what works beside something else, of the same alone.
+
+    No rule holds for it: what a device does first is its own affair.
+    """
+    return OfSingle(
+        metric.name, metric.where, metric.over, unit="%", of=metric, singles=(single,),
+        independent=True, alike=False,
+    )  # fmt: skip
 
 
 def _of_single(

@@ -28,7 +28,7 @@ AMD_FEATURES = ("sdma", "xnack")
 
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
 RANK_PROGRAMS = ("affinity", "pingpong", "mpi")
-PROGRAMS = ("stream", "memcpy", "managed", "p2p", *RANK_PROGRAMS)
+PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}

@@ -15,6 +15,7 @@ from fabricheck.judge.claims import (
     message_tiers,
     messages,
     numa,
+    overlap,
     peers,
     placement,
 )
@@ -40,6 +41,7 @@ CLAIMS: tuple[Claim, ...] = (
     *placement.CLAIMS,
     *peers.CLAIMS,
     *accesses.CLAIMS,
+    *overlap.CLAIMS,
     *messages.CLAIMS,
     *message_tiers.CLAIMS,
     *collectives.CLAIMS,

@@ -91,7 +91,8 @@ def _parts_of_peak(observed: Observed) -> Finding:
 def _limited_at_every_size(observed: Observed) -> Finding:
     node = needs.node(observed)
     copied = observed.select(experiment="E7", operation="engine", role="single")
-    found = [one for one in by_one_engine(copied) if node.link_class(*one.devices[:2]) == QUAD]
+    pairs = [one for one in by_one_engine(copied) if one.pair is not None]
+    found = [one for one in pairs if node.link_class(*one.devices[:2]) == QUAD]
     needs.large(found, "copies by engine over a quad link", "E7")
     sizes = {one.bytes for one in found}
     if len(sizes) < SIZES:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from fabricheck.core.vocabulary import ENV_ENGINES
+from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import routes
 from fabricheck.references import rules
@@ -215,7 +215,12 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
     """Return of each transfer the series of its largest size, without sums."""
     found: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
-        if _is_composed(series) or series["median"] <= 0 or not series["samples"]:
+        if (
+            _is_composed(series)
+            or _is_beside(series)
+            or series["median"] <= 0
+            or not series["samples"]
+        ):
             continue
         ends = (series["source"], series["destination"])
         same = (
@@ -232,6 +237,11 @@ def _is_composed(series: Series) -> bool:
     """Whether a series is made of others: a sum of shares, or both directions in turn."""
     both = series["experiment"] == "E6" and series["operation"] == "both"
     return both or series["role"] == "sum"
+
+
+def _is_beside(series: Series) -> bool:
+    """Whether a series is of something that no route carries alone: a kernel that computes."""
+    return series["role"] == "beside" or series["operation"] == COMPUTE
 
 
 def _alike(check: str, series: Series, size: bool = True) -> tuple[Hashable, ...]:

@@ -1,0 +1,92 @@
+"""`overlap`: its documents, and how it ends when something is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabricheck.results.document import load
+
+# Devices of the host runtime share cores: starts are near each other in batches this long only.
+QUICK = ("--size", "64MiB", "--batch-time", "0.1", "--warm-up", "0", "--series-time", "0",
+         "--noise-limit", "10", "--samples", "7")  # fmt: skip
+
+
+@pytest.fixture
+def overlap(run):
+    def overlap(*arguments: str, **variables):
+        return run("overlap", *arguments, **variables)
+
+    return overlap
+
+
+@pytest.mark.slow
+def test_each_alone_and_beside_the_other(overlap):
+    ran = overlap(*QUICK, "--pairs", "1-0", "--devices", "none")
+    assert ran.code == 0, ran.err
+    document = load(ran.output)
+    assert document["complete"]
+    series = document["series"]
+    assert [one["experiment"] for one in series] == [
+        name for name in ("E7", "E8") for _ in range(4)
+    ]
+    for group in (series[:4], series[4:]):
+        assert [one["role"] for one in group] == ["single", "single", "beside", "beside"]
+        kernel, copies, kernel_beside, copies_beside = (one["median"] for one in group)
+        # One core, or two that both use: neither keeps its rate, nor loses it all.
+        assert kernel_beside > 1.1 * kernel
+        assert copies_beside < 0.9 * copies
+        assert {one["device"] for one in group} == {1}
+    proofs = [note for note in document["notes"] if "TFLOP/s" in note]
+    assert len(proofs) == 2
+    assert "both started at most" in proofs[0]
+    for one in series:
+        if one["role"] == "single":
+            assert (
+                one["batch"]
+                * (
+                    one["median"] * 1e-6
+                    if one["unit"] == "us"
+                    else one["bytes"] / one["median"] / 1e9
+                )
+                > 0.05
+            )
+
+
+@pytest.mark.slow
+def test_faults_are_found(overlap):
+    ran = overlap(*QUICK, "--pairs", "none", "--devices", "0", "--by", "kernel",
+                  "--inject-fault", "flip-bit:8:1")  # fmt: skip
+    assert ran.code == 5
+    assert [one["verification"]["errors"] for one in ran.series] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["--by", "disk"], 2, "'disk' copies nothing: choose from engine, kernel"),
+        (["--by", "engine,engine"], 2, "'engine,engine' names engine twice"),
+        (["--pairs", "none", "--devices", "none"], 2, "neither --pairs nor --devices names any"),
+        (["--pairs", "0-0"], 2, "the pair 0-0 is one device twice"),
+        (["--size", "1MiB:4MiB"], 2, "--size is one size, and '1MiB:4MiB' are several"),
+        (["--inject-fault", "pages-on:1"], 2, "pages-on"),
+        (["--devices", "7"], 3, "device 7"),
+        (["--pairs", "0-9"], 3, "device 9 of the pair 0-9"),
+    ],
+)
+def test_bad_requests(overlap, arguments, code, sentence):
+    ran = overlap(*QUICK[2:], *arguments)
+    assert ran.code == code
+    assert sentence in ran.err
+
+
+def test_without_peer_access_a_kernel_cannot_copy(overlap):
+    ran = overlap(*QUICK, "--pairs", "0-1", "--devices", "none", "--by", "kernel",
+                  FABRICHECK_HOST_NO_PEER_ACCESS="0-1")  # fmt: skip
+    assert ran.code == 3
+    assert "which a kernel beside copies by kernel from device 0 to device 1 needs" in ran.err
+
+
+def test_launches_that_wait_are_a_setting(overlap):
+    ran = overlap(*QUICK, HIP_LAUNCH_BLOCKING="1")
+    assert ran.code == 8
+    assert "HIP_LAUNCH_BLOCKING" in ran.err

@@ -1,0 +1,45 @@
+"""A node whose device is a virtual one, in a partition that the checks of GPUs run on."""
+
+import os
+
+from fabricheck.rfm import host
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "node",
+            "hostnames": ["node"],
+            "partitions": [
+                {
+                    "name": "gpu",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["host"],
+                    "features": ["devices", "peers", "several_domains"],
+                    "devices": [{"type": "virtual", "arch": "host", "num_devices": 1}],
+                    "extras": {
+                        "array_bytes": 64 << 20,
+                        "noise_limit": 0.75,
+                        "physical_bounds": {
+                            "GB/s": host.memory_bound(),
+                            "us": host.latency_bound(),
+                        },
+                    },
+                }
+            ],
+        }
+    ],
+    "environments": [
+        {
+            "name": "host",
+            "target_systems": ["node"],
+            "features": ["overlap", "memcpy"],
+            "env_vars": [["FABRICHECK_HOST_DEVICES", "1"]],
+            "extras": {
+                "runtime": "host",
+                "programs": os.environ["OVERLAP_PROGRAMS"],
+                "build_command": "make build",
+            },
+        }
+    ],
+}

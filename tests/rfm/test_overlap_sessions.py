@@ -1,0 +1,47 @@
+"""Sessions of checks that local:host is not asked for, by real programs on a virtual device."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fabricheck.core.checkout import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def node(suite):
+    suite.own_site(Path(__file__).parent / "overlap_site.py")
+    suite.variables |= {
+        "RFM_SYSTEM": "node",
+        "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),
+        "OVERLAP_PROGRAMS": str(ROOT / "build" / "host" / "bin"),
+    }
+    return suite
+
+
+def test_shares_of_the_kernel_and_the_copies(node):
+    outcome = node("-r", "-n", "overlap_host")
+    assert outcome.status == 0, outcome.text
+    kept = dict(re.findall(r"P: (\w+): ([0-9.]+) %", outcome.text))
+    assert sorted(kept) == [
+        "compute_beside_engine", "compute_beside_kernel", "engine_beside_compute",
+        "kernel_beside_compute",
+    ]  # fmt: skip
+    # Both share one core, or both cores.
+    assert all(20 < float(value) < 90 for value in kept.values()), kept
+    assert "overlap_host: report only, without a limit on node:gpu: " in outcome
+
+
+def test_where_plain_memory_lies_is_counted(node):
+    outcome = node("-r", "-n", "memcpy_unplaced")
+    assert outcome.status == 0, outcome.text
+    found = dict(re.findall(r"P: (\w+): ([0-9.]+) ", outcome.text))
+    assert sorted(found) == [
+        "d2h_pinned_unplaced_worst", "h2d_pinned_unplaced_worst", "pages_elsewhere",
+    ]  # fmt: skip
+    # All memory of a virtual machine is on its one domain, and a device may be attached to none.
+    assert float(found["pages_elsewhere"]) in (0, 1)
