@@ -55,6 +55,19 @@ def test_a_recorded_session_of_h200_tests_what_is_not_of_mi250x(monkeypatch):
     assert len(found) == len(CLAIMS)
 
 
+def test_on_a_recorded_h200_engines_leave_the_kernel_alone_and_kernels_do_not():
+    found = rows(H200.parent / "one-device" / "overlap_host.json")
+    claim = found["measured", "engines-leave-compute-free"]
+    assert claim["outcome"] == "reproduced" and not claim["by_construction"]
+
+
+def test_copies_within_a_device_are_none_between_devices():
+    """One device has no pair: what needs one says so, and nothing is computed of none."""
+    found = rows(H200.parent / "one-device" / "p2p_local.json")
+    assert {row["outcome"] for row in found.values()} == {"not testable here"}
+    assert "copies by engine (E7)" in found["measured", "collectives-bound"]["because"]
+
+
 def test_measured_and_simulated_stand_apart_and_construction_is_told(documents):
     found = rows(documents)
     twin = found["simulated", "local-stream-87"]

@@ -55,12 +55,18 @@ def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:
     return {pair: point for pair, point in found.items() if pair is not None}
 
 
+def between_devices(observed: Observed, operation: str) -> list[Series]:
+    """Return the copies, or latencies, by the runtime's call for peers, but those of one device."""
+    found = observed.select(experiment="E7", operation=operation, role="single")
+    return [one for one in found if one.pair is not None]
+
+
 def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
     """Return the copies of each ordered pair, with the copy engines or, asked so, without.
 
     :raises NotTestable: when there are none.
     """
-    found = observed.select(experiment="E7", operation="engine", role="single")
+    found = between_devices(observed, "engine")
     off = [one for one in found if not by_engine(one)]
     # Those with all engines off go before those with the switch of peers alone.
     off = [one for one in off if not one.by_peer_switch_alone] or off
@@ -74,8 +80,7 @@ def latencies(observed: Observed) -> dict[Pair, Series]:
 
     :raises NotTestable: when there are none.
     """
-    found = observed.select(experiment="E7", operation="latency", role="single")
-    chosen = by_one_engine(found)
+    chosen = by_one_engine(between_devices(observed, "latency"))
     return by_pair(needs.some(chosen, "latencies of copies by engine", "E7"))
 
 

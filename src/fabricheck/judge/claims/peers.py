@@ -9,6 +9,7 @@ from fabricheck.judge.claims.between import (
     QUAD,
     SINGLE,
     TIERS,
+    between_devices,
     by_class,
     by_one_engine,
     by_pair,
@@ -90,8 +91,7 @@ def _parts_of_peak(observed: Observed) -> Finding:
 
 def _limited_at_every_size(observed: Observed) -> Finding:
     node = needs.node(observed)
-    copied = observed.select(experiment="E7", operation="engine", role="single")
-    pairs = [one for one in by_one_engine(copied) if one.pair is not None]
+    pairs = by_one_engine(between_devices(observed, "engine"))
     found = [one for one in pairs if node.link_class(*one.devices[:2]) == QUAD]
     needs.large(found, "copies by engine over a quad link", "E7")
     sizes = {one.bytes for one in found}
@@ -137,7 +137,7 @@ def _peer_switch(observed: Observed) -> Finding:
     node = needs.node(observed)
     alone = by_pair(
         point
-        for point in observed.select(experiment="E7", operation="engine", role="single")
+        for point in between_devices(observed, "engine")
         if point.by_peer_switch_alone and point.bytes >= needs.LARGE
     )
     needs.some([*alone.values()], "copies between devices with HSA_ENABLE_PEER_SDMA=0 alone", "E7")
