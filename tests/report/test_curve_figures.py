@@ -33,6 +33,15 @@ def test_copies_by_kernel_stand_beside_their_part_of_the_peak() -> None:
     assert values(figure, "derived") == {"quad link": [pytest.approx(172), pytest.approx(176)]}
 
 
+def test_of_several_block_sizes_the_papers_stands_beside_its_values() -> None:
+    """The one of the check with most sizes would be drawn otherwise."""
+    scan = [peer((0, 1), size, 180.0, "copy") for size in (MIB // 2, *SIZES)]
+    of_128 = [peer((0, 1), size, 170.0, "copy") | {"block_size": 128} for size in SIZES]
+    both = partition({"p2p_scan": scan, "p2p_block_128": of_128})
+    figure = drawn(curves.peers, both)["peer-curves-kernel"]
+    assert values(figure) == {"quad link": [170.0, 170.0]}
+
+
 def test_a_device_that_the_node_model_lacks_stands_for_itself() -> None:
     scan = [peer((0, 9), size, 80.0, "copy") for size in SIZES]
     figure = drawn(curves.peers, partition({"p2p_scan": scan}))["peer-curves-kernel"]

@@ -27,6 +27,9 @@ _KNOWN = ("single link", "dual link", "quad link")
 
 _COLLECTIVES = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
 
+#: Threads a block of the paper's kernels between devices: its curves are beside such, if any.
+PAPER_BLOCK = 128
+
 #: What the tools are called that measured.
 _LIBRARIES = {"rccl-tests": "RCCL", "nccl-tests": "NCCL"}
 
@@ -69,9 +72,12 @@ def peers(observed: Observed) -> Iterator[Figure]:
         observed, "peer-curves-engine", "Copies to neighbours by engine, over size", "GB/s", engine,
         _matrix_of_paper,
     )  # fmt: skip
+    kernel: dict[str, Any] = {"experiment": "E8", "operation": "copy"}
+    if observed.select(**kernel, block_size=PAPER_BLOCK):
+        kernel["block_size"] = PAPER_BLOCK
     yield from _peers(
         observed, "peer-curves-kernel", "STREAM copy in a neighbour's memory, over size",
-        "GB/s, read + written", {"experiment": "E8", "operation": "copy"}, _parts_of_peak,
+        "GB/s, read + written", kernel, _parts_of_peak,
     )  # fmt: skip
 
 
