@@ -183,7 +183,7 @@ def _checks(model: str) -> tuple[list[_Launch], list[_Stated]]:
     with drawn.checks_of(MODELS[model]) as checks:
         for check in checks:
             name = type(check).__name__
-            placed = name.startswith("pingpong_") and not name.endswith("_scan")
+            placed = name.startswith("pingpong_") and not name.endswith(("_scan", "_single"))
             if name in LEFT_OUT or not ("node" in check.tags or placed):
                 continue
             if check.program not in PROGRAM_NAMES:
