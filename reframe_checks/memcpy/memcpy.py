@@ -62,7 +62,7 @@ class CopyCheck(MeasuringCheck):
     """All cases in one launch, one device after the other.
 
     domains: the NUMA domains of the host memory, as memcpy takes them.
-    memory: the kinds of host memory.
+    memory: the kinds of host memory, as memcpy takes them.
     operations: those of OPERATIONS.
     """
 
@@ -139,6 +139,17 @@ class memcpy_scan(CopyCheck):
     def sizes(self):
         """Return the sizes of the scan."""
         return self.extra("copy_sizes")
+
+
+@rfm.simple_test
+class memcpy_noncoherent(CopyCheck):
+    """Pinned memory that is not coherent, beside the coherent one of memcpy_near; of ROCm alone."""
+
+    descr = "hipMemcpy between each device and pinned memory that is not coherent, next to it (E2)"
+    tags = {"E2", "full"}
+    valid_systems = ["+devices +sdma -simulated"]
+    memory = ("noncoherent",)
+    metrics = near("noncoherent")
 
 
 @dataclass(frozen=True)

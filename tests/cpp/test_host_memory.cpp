@@ -64,6 +64,22 @@ TEST_CASE("more host memory than there is, is refused with both sizes") {
   }
 }
 
+TEST_CASE("page-locked memory that is not coherent is refused where a runtime has none") {
+  for (const auto kind : {HostMemory::pinned, HostMemory::noncoherent}) {
+    const auto flags = host_malloc_flags(kind, false);
+    CHECK((flags & hipHostMallocMapped) != 0);
+    CHECK(((flags & hipHostMallocCoherent) != 0) == (kind == HostMemory::pinned));
+    CHECK(host_malloc_flags(kind, true) == (flags | hipHostMallocNumaUser));
+  }
+  try {
+    (void)Buffer::on_host(-1, kBytes, HostMemory::noncoherent);
+    FAIL("no error");
+  } catch (const Failure& failure) {
+    CHECK(failure.status() == Status::unsupported);
+    CHECK(std::string(failure.what()).find("is always coherent") != std::string::npos);
+  }
+}
+
 TEST_CASE("memory limits of control groups count, in version 1 and 2, of all groups above") {
   const auto root =
       std::filesystem::temp_directory_path() / ("fabricheck-groups-" + std::to_string(getpid()));

@@ -121,9 +121,10 @@ TEST_CASE("lists of names are refused with those that are known") {
   CHECK(failure_of([] { return parse_copy_operations("d2h,d2h"); }).second ==
         "the list of operations 'd2h,d2h' names d2h twice");
   CHECK(failure_of([] { return parse_host_memory("malloc"); }).second ==
-        "'malloc' is not a kind of host memory: choose from pinned, pageable");
-  CHECK(parse_host_memory("pageable,pinned") ==
-        std::vector<HostMemory>{HostMemory::pageable, HostMemory::pinned});
+        "'malloc' is not a kind of host memory: choose from pinned, noncoherent, pageable");
+  CHECK(parse_host_memory("pageable,noncoherent,pinned") ==
+        std::vector<HostMemory>{HostMemory::pageable, HostMemory::noncoherent, HostMemory::pinned});
+  CHECK(std::string(memory_word(HostMemory::noncoherent)) == memory::host_noncoherent);
 }
 
 TEST_CASE("devices are measured one after the other, however they are named") {

@@ -98,6 +98,15 @@ def test_the_limit_is_the_larger_of_both():
     assert rules.alike("latency").entry == (100, -0.1, None, "%")
 
 
+@pytest.mark.parametrize("memory", ["host-pinned", "host-noncoherent"])
+@pytest.mark.parametrize(
+    ("role", "expected"), [("single", "host_link"), ("sum", "host_link_both_ways")]
+)
+def test_page_locked_memory_is_held_to_its_link_coherent_or_not(memory, role, expected):
+    ends = {"movement": None, "memories": [memory, "device"], "role": role}
+    assert rules.kind(unit="GB/s", engine="copy-engine", direct=True, **ends) == expected
+
+
 def test_a_collective_has_its_passes_and_its_bytes_over_the_slowest_link():
     rule = rules.collective("allreduce", 1 << 20, 8, 50.0, "mpi", "us")
     assert rule.entry == (pytest.approx(20 + 1.75 * 20.97152, abs=1e-3), None, 9.0, "us")

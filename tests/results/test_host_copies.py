@@ -25,7 +25,7 @@ def refused(*series, **changes):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("memory", ["host-pinned", "host-pageable"])
+@pytest.mark.parametrize("memory", ["host-pinned", "host-noncoherent", "host-pageable"])
 @pytest.mark.parametrize("experiment", ["E2", "E4"])
 def test_copies_load(experiment, memory):
     names = ("h2d", "d2h", "h2d-sync", "d2h-sync")

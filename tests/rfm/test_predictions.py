@@ -88,6 +88,17 @@ def test_bytes_are_moved_poisoned_and_compared_and_memory_is_pinned():
     assert took == pytest.approx(starts + pinned + 17 * once, rel=0.001)
 
 
+def test_memory_that_is_not_coherent_is_copied_as_pinned_memory_and_compared_by_the_processor():
+    def of(memory: str) -> float:
+        arguments = f"--devices 0 --memory {memory} --operations d2h --sizes 1GiB --series-time 0.5"
+        return predictions.of_program("memcpy", arguments.split(), MI250X)
+
+    timing = MI250X.timing
+    linked = timing.part_of_peak.value * MI250X.host_peak_gbs(0)
+    by_cpu = 9 * (1 << 30) / 1e9 * (1 / timing.cpu_gbs.value - 1 / linked)
+    assert of("noncoherent") - of("pinned") == pytest.approx(by_cpu, rel=0.001)
+
+
 def test_a_message_within_a_device_takes_its_memory_twice():
     def of(*devices: int) -> float:
         one = {"name": "osu", "program": "osu_bw", "command": "osu_bw", "ranks": 2, "batch": 64}

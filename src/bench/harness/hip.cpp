@@ -66,10 +66,22 @@ Buffer Buffer::managed(int device, std::size_t bytes) {
   });
 }
 
+unsigned host_malloc_flags(HostMemory kind, bool bound) {
+  // Coherent by name: a kernel that polls memory of any other kind, as that of a gate, may see its
+  // cache's copy for ever.
+  return hipHostMallocPortable | hipHostMallocMapped |
+         (kind == HostMemory::noncoherent ? hipHostMallocNonCoherent : hipHostMallocCoherent) |
+         (bound ? hipHostMallocNumaUser : 0U);
+}
+
 Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
                        std::optional<int> pages_on) {
+  if (kind == HostMemory::noncoherent && hipHostMallocNonCoherent == 0) {
+    throw Failure(Status::unsupported,
+                  "page-locked memory of this runtime is always coherent: only ROCm has another");
+  }
   const auto free_bytes = host_memory_available();
-  const bool pinned = kind == HostMemory::pinned;
+  const bool pinned = kind != HostMemory::pageable;
   Buffer buffer;
   buffer.kind_ = kind;
   buffer.bytes_ = bytes;
@@ -78,13 +90,9 @@ Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
       numa_domain < 0 ? std::map<int, std::uint64_t>{} : free_memory_of_domains();
   const HostBinding binding(pages_on.value_or(numa_domain));
   if (bytes <= free_bytes && pinned) {
-    // Coherent by name: a kernel that polls memory of any other kind, as that of a gate, may see
-    // its cache's copy for ever.
-    unsigned flags = hipHostMallocPortable | hipHostMallocMapped | hipHostMallocCoherent;
-    if (binding.holds()) {
-      flags |= hipHostMallocNumaUser;  // ROCm allocates nothing where it may not read the policy
-    }
-    const auto error = hipHostMalloc(&buffer.data_, bytes, flags);
+    // ROCm allocates nothing where it may not read the policy.
+    const auto error =
+        hipHostMalloc(&buffer.data_, bytes, host_malloc_flags(kind, binding.holds()));
     if (error != hipSuccess) {
       buffer.data_ = nullptr;
       (void)hipGetLastError();
@@ -171,7 +179,7 @@ Buffer::~Buffer() {
   if (device_ >= 0) {
     (void)hipSetDevice(device_);
     (void)hipFree(data_);
-  } else if (kind_ == HostMemory::pinned) {
+  } else if (kind_ != HostMemory::pageable) {
     (void)hipHostFree(data_);
   } else {
     unmap_pages(data_, bytes_);

@@ -22,8 +22,12 @@ void check_hip(hipError_t error, const char* call);
 
 #define FABRICHECK_HIP(call) ::fabricheck::check_hip((call), #call)
 
-/// Host memory: page-locked by the runtime, which every device reaches, or as malloc gives it.
-enum class HostMemory { pinned, pageable };
+/// Host memory: page-locked by the runtime, which every device reaches, coherent or not (ROCm
+/// alone), or as malloc gives it.
+enum class HostMemory { pinned, noncoherent, pageable };
+
+/// What hipHostMalloc is asked for; `bound` where it has to follow the caller's memory policy.
+unsigned host_malloc_flags(HostMemory kind, bool bound);
 
 /// Memory, freed at the end of its life.
 class Buffer {
@@ -35,10 +39,12 @@ class Buffer {
   /// when the device, or the host, has too little free to hold all of it.
   static Buffer managed(int device, std::size_t bytes);
   /// Host memory of whole pages, on `numa_domain` if that is not negative; page-locked memory is
-  /// coherent, and near the current device where no domain is asked for. The pages are touched,
+  /// near the current device where no domain is asked for. The pages are touched,
   /// asked where they are, and moved where the runtime put them on other domains. When they stay
   /// there, Failure(setting) with what each domain has free where the one asked for has too little,
-  /// else Failure(runtime_error). `pages_on` is an injected fault: a domain to put them on instead.
+  /// else Failure(runtime_error). Throws
+  /// Failure(unsupported) for memory that is not coherent, on a runtime without it. `pages_on` is
+  /// an injected fault: a domain to put them on instead.
   static Buffer on_host(int numa_domain, std::size_t bytes, HostMemory kind = HostMemory::pinned,
                         std::optional<int> pages_on = std::nullopt);
 

@@ -150,8 +150,10 @@ namespace memory {
 inline constexpr const char* device = "device";
 /// memory of another device
 inline constexpr const char* peer = "peer";
-/// memory of the host that stays where it is
+/// memory of the host that stays where it is, coherent
 inline constexpr const char* host_pinned = "host-pinned";
+/// the same, but not coherent (hipHostMallocNonCoherent of ROCm)
+inline constexpr const char* host_noncoherent = "host-noncoherent";
 /// memory of the host as malloc gives it
 inline constexpr const char* host_pageable = "host-pageable";
 /// memory of which pages may move between host and devices

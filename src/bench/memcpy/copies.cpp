@@ -74,7 +74,7 @@ Copies::Way Copies::way(bool to_device) const {
           source_,
           host_.destination(),
           seed_of(outward_.device()),
-          host_.memory() == HostMemory::pageable};
+          host_.memory() != HostMemory::pinned};
 }
 
 void Copies::poison_destination(const Way& way, std::uint64_t words) const {

@@ -70,7 +70,8 @@ class Copies {
     const Buffer& source;
     const Buffer& destination;
     std::uint32_t seed;
-    bool by_cpu;  ///< the destination is memory that no device reaches
+    bool by_cpu;  ///< the processor poisons and compares it: no device reaches
+                  ///< the destination, or one may have another copy in its caches
   };
 
   [[nodiscard]] Way way(bool to_device) const;

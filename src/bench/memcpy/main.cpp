@@ -104,7 +104,7 @@ void measure(const Options& options, Run& run) {
       options.domains == "near" || options.domains == "any" ? experiment::E2 : experiment::E4;
   const auto jobs = plan_copies(plan.positions, memory, operations, sizes);
   if (std::any_of(jobs.begin(), jobs.end(), [](const CopyJob& job) {
-        return job.operation == CopyOperation::both && job.memory == HostMemory::pinned;
+        return job.operation == CopyOperation::both && job.memory != HostMemory::pageable;
       })) {
     require_free_launches();
   }
@@ -161,8 +161,9 @@ int main(int argc, char** argv) {
       "  both      both at the same time: each direction's share, and their sum\n"
       "  h2d-sync, d2h-sync\n"
       "            hipMemcpy, each copy waited for\n"
-      "Host memory is pinned (page-locked by hipHostMalloc) or pageable (as malloc gives it). Its\n"
-      "pages are touched, then asked on which NUMA domain they are, before and after measuring:\n"
+      "Host memory is pinned (page-locked by hipHostMalloc, coherent), noncoherent (the same with\n"
+      "hipHostMallocNonCoherent, of ROCm alone) or pageable (as malloc gives it). Its pages are\n"
+      "touched, then asked on which NUMA domain they are, before and after measuring:\n"
       "other pages than asked for end the run with 4, or with 8 where that domain has too little\n"
       "memory free. The thread that copies is bound to the cores of that domain. Bytes are\n"
       "counted once, in GB/s. Pinned asynchronous copies are timed by device events, all others\n"

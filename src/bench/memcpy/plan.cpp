@@ -19,8 +19,9 @@ constexpr std::array<std::pair<CopyOperation, const char*>, 5> kOperations{{
     {CopyOperation::h2d_sync, operation::h2d_sync},
     {CopyOperation::d2h_sync, operation::d2h_sync},
 }};
-constexpr std::array<std::pair<HostMemory, const char*>, 2> kMemory{{
+constexpr std::array<std::pair<HostMemory, const char*>, 3> kMemory{{
     {HostMemory::pinned, "pinned"},
+    {HostMemory::noncoherent, "noncoherent"},
     {HostMemory::pageable, "pageable"},
 }};
 
@@ -74,7 +75,15 @@ bool is_synchronous(CopyOperation operation) {
 }
 
 const char* memory_word(HostMemory memory) {
-  return memory == HostMemory::pinned ? memory::host_pinned : memory::host_pageable;
+  switch (memory) {
+    case HostMemory::pinned:
+      return memory::host_pinned;
+    case HostMemory::noncoherent:
+      return memory::host_noncoherent;
+    case HostMemory::pageable:
+      break;
+  }
+  return memory::host_pageable;
 }
 
 std::vector<CopyOperation> parse_copy_operations(const std::string& text) {

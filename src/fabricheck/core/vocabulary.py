@@ -204,8 +204,8 @@ Operation = Literal[
 Role = Literal["single", "share", "sum", "beside"]
 
 #: The kind of memory.
-Memory = Literal["device", "peer", "host-pinned", "host-pageable", "managed"]
-OF_HOST: tuple[Memory, ...] = ("host-pinned", "host-pageable")
+Memory = Literal["device", "peer", "host-pinned", "host-noncoherent", "host-pageable", "managed"]
+OF_HOST: tuple[Memory, ...] = ("host-pinned", "host-noncoherent", "host-pageable")
 
 #: What moves the data; a copy may be by a kernel of the runtime.
 Engine = Literal["kernel", "copy-engine", "cpu", "mpi", "rccl"]

@@ -112,7 +112,7 @@ def kind(
         return "migration"
     if "host-pageable" in ends:
         return "pageable"
-    if ends & {"host-pinned", "managed"}:
+    if ends & {"host-pinned", "host-noncoherent", "managed"}:
         by_role = {"share": "host_links_at_once", "sum": "host_link_both_ways"}
         return by_role.get(role or "", "host_link")
     if "peer" not in ends and engine != "mpi":

@@ -128,7 +128,7 @@ class _Run:
 
     def copied_s(self, memory: str, size: int) -> float:
         """Return the seconds of a copy between a device and pinned or pageable memory."""
-        pinned = memory == "pinned"
+        pinned = memory != "pageable"
         return _moved_s(size, self.link_gbs if pinned else self.timing.pageable_gbs.value)
 
     def poisoned_s(self, memory: str, size: int) -> float:
@@ -220,7 +220,7 @@ def _memcpy(run: _Run) -> float:
 
 def _copies(run: _Run, memory: str, operation: str, size: int) -> float:
     """Return the seconds of a series of copies between one device and one NUMA domain."""
-    both, pinned = operation == "both", memory == "pinned"
+    both, pinned = operation == "both", memory != "pageable"
     # The processor is what both directions of pageable memory share.
     moved = (2 if both and not pinned else 1) * run.copied_s(memory, size)
     to_device = operation.startswith("h2d")

@@ -89,6 +89,7 @@ constexpr unsigned hipHostMallocPortable = 1;
 constexpr unsigned hipHostMallocMapped = 2;
 constexpr unsigned hipHostMallocNumaUser = 0x20000000;
 constexpr unsigned hipHostMallocCoherent = 0x40000000;
+constexpr unsigned hipHostMallocNonCoherent = 0;  // what the processor sees is always coherent
 enum hipMemcpyKind {
   hipMemcpyHostToHost,
   hipMemcpyHostToDevice,

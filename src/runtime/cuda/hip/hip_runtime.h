@@ -37,8 +37,9 @@ struct hipDeviceProp_t {
 #define hipStreamNonBlocking cudaStreamNonBlocking
 #define hipHostMallocPortable cudaHostAllocPortable
 #define hipHostMallocMapped cudaHostAllocMapped
-#define hipHostMallocNumaUser 0u  // CUDA follows the caller's memory policy
-#define hipHostMallocCoherent 0u  // CUDA's page-locked memory is coherent
+#define hipHostMallocNumaUser 0u     // CUDA follows the caller's memory policy
+#define hipHostMallocCoherent 0u     // CUDA's page-locked memory is coherent
+#define hipHostMallocNonCoherent 0u  // and it has no other
 #define hipMemcpyDefault cudaMemcpyDefault
 #define hipMemcpyHostToDevice cudaMemcpyHostToDevice
 #define hipMemcpyDeviceToHost cudaMemcpyDeviceToHost
