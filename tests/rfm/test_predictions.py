@@ -99,6 +99,20 @@ def test_memory_that_is_not_coherent_is_copied_as_pinned_memory_and_compared_by_
     assert of("noncoherent") - of("pinned") == pytest.approx(by_cpu, rel=0.001)
 
 
+def test_named_pairs_of_ranks_and_their_window_are_counted():
+    def of(window: int, pairs: str) -> float:
+        arguments = f"--map 0,0,1,1 --pairs {pairs} --operations bandwidth --sizes 1GiB"
+        arguments += f" --together none --collectives none --window {window}"
+        return predictions.of_program("mpi", arguments.split(), MI250X)
+
+    within = (1 << 30) / 1e9 / (MI250X.timing.part_of_peak.value * 1638.4 / 2)
+    one = (of(8, "0-1") - of(4, "0-1")) / (4 * within)
+    # A sample to find the batch, a repetition, and those of the series.
+    assert one == pytest.approx(round(one), rel=0.01) and one >= 2
+    none = of(8, "none")
+    assert of(8, "0-1,2-3") - none == pytest.approx(2 * (of(8, "0-1") - none), rel=0.001)
+
+
 def test_a_message_within_a_device_takes_its_memory_twice():
     def of(*devices: int) -> float:
         one = {"name": "osu", "program": "osu_bw", "command": "osu_bw", "ranks": 2, "batch": 64}

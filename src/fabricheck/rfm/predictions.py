@@ -301,13 +301,17 @@ def _mpi(run: _Run) -> float:
     if "--trial" in run.options:
         return seconds  # each message once, and none above 2 MiB
     seconds += WARM_UP_S * len(ranks)
-    pairs = list(permutations(ranks, 2)) if run.option("pairs", "all") == "all" else []
+    stated = run.option("pairs", "all")
+    pairs = list(permutations(ranks, 2)) if stated == "all" else []
+    if stated not in ("all", "none"):
+        places = [map(int, pair.split("-")) for pair in stated.split(",")]
+        pairs = [(ranks[source], ranks[target]) for source, target in places]
     for operation in run.words("operations", "latency,bandwidth"):
         if operation == "latency":
             seconds += len(pairs) * run.series(0, 0)
             continue
         for size in run.sizes("256MiB"):
-            window = max(4, min(64, (16 << 20) // size))
+            window = int(run.option("window", "0")) or max(4, min(64, (16 << 20) // size))
             each = [
                 run.series(
                     _moved_s(window * size, run.peer_gbs(*pair, "copy-engine")),
@@ -316,7 +320,7 @@ def _mpi(run: _Run) -> float:
                 for pair in pairs
             ]
             seconds += sum(each)
-            if len(ranks) > 3 and each:
+            if run.option("together", "rounds") == "rounds" and len(ranks) > 3 and each:
                 # The rounds of a tournament, there and back, each as slow as its slowest pair.
                 seconds += 2 * (len(ranks) - 1) * max(each)
     without = {"none", *run.words("without", "")}
