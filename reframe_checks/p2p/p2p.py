@@ -1,5 +1,7 @@
 """Transfers between the devices of a node, by copy engine (E7) and by kernel (E8)."""
 
+from itertools import permutations
+
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
@@ -137,6 +139,42 @@ class p2p_kernel(PairCheck):
     descr = "Peer access by kernel: read, write, copy of all pairs (E8)"
     tags = {"E8", "smoke", "node", "full"}
     operations = {name: ("single", "GB/s") for name in ("read", "write", "copy")}
+
+
+@rfm.simple_test
+class p2p_all_to_all(PairCheck):
+    """Every ordered pair at the same time, by engine and by kernel, beside each pair alone.
+
+    Kernels are held to what the links leave the slowest pair. Copies by engine are not: so many
+    leave a device that they share its engines, too.
+    """
+
+    descr = "Transfers between all pairs of devices at the same time (E7, E8)"
+    tags = {"E7", "E8", "full"}
+    operations = {name: ("single", "GB/s") for name in ("engine", "read", "write")}
+    env_vars = ENGINES_ON
+
+    def program_arguments(self):
+        """Return pairs, sets and operations, and the array size and noise limit."""
+        return ["--pairs", "all", "--together", "all", *super().program_arguments()]
+
+    def expected_metrics(self):
+        """Return the sum of each operation, those of kernels also beside what the links leave."""
+        self.skip_if(
+            any(not one.links for one in self.node.link_classes),
+            f"On {self.node.name} some devices have no way to each other.",
+        )
+        found = []
+        for operation, (role, unit) in self.operations.items():
+            every = list(permutations(range(self.device_count), 2))
+            alone = self.metric(operation, role, unit, "all", every, "worst")
+            where = {**alone.where, "role": "sum"}
+            among = one_each([range(self.device_count)])
+            total = Metric(f"{operation}_sum", where, ("device_set",), among=among)
+            found.append(total)
+            if operation != "engine":
+                found.append(relative.of_links(total, alone, self.node))
+        return found
 
 
 @rfm.simple_test

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 import factories
+from fabricheck.node import load
 from fabricheck.rfm import relative
 from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.pairs import one_each
 
 COPY = {"operation": "copy"}
 
@@ -79,3 +83,50 @@ def test_what_works_beside_something_else_is_in_percent_of_itself_alone(
     assert figure.value == pytest.approx(percent)
     assert [one["device"] for one in figure.decisive] == [1]
     assert figure.metric.unit == "%"
+
+
+def all_at_once(model, total, alone):
+    """Return the metric of kernels between all devices of a model, and a document of them.
+
+    alone: what a pair reaches by itself, by the links between its devices; total: of all at once.
+    """
+    node = load(model)
+    pairs = list(permutations(range(len(node.devices)), 2))
+    where = {"operation": "write", "role": "single"}
+    every = list(range(len(node.devices)))
+    series = [
+        factories.series(
+            [alone[node.link_class(*pair).links]] * 7,
+            device=pair[0], device_set=[*pair], operation="write",
+        )
+        for pair in pairs
+    ]  # fmt: skip
+    series.append(
+        factories.series([total] * 7, device=None, device_set=every, operation="write", role="sum")
+    )
+    single = Metric("write", where, ("device_set",), among=one_each(pairs))
+    of = Metric("write_sum", where | {"role": "sum"}, ("device_set",), among=one_each([every]))
+    return relative.of_links(of, single, node), {"series": series}
+
+
+def test_behind_a_switch_each_pair_has_its_part_of_its_device():
+    metric, document = all_at_once("h200", 8 * 400, {18: 400.0})
+    figure = metric.figure(document, {})
+    assert metric.name == "write_of_links"
+    assert figure.value == pytest.approx(100)
+    assert figure.said == "100 % (3200 of 56 times 57.1429 GB/s)"
+
+
+def test_the_narrowest_link_between_all_devices_decides():
+    """The single link from 0 to 2 of mi250x has the data of 0-2, 0-4, 1-2 and 6-2: a fourth each.
+
+    Of the links of two and four no one has more than five and six pairs.
+    """
+    rates = {4: 160.0, 2: 80.0, 1: 40.0}
+    metric, document = all_at_once("mi250x", 560, rates)
+    figure = metric.figure(document, {})
+    assert figure.value == pytest.approx(100)
+    total, narrow = figure.decisive
+    assert total["role"] == "sum" and load("mi250x").link_class(*narrow["device_set"]).links == 1
+    metric, document = all_at_once("mi250x", 420, rates)
+    assert metric.figure(document, {}).value == pytest.approx(75)

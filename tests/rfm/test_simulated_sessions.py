@@ -96,6 +96,18 @@ def test_what_the_paper_measured_otherwise(suite):
 
 
 @pytest.mark.slow
+def test_all_pairs_at_once_have_what_the_narrowest_link_leaves_them(suite):
+    """Of 56 pairs four share the single link from 0 to 2: 37.6 GB/s alone, 9.4 each."""
+    outcome = session(suite, "p2p_all_to_all")
+    assert outcome.status == 0, outcome.text
+    for operation in ("read", "write"):
+        (total,) = re.findall(rf"P: {operation}_sum: ([0-9.]+) ", outcome.text)
+        assert 525 < float(total) < 528
+        (part,) = re.findall(rf"P: {operation}_of_links: ([0-9.]+) ", outcome.text)
+        assert 99.9 < float(part) < 100.1
+
+
+@pytest.mark.slow
 def test_one_rank_there_and_back_as_epicure_counts(suite):
     del suite.variables["FABRICHECK_MPI"]
     outcome = session(suite, "pingpong_single")

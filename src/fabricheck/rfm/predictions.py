@@ -249,6 +249,13 @@ def _p2p(run: _Run) -> float:
                 gbs = run.memory_gbs / 2 if a == b else run.peer_gbs(a, b, engine)
                 poisoned_s = _moved_s(size, run.memory_gbs)
                 seconds += run.series(_moved_s(size, gbs), poisoned_s, single=latency)
+        if run.option("together", "") == "all" and not latency:
+            # Each device has a destination for every other one.
+            others = len(run.node.devices) - 1
+            slowest = min(run.peer_gbs(*pair, engine) for pair in ordered) / others
+            for size in run.sizes():
+                poisoned_s = _moved_s(others * size, run.memory_gbs)
+                seconds += run.series(_moved_s(size, slowest), poisoned_s)
     return seconds
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fabricheck.node import NodeModel
+from fabricheck.node.paths import Pair
 from fabricheck.references import rules
 from fabricheck.references.rules import Rule
 from fabricheck.results.made_of import pair_of
@@ -27,6 +28,9 @@ from fabricheck.rfm.metrics import (
     series_of,
     where_measured,
 )
+
+#: A link by its ends, as data go over it; the switch is ``None``.
+_Hop = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ class OfSingle(Metric):
         alone = [series_of(document, one, population, one.unit) for one in self.singles]
         parts = []
         for number, (own, *single) in enumerate(zip(at_once, *alone, strict=True)):
-            fair = sum(one["median"] for one in single) / _sharing(own, self.node)
+            sharing = _sharing(pair_of(own), _listed(own), self.node) if self.node else 1
+            fair = sum(one["median"] for one in single) / sharing
             low, high = (
                 (own["median"], fair) if own["better"] == "higher" else (fair, own["median"])
             )
@@ -147,18 +152,60 @@ class OfSingle(Metric):
         return Figure(self, percent, every, (own,), f"{percent:.4g} % of itself alone {said}")
 
 
-def _sharing(series: Series, node: NodeModel | None) -> int:
+@dataclass(frozen=True)
+class OfLinks(Metric):
+    """The sum of pairs at the same time in percent of what their links leave them.
+
+    The sum counts until the last pair is through, so that each counts as much as the slowest. A
+    link leaves a pair what the two devices at its ends reach alone, divided by the pairs that go
+    over it; a switch leaves it what the pair itself reaches alone, divided by those of its device.
+
+    of: the sum. alone: each of the pairs by itself, of all devices. node: whose links they share.
+    """
+
+    of: Metric = field(kw_only=True)
+    alone: Metric = field(kw_only=True)
+    node: NodeModel = field(kw_only=True)
+
+    def figure(self, document: ResultDocument, population: Population) -> Figure:
+        """Make the figure; the sum and the pair to which the links leave the least decide it.
+
+        :raises MetricError: as `Metric.figure` does.
+        """
+        (at_once,) = series_of(document, self.of, population, self.of.unit)
+        alone = series_of(document, self.alone, population, self.alone.unit)
+        by_pair: dict[_Hop, Series] = {tuple(pair_of(one)): one for one in alone}
+        hops = {pair: _hops(self.node, pair_of(one)) for pair, one in by_pair.items()}
+        uses = Counter(itertools.chain.from_iterable(hops.values()))
+        fair, narrow = min(
+            (by_pair[over]["median"] / uses[hop], over)
+            for pair, own in hops.items()
+            for hop in own
+            for over in [pair if None in hop else hop]
+        )
+        percent = 100 * at_once["median"] / (fair * len(by_pair))
+        said = f"({at_once['median']:.6g} of {len(by_pair)} times {fair:.6g} {at_once['unit']})"
+        every = (at_once, *alone)
+        return Figure(self, percent, every, (at_once, by_pair[narrow]), f"{percent:.4g} % {said}")
+
+
+def _listed(series: Series) -> list[Pair]:
+    """Return the pairs of ranks at work with a series."""
+    return list(zip(series["device_set"][::2], series["device_set"][1::2], strict=True))
+
+
+def _sharing(pair: Sequence[int], at_work: Iterable[Sequence[int]], node: NodeModel) -> int:
     """Return how many of the pairs at work use the link that most of them do, of a pair's path."""
-    if node is None:
-        return 1
-    at_work = list(zip(series["device_set"][::2], series["device_set"][1::2], strict=True))
-    uses = Counter(hop for pair in at_work for hop in _hops(node, *pair))
-    return max((uses[hop] for hop in _hops(node, *pair_of(series))), default=1) or 1
+    uses = Counter(hop for one in at_work for hop in _hops(node, one))
+    return max(uses[hop] for hop in _hops(node, pair))
 
 
-def _hops(node: NodeModel, source: int, destination: int) -> Iterator[tuple[int, int]]:
-    if node.switch is None:  # else each device has links of its own
-        yield from itertools.pairwise(node.widest_path(source, destination))
+def _hops(node: NodeModel, pair: Sequence[int]) -> list[_Hop]:
+    """Return the links that data of a pair go over."""
+    source, destination = pair
+    if node.switch is not None:
+        return [(source, None), (None, destination)]
+    return list(itertools.pairwise(node.widest_path(source, destination)))
 
 
 def alike(
@@ -193,6 +240,14 @@ def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
 def together(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
     """Return the metric of pairs at once beside each alone."""
     return _of_single(metric, (single,), rules.together(), node)
+
+
+def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
+    """Return the metric of the sum of pairs at once beside what their links leave them."""
+    return OfLinks(
+        metric.name.replace("_sum", "_of_links"), metric.where, metric.over, unit="%",
+        rule=rules.together(), among=metric.among, of=metric, alone=single, node=node,
+    )  # fmt: skip
 
 
 def beside(metric: Metric, single: Metric) -> OfSingle:
