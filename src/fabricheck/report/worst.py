@@ -149,7 +149,7 @@ def _slow(observed: Observed) -> list[Slow]:
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
     for (_, among), points in classes.items():
-        members = {_who(point): point for point in points}
+        members = {who(point): point for point in points}
         if len(members) < FEWEST:
             continue
         middle = statistics.median(point.value for point in members.values())
@@ -177,7 +177,7 @@ def _largest(points: Iterable[Series]) -> list[Series]:
     """Return the points of the largest size of each series over sizes."""
     found: dict[Hashable, Series] = {}
     for point in points:
-        key = (*_series_of(point), _who(point))
+        key = (*_series_of(point), who(point))
         if key not in found or point.bytes > found[key].bytes:
             found[key] = point
     return list(found.values())
@@ -211,7 +211,8 @@ def _class(observed: Observed, point: Series) -> str:
     return "ranks" if point.ranks else "devices"
 
 
-def _who(point: Series) -> str:
+def who(point: Series) -> str:
+    """Return which device, pair or rank a series is of."""
     ranks = point.ranks
     if point.pair is not None and point.role != "sum":
         name = f"pair {point.pair[0]} to {point.pair[1]}"
@@ -245,5 +246,5 @@ def _wrong(observed: Observed) -> Iterator[Wrong]:
             f"device {first['device']}, byte {first['offset_bytes']}: expected "
             f"{first['expected']}, found {first['found']}"
         )  # fmt: skip
-        what = f"{one.operation}, {_who(one)}, {size(one.bytes)}"
+        what = f"{one.operation}, {who(one)}, {size(one.bytes)}"
         yield Wrong(one.of.title, what, one.errors, where)
