@@ -15,11 +15,12 @@ from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
 from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.model import NodeVerdict
-from fabricheck.judge.verdict.rules import NodeStatus
+from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
     document_figures,
     environment,
+    experiments,
     judged_claims,
     nodes,
     rests_on,
@@ -61,6 +62,7 @@ class Part:
     references: tuple[rests_on.Reference, ...]
     facts: list[environment.Fact]
     state: states.State | None
+    experiments: tuple[experiments.Row, ...]
     undrawn: tuple[str, ...]
 
     @property
@@ -74,15 +76,25 @@ class Part:
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
+    def unmeasured(self) -> list[verdict.Failure]:
+        """Why it is no PASS, but for limits that were missed: those are metrics, with values."""
+        return [one for one in self.verdict.failures if one.status != "PERF-FAIL"]
+
+    @property
     def glance(self) -> Iterator[str]:
-        """What is worst, and what the verdict does not rest on: for those who read no further."""
+        """What is worst, and what the status does not say: for those who read no further."""
         if self.observed.overlay:
             yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
             yield (
-                f"Farthest beyond its limit: {one.check} {one.metric}, {number(one.value)} "
-                f"{one.unit}, {one.bound} {number(one.limit)}."
+                f"Farthest beyond its limit: {one.check} {one.metric}, measured "
+                f"{number(one.value)} {one.unit}, required {one.bound} {number(one.limit)}."
             )
+        yield from self.beside
+
+    @property
+    def beside(self) -> Iterator[str]:
+        """What no limit judges and the status does not say."""
         for slow in self.worst.slow[:1]:
             yield (
                 f"Farthest behind its class: {slow.what}, {slow.operation}, {number(slow.value)} "
@@ -90,6 +102,20 @@ class Part:
                 f"{slow.among}."
             )
         yield from self.verdict.caveats
+
+    @property
+    def node(self) -> Shown | None:
+        """The drawing of the node, which stands beside the verdict."""
+        return next((one for one in self.shown if one.figure.id == "node"), None)
+
+    @property
+    def sections(self) -> dict[str, list[Shown]]:
+        """All other figures by the title of their section."""
+        rest = {
+            title: [one for one in figures if one is not self.node]
+            for title, figures in self.figures.items()
+        }
+        return {title: figures for title, figures in rest.items() if figures}
 
     @property
     def shown(self) -> Iterator[Shown]:
@@ -192,7 +218,12 @@ def of(results: Results, on: Sequence[str] = ()) -> Contents:
     undrawn: list[str] = []
     overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
     coverage = _coverage(results)
-    parts = tuple(_parts(_in_full(results, found, on), coverage))
+    parts = tuple(
+        sorted(
+            _parts(_in_full(results, found, on), coverage),
+            key=lambda part: STATUSES.index(part.verdict.status),
+        )
+    )
     if undrawn and parts:
         parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
     return Contents(results, parts, coverage, found, overview)
@@ -231,6 +262,7 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
         for title, found in drawn.figures.items():
             if shown := list(_shown(name, one, found, coverage, undrawn)):
                 figures[title] = shown
+        references = rests_on.of(one)
         yield Part(
             one,
             name,
@@ -238,9 +270,10 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
             worst.of(one),
             judged_claims.of(one),
             figures,
-            rests_on.of(one),
+            references,
             environment.of(one),
             states.of(one),
+            experiments.of(one, references),
             tuple(undrawn),
         )
 

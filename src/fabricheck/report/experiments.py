@@ -9,7 +9,7 @@ from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
 from fabricheck.report import rests_on
 from fabricheck.report.rests_on import Reference
-from fabricheck.report.worst import who
+from fabricheck.report.worst import of_whom
 from fabricheck.results import table
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
@@ -68,6 +68,18 @@ class Row:
         """What the metric is held against; None where it has no limit."""
         judged = self.shown is not None and self.shown.limits
         return self.shown.of.judged.reference if self.shown and judged else None
+
+    @property
+    def limit(self) -> str:
+        """The limit that its worst value is nearest to; empty without one."""
+        return f"{self.shown.of.bound} {self.shown.of.limit:.4g}" if self.shown and self.shown.of.bound else ""
+
+    @property
+    def differ(self) -> bool:
+        """Whether best and worst differ by more than the digits that are shown."""
+        if self.best is None or self.worst is None:
+            return False
+        return f"{self.best.value:.3g}" != f"{self.worst.value:.3g}"
 
 
 def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> tuple[Row, ...]:
@@ -133,4 +145,4 @@ def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
 
 
 def _extreme(point: Series) -> Extreme:
-    return Extreme(point.value, who(point))
+    return Extreme(point.value, of_whom(point))

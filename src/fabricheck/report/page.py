@@ -34,6 +34,9 @@ PAGE, SUMMARY, FIGURES = "index.html", "summary.md", "figures"
 #: How a page links to what is beside it.
 _LINK = re.compile(rf'href="({FIGURES}/[A-Za-z0-9.-]+\.(?:svg|csv))"')
 
+#: So many findings of a partition stand before the sections that are folded.
+MOST_AT_A_GLANCE = 5
+
 #: Names of measurements, components or causes in a cell of the diagnosis.
 _MOST_NAMES = 6
 
@@ -100,6 +103,7 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         few=_few,
         sources_of=rests_on.sources,
         documents=documents(),
+        most=MOST_AT_A_GLANCE,
         kinds=KINDS,
         reference_kinds=REFERENCE_KINDS,
         version=fabricheck.__version__,
@@ -116,7 +120,7 @@ def _environment(html: bool) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": cell, "size": size, "cell": cell, "percent": _percent}
+    made.filters |= {"number": cell, "size": size, "cell": cell, "percent": _percent, "short": _short}
     return made
 
 
@@ -129,6 +133,11 @@ def cell(value: Any) -> str:
     if isinstance(value, (int, float)) and math.isfinite(value):
         return number(value) if isinstance(value, float) else str(value)
     return str(value)
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits: what somebody can compare by eye."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fabricheck.core.amounts import size
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
+from fabricheck.results import failures
 from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
@@ -33,7 +34,8 @@ class Metric:
 
     limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
     reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
-    the limit is the reference itself, as of counts and of what has to be the best one.
+    the limit is the reference itself, as of counts and of what has to be the best one. where: what
+    the check says that it missed its limit on; empty where it did not.
     """
 
     check: str
@@ -44,6 +46,7 @@ class Metric:
     limit: float = math.nan
     bound: str = ""
     margin: float | None = None
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,9 @@ def metrics(cases: Iterable[Case]) -> Iterator[Metric]:
     for case in cases:
         for name, (value, unit) in case.values.items():
             if judged := case.judged.get(name):
-                limit = nearest_limit(value, judged)
-                yield Metric(case.name, name, value, unit, judged, *(limit or ()))
+                limit = nearest_limit(value, judged) or (math.nan, "", None)
+                where = failures.where_of(case.reason or "", name)
+                yield Metric(case.name, name, value, unit, judged, *limit, where)
 
 
 def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:
@@ -149,7 +153,7 @@ def _slow(observed: Observed) -> list[Slow]:
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
     for (_, among), points in classes.items():
-        members = {who(point): point for point in points}
+        members = {of_whom(point): point for point in points}
         if len(members) < FEWEST:
             continue
         middle = statistics.median(point.value for point in members.values())
@@ -177,7 +181,7 @@ def _largest(points: Iterable[Series]) -> list[Series]:
     """Return the points of the largest size of each series over sizes."""
     found: dict[Hashable, Series] = {}
     for point in points:
-        key = (*_series_of(point), who(point))
+        key = (*_series_of(point), of_whom(point))
         if key not in found or point.bytes > found[key].bytes:
             found[key] = point
     return list(found.values())
@@ -211,7 +215,7 @@ def _class(observed: Observed, point: Series) -> str:
     return "ranks" if point.ranks else "devices"
 
 
-def who(point: Series) -> str:
+def of_whom(point: Series) -> str:
     """Return which device, pair or rank a series is of."""
     ranks = point.ranks
     if point.pair is not None and point.role != "sum":
@@ -246,5 +250,5 @@ def _wrong(observed: Observed) -> Iterator[Wrong]:
             f"device {first['device']}, byte {first['offset_bytes']}: expected "
             f"{first['expected']}, found {first['found']}"
         )  # fmt: skip
-        what = f"{one.operation}, {who(one)}, {size(one.bytes)}"
+        what = f"{one.operation}, {of_whom(one)}, {size(one.bytes)}"
         yield Wrong(one.of.title, what, one.errors, where)
