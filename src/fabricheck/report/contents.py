@@ -34,6 +34,7 @@ from fabricheck.report.figure import Figure, Shown, defect
 from fabricheck.report.figures import sections
 from fabricheck.report.figures.rows import own
 from fabricheck.report.nodes import Nodes
+from fabricheck.report.verdict import Failure
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
@@ -76,7 +77,7 @@ class Part:
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
-    def unmeasured(self) -> list[verdict.Failure]:
+    def unmeasured(self) -> list[Failure]:
         """Why it is no PASS, but for limits that were missed: those are metrics, with values."""
         return [one for one in self.verdict.failures if one.status != "PERF-FAIL"]
 
@@ -116,6 +117,11 @@ class Part:
             for title, figures in self.figures.items()
         }
         return {title: figures for title, figures in rest.items() if figures}
+
+    @property
+    def drawings(self) -> int:
+        """How many these are."""
+        return sum(len(figures) for figures in self.sections.values())
 
     @property
     def shown(self) -> Iterator[Shown]:

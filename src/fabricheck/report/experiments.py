@@ -71,8 +71,17 @@ class Row:
 
     @property
     def limit(self) -> str:
-        """The limit that its worst value is nearest to; empty without one."""
-        return f"{self.shown.of.bound} {self.shown.of.limit:.4g}" if self.shown and self.shown.of.bound else ""
+        """The limits in a few words; empty where there is none."""
+        judged = self.shown.of.judged if self.shown else None
+        if judged is None or judged.reference is None:
+            return ""
+        least, most = (
+            None if part is None else f"{judged.reference * (1 + part):.4g}"
+            for part in (judged.lower, judged.upper)
+        )
+        if least is not None and most is not None:
+            return f"exactly {least}" if least == most else f"{least} to {most}"
+        return f"at least {least}" if least is not None else f"at most {most}" if most else ""
 
     @property
     def differ(self) -> bool:

@@ -120,7 +120,13 @@ def _environment(html: bool) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": cell, "size": size, "cell": cell, "percent": _percent, "short": _short}
+    made.filters |= {
+        "number": cell,
+        "size": size,
+        "cell": cell,
+        "percent": _percent,
+        "short": _short,
+    }
     return made
 
 

@@ -89,13 +89,28 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Worst:
-    """All of it, each the worst first."""
+    """All of it, each the worst first; kept: all metrics within their limit."""
 
     failed: tuple[Metric, ...]
-    nearest: tuple[Metric, ...]
+    kept: tuple[Metric, ...]
     slow: tuple[Slow, ...]
     noisy: tuple[Noise, ...]
     wrong: tuple[Wrong, ...]
+
+    @property
+    def nearest(self) -> tuple[Metric, ...]:
+        """The first of those that kept their limit."""
+        return self.kept[:MOST]
+
+    @property
+    def failed_by_check(self) -> list[Metric]:
+        """The metric of each check that missed its limit, the worst first."""
+        return _of_each_check(self.failed)
+
+    @property
+    def nearest_by_check(self) -> list[Metric]:
+        """The metric of each check that is nearest to its limit, of those that kept it."""
+        return _of_each_check(self.kept)
 
 
 def of(observed: Observed) -> Worst:
@@ -105,7 +120,7 @@ def of(observed: Observed) -> Worst:
     kept = _of_each(one for one in limited if one not in failed and one.margin is not None)
     return Worst(
         failed=tuple(failed),
-        nearest=tuple(kept[:MOST]),
+        kept=tuple(kept),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
         wrong=tuple(_wrong(observed)),
@@ -118,6 +133,14 @@ def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
     for one in metrics:
         found.setdefault((one.check, REDUCED.sub("", one.metric)), one)
     return list(found.values())
+
+
+def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
+    """Return the first of each check: a value in GB/s or us, before a comparison of such values."""
+    found: dict[str, Metric] = {}
+    for one in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
+        found.setdefault(one.check, one)
+    return sorted(found.values(), key=_margin)
 
 
 def _margin(metric: Metric) -> float:
