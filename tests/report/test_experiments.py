@@ -49,15 +49,15 @@ def test_a_measured_one_names_the_devices_of_its_best_and_worst():
 
 def test_a_metric_that_missed_its_limit_is_shown_before_one_that_is_near_it(results_folder):
     values = {
-        "local:host:copy_worst": judged(9.001),
-        "local:host:add_worst": judged(8.5, result="fail"),
-        "local:host:triad_worst": judged(8.0, result="fail"),
+        "local:host:copy_worst": judged(10.0),
+        "local:host:copy_alike": judged(90.0, 100, -0.03, None, "%", "fail"),
+        "local:host:triad_alike": judged(80.0, 100, -0.03, None, "%", "fail"),
     }
     factories.session(results_folder, [factories.case(perfvalues=values, tags=["E1"])])
-    write(results_folder, "stream_local", factories.document())
+    write(results_folder, "stream_local", factories.document(series=[factories.series([10.0] * 7)]))
     row = of("latest")["E1"]
-    assert (row.metric, row.outcome) == ("stream_local triad", experiments.MISSED)
-    assert (row.missed, row.limited, row.worst.value) == (2, 3, 8.0)
+    assert (row.metric, row.outcome) == ("stream_local triad_alike", experiments.MISSED)
+    assert (row.missed, row.limited, row.worst.value) == (2, 3, 80.0)
 
 
 def test_of_a_latency_the_best_is_the_least(results_folder):
