@@ -25,6 +25,7 @@ EXTRAS = {
     "altair": "report",
     "jinja2": "report",
     "polars": "results",
+    "reframe": "run",
     "vl_convert": "report",
 }
 
