@@ -121,7 +121,6 @@ app = typer.Typer(
     cls=OneSentenceGroup,
     help="Read and show what fabricheck's checks measured.",
     epilog=EXIT_CODES,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
