@@ -103,9 +103,9 @@ def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
     factories.session(results_folder, [])
     found, files = written()
     assert list(faults(found)) == []
-    assert "There is no result in it." in found.text() and "INCOMPLETE" in found.text("h1")
+    assert "The session has no result." in found.text() and "INCOMPLETE" in found.text("h1")
     assert (
-        "INCOMPLETE" in files["summary.md"] and "There is no result in it." in files["summary.md"]
+        "INCOMPLETE" in files["summary.md"] and "The session has no result." in files["summary.md"]
     )
 
 

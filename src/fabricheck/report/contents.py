@@ -1,4 +1,4 @@
-"""What a page shows, put together: everything but its form."""
+"""The contents of a page: everything but its form."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Part:
 
     @property
     def unmeasured(self) -> list[Failure]:
-        """Why it is no PASS, but for limits that were missed: those are metrics, with values."""
+        """Why the status is not PASS, other than by a limit that was missed."""
         return [one for one in self.verdict.failures if one.status != "PERF-FAIL"]
 
     @property
     def glance(self) -> Iterator[str]:
-        """What is worst, and what the status does not say: for those who read no further."""
+        """The worst finding, and what the status does not say, in sentences."""
         if self.observed.overlay:
             yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
@@ -95,7 +95,7 @@ class Part:
 
     @property
     def beside(self) -> Iterator[str]:
-        """What no limit judges and the status does not say."""
+        """The slowest of its class, and the caveats of the verdict, in sentences."""
         for slow in self.worst.slow[:1]:
             yield (
                 f"Farthest behind its class: {slow.what}, {slow.operation}, {number(slow.value)} "
@@ -111,7 +111,7 @@ class Part:
 
     @property
     def sections(self) -> dict[str, list[Shown]]:
-        """All other figures by the title of their section."""
+        """The figures by the title of their section, without the drawing of the node."""
         rest = {
             title: [one for one in figures if one is not self.node]
             for title, figures in self.figures.items()
@@ -120,7 +120,7 @@ class Part:
 
     @property
     def drawings(self) -> int:
-        """How many these are."""
+        """How many figures the sections have."""
         return sum(len(figures) for figures in self.sections.values())
 
     @property
@@ -132,10 +132,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that a page shows.
+    """The contents of a page.
 
-    parts: the partitions with sections of their own. nodes: all nodes at one glance, where there
-    are several; overview: the figures of that.
+    parts: the partitions that have sections, the worst status first. nodes: the overview of all
+    nodes, None of one node; overview: its figures.
     """
 
     results: Results
@@ -146,7 +146,7 @@ class Contents:
 
     @property
     def on(self) -> str | None:
-        """The node that all of it is of; None of several, and where nobody names one."""
+        """The node of all results; None where there are several, or no name is known."""
         names = {part.observed.on for part in self.parts}
         return names.pop() if self.nodes is None and len(names) == 1 else None
 
@@ -157,14 +157,14 @@ class Contents:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why this is not all, or not what was asked for, in sentences."""
+        """What is missing of what was requested, in sentences."""
         sources = self.results.sources
         without = [NO_REPORT] if sources and all(one.killed for one in sources) else []
         return (*(one.sentence for one in self.results.problems), *without)
 
     @property
     def problems(self) -> Iterator[str]:
-        """What is missing, broken or not whole, each in one sentence."""
+        """What is missing, broken or incomplete, each in one sentence."""
         yield from self.warnings
         for entry in self.results.entries:
             yield from verdict.problems(entry)
@@ -214,7 +214,7 @@ class Contents:
 
 
 def of(results: Results, on: Sequence[str] = ()) -> Contents:
-    """Judge, draw and list what a session has.
+    """Return the contents of the page of a session.
 
     :param on: the nodes with sections of their own; where none are named those that did not pass,
         up to MOST_IN_FULL, or the first.

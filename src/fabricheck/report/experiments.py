@@ -1,4 +1,4 @@
-"""E1 to E15 of a partition, a row each: best and worst value, reference, and limit."""
+"""The table of E1 to E15 of a partition: best and worst value, reference, and limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MISSED, WITHIN, NO_LIMIT, NOT_RUN, NO_VALUE = (
 
 @dataclass(frozen=True)
 class Extreme:
-    """A value, and the device, pair or rank that it is of; empty where nobody knows."""
+    """A value, and its device, pair or rank; empty where that is not known."""
 
     value: float
     where: str

@@ -1,4 +1,4 @@
-"""What the values of a partition were held against, and what that rests on."""
+"""The reference of each metric of a partition, and its origin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANGED = "changed since"
 
 @dataclass(frozen=True)
 class Reference:
-    """What a metric was held against, and what that rests on.
+    """The reference of a metric, and its origin.
 
     kind: as of `fabricheck references`, or ``changed since``.
     """

@@ -1,4 +1,4 @@
-"""The worst findings of a partition: what failed, what is near to failing, and what is slow."""
+"""The worst findings of a partition: missed limits, least margins, slow and wrong series."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a check beside what it was held against.
+    """A metric of a check, and the limit that it is nearest to.
 
     limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
     reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
@@ -89,7 +89,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Worst:
-    """All of it, each the worst first; kept: all metrics within their limit."""
+    """The worst findings of a partition, each list the worst first; kept: metrics within limits."""
 
     failed: tuple[Metric, ...]
     kept: tuple[Metric, ...]
@@ -269,7 +269,7 @@ def _wrong(observed: Observed) -> Iterator[Wrong]:
         if not one.errors:
             continue
         first = one.measured["verification"]["first_mismatch"]
-        where = "not told" if first is None else (
+        where = "unknown" if first is None else (
             f"device {first['device']}, byte {first['offset_bytes']}: expected "
             f"{first['expected']}, found {first['found']}"
         )  # fmt: skip
