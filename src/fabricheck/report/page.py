@@ -18,7 +18,7 @@ import fabricheck
 from fabricheck.core.amounts import number, size
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
-from fabricheck.core.text import printable
+from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.rules import FAILED
 from fabricheck.report import environment, rests_on, states
@@ -106,6 +106,7 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         documents=documents(),
         most=MOST_AT_A_GLANCE,
         failed_statuses=FAILED,
+        count=count,
         kinds=KINDS,
         reference_kinds=REFERENCE_KINDS,
         version=fabricheck.__version__,
