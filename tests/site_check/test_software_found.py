@@ -12,7 +12,7 @@ from fabricheck.run.site_check import launching, modules, programs, spack
 from fabricheck.site import clusters
 
 import locks  # isort: skip
-import fabricheck
+from fabricheck import __version__
 
 MODULE = """() {
   case "$1 $2" in
@@ -212,7 +212,7 @@ FEATURES = ("stream", "mpi", "osu", "rccl-tests")
 def own(
     tree,
     tmp_path,
-    stream=f"{fabricheck.__version__} (abc, runtime rocm)",
+    stream=f"{__version__} (abc, runtime rocm)",
     osu="  -d --accelerator TYPE",
 ):
     folder = tmp_path / "programs"
@@ -231,8 +231,9 @@ def test_all_programs_are_there(tree, tmp_path):
 
 
 OTHERS = {
-    f"{fabricheck.__version__} (abc, runtime cuda)": "is of the runtime cuda, and the environment rocm of rocm.",
-    "0.0.9 (abc, runtime rocm)": f"is of version 0.0.9, and this is {fabricheck.__version__}: build with 'make it'.",
+    f"{__version__} (abc, runtime cuda)": "is of the runtime cuda, and the environment rocm of rocm.",
+    "0.0.9 (abc, runtime rocm)": f"is of version 0.0.9, and this is {__version__}: build with "
+    "'make it'.",
     "stream: libamdhip64.so.6: no such library": "--version tells no version, but: stream: lib",
 }
 
