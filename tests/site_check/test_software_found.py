@@ -231,7 +231,9 @@ def test_all_programs_are_there(tree, tmp_path):
 
 
 OTHERS = {
-    f"{__version__} (abc, runtime cuda)": "is of the runtime cuda, and the environment rocm of rocm.",
+    f"{__version__} (abc, runtime cuda)": (
+        "is of the runtime cuda, and the environment rocm of rocm."
+    ),
     "0.0.9 (abc, runtime rocm)": f"is of version 0.0.9, and this is {__version__}: build with "
     "'make it'.",
     "stream: libamdhip64.so.6: no such library": "--version tells no version, but: stream: lib",
