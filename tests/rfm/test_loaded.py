@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: Packages whose modules read results, and the libraries that only they need.
 READING = {"cli", "export", "judge", "report", "run"}
-#: Jinja2 is ReFrame's, too.
-LIBRARIES = EXTRAS.keys() - {"jinja2"}
+#: Without ReFrame, which runs checks, and Jinja2, which it brings.
+LIBRARIES = EXTRAS.keys() - {"jinja2", "reframe"}
 
 LOADED = """
 import json, runpy, sys

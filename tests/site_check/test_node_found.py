@@ -9,6 +9,7 @@ import pytest
 from site_trees import NODE, USABLE, Tree, environment_of, said, target, texts
 from typer.testing import CliRunner
 
+from fabricheck import __version__
 from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
@@ -147,7 +148,7 @@ def test_a_site_that_is_not_known():
 def test_how_the_command_ends(tmp_path, monkeypatch):
     tree = Tree(tmp_path)
     for name in ("stream", "memcpy", "managed", "p2p", "overlap"):
-        tree.tool(name, "echo '0.1.0 (abc, runtime host)'", tmp_path / "programs")
+        tree.tool(name, f"echo '{__version__} (abc, runtime host)'", tmp_path / "programs")
     tree.tool("mpiexec")
     monkeypatch.setenv("PATH", str(tree.bin))
     monkeypatch.setenv("FABRICHECK_MPI", "OFF")

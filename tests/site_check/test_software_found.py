@@ -12,6 +12,7 @@ from fabricheck.run.site_check import launching, modules, programs, spack
 from fabricheck.site import clusters
 
 import locks  # isort: skip
+from fabricheck import __version__
 
 MODULE = """() {
   case "$1 $2" in
@@ -208,7 +209,12 @@ def test_what_spack_lacks_is_one_sentence(tree, lumi, name):
 FEATURES = ("stream", "mpi", "osu", "rccl-tests")
 
 
-def own(tree, tmp_path, stream="0.1.0 (abc, runtime rocm)", osu="  -d --accelerator TYPE"):
+def own(
+    tree,
+    tmp_path,
+    stream=f"{__version__} (abc, runtime rocm)",
+    osu="  -d --accelerator TYPE",
+):
     folder = tmp_path / "programs"
     tree.tool("stream", f"echo '{stream}'", folder)
     tree.tool("mpi", "exit 1", folder)
@@ -225,8 +231,11 @@ def test_all_programs_are_there(tree, tmp_path):
 
 
 OTHERS = {
-    "0.1.0 (abc, runtime cuda)": "is of the runtime cuda, and the environment rocm of rocm.",
-    "0.0.9 (abc, runtime rocm)": "is of version 0.0.9, and this is 0.1.0: build with 'make it'.",
+    f"{__version__} (abc, runtime cuda)": (
+        "is of the runtime cuda, and the environment rocm of rocm."
+    ),
+    "0.0.9 (abc, runtime rocm)": f"is of version 0.0.9, and this is {__version__}: build with "
+    "'make it'.",
     "stream: libamdhip64.so.6: no such library": "--version tells no version, but: stream: lib",
 }
 

@@ -23,6 +23,8 @@ H200 = TESTS / "outputs" / "h200"
 sys.path.append(str(TESTS / "comparison"))
 import two_sessions as compared  # noqa: E402
 
+from fabricheck import __version__  # noqa: E402
+
 RESULTS = Path("results")
 
 #: Of the session on H200, what is calibrated.
@@ -201,7 +203,7 @@ def site() -> None:
     ):
         file = Path(path)
         file.parent.mkdir(exist_ok=True)
-        file.write_text("#!/bin/sh\necho '0.1.0 (abc, runtime host)'\n")
+        file.write_text(f"#!/bin/sh\necho '{__version__} (abc, runtime host)'\n")
         file.chmod(0o755)
     os.environ |= {
         "PATH": str(Path("bin").absolute()),
