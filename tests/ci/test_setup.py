@@ -143,8 +143,8 @@ def names(requirements):
 @pytest.mark.parametrize(
     ("lock", "extras"),
     [
-        ("requirements.lock", ["results", "report"]),
-        ("requirements-test.lock", ["results", "report", "test", "cuda-compile"]),
+        ("requirements.lock", ["run", "results", "report"]),
+        ("requirements-test.lock", ["run", "results", "report", "test", "cuda-compile"]),
     ],
 )
 def test_a_lock_pins_what_its_extras_name(lock, extras):
@@ -156,7 +156,7 @@ def test_a_lock_pins_what_its_extras_name(lock, extras):
 
 def test_the_extra_of_each_package_that_a_command_misses_has_it():
     brought = {name: names(of) for name, of in PROJECT["optional-dependencies"].items()}
-    distributions = {"vl_convert": "vl-convert-python"}
+    distributions = {"vl_convert": "vl-convert-python", "reframe": "reframe-hpc"}
     for package, extra in cli.EXTRAS.items():
         assert distributions.get(package, package) in brought[extra]
 

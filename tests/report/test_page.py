@@ -53,7 +53,7 @@ def test_measured_and_simulated_are_in_each_heading_by_word_and_mark(two_partiti
     text = page.files(contents.of(reading.read()))["index.html"]
     for heading, kind in (("local:host", "measured"), ("local:sim-mi250x", "simulated")):
         marks = re.findall(rf"<h3[^>]*>{heading} (.*?)</h3>", text)
-        assert len(marks) == 5
+        assert len(marks) == 6
         assert all(f"#mark-{kind}" in one and f"{kind}</span>" in one for one in marks)
 
 
@@ -103,9 +103,9 @@ def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
     factories.session(results_folder, [])
     found, files = written()
     assert list(faults(found)) == []
-    assert "There is no result in it." in found.text() and "INCOMPLETE" in found.text("h1")
+    assert "The session has no result." in found.text() and "INCOMPLETE" in found.text("h1")
     assert (
-        "INCOMPLETE" in files["summary.md"] and "There is no result in it." in files["summary.md"]
+        "INCOMPLETE" in files["summary.md"] and "The session has no result." in files["summary.md"]
     )
 
 
@@ -132,10 +132,50 @@ def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
     text = found.text("main")
     assert "PERF-FAIL" in found.text("h1") and "PERF-FAIL" in found.text("title")
     assert text.index("FAIL") < text.index(sentence) < text.index("Figures")
-    worst = "Farthest beyond its limit: stream_local copy_worst, 8.0000 GB/s, at least 9.0000."
-    assert worst in found.text("header") and worst.replace("_", "\\_") in files["summary.md"]
+    row = "✗ stream_local copy_worstdevice 1 of node18 GB/sat least 9"
+    assert text.index("FAIL") < text.index(row) < text.index("All findings")
+    said = "stream_local copy_worst, measured 8.0000 GB/s, required at least 9.0000."
+    assert said.replace("_", "\\_") in files["summary.md"]
     assert "-11.1 %" in text and "at least 9" in text
     assert sentence.replace("_", "\\_") in files["summary.md"]
+
+
+def test_all_but_the_verdict_is_folded(two_partitions):
+    found, _ = written()
+    headings = {one["id"]: "details" in one["in"] for one in found.all("h2")}
+    assert headings.pop("verdict") is False and len(headings) == 8 and all(headings.values())
+    assert all("open" not in one for one in found.all("details"))
+
+
+def test_what_failed_stands_before_what_passed(results_folder, one_figure):
+    cases = [
+        factories.case(name, partition=name, result=result)
+        for name, result in (("good", "pass"), ("bad", "fail"), ("fine", "pass"))
+    ]
+    factories.session(results_folder, cases)
+    for name in ("good", "fine"):
+        write(results_folder, name, factories.document())
+    names = [part.name for part in contents.of(reading.read()).parts]
+    assert names == ["local:bad", "local:good", "local:fine"]
+
+
+def test_of_each_check_that_failed_the_worst_is_at_a_glance(results_folder, one_figure):
+    cases = [
+        factories.case(
+            f"stream_{number}", result="fail", tags=["E1"],
+            perfvalues={
+                f"local:host:copy_{name}": judged(value - number / 10, result="fail")
+                for name, value in (("worst", 8.0), ("median", 8.05))
+            },
+        )
+        for number in range(7)
+    ]  # fmt: skip
+    factories.session(results_folder, cases)
+    found, _ = written()
+    (table,) = [one for one in found.all("table") if "Beyond their limit:" in one["text"]]
+    shown = re.findall(r"stream_(\d) copy_(worst|median)", table["text"])
+    assert shown == [(str(number), "worst") for number in (6, 5, 4, 3, 2)]
+    assert "of 14 that missed theirs" in table["text"]
 
 
 def test_a_drawing_brings_nothing_else_into_the_page():

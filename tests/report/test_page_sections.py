@@ -98,7 +98,8 @@ def test_on_paper_long_tables_are_left_out_and_the_page_says_so(two_partitions, 
     for left_out in ("Metrics without a limit (", "Rule and numbers of", "Data ("):
         assert not any(left_out in one for one in opened) and any(left_out in one for one in rest)
     assert (
-        "On paper" in next(one for one in found.all("p") if one.get("class") == "onpaper")["text"]
+        "The printed page omits"
+        in next(one for one in found.all("p") if one.get("class") == "onpaper")["text"]
     )
 
 
@@ -143,7 +144,7 @@ def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
     assert "host.governor: there is no cpufreq" in said
     text = found.text("main")
     assert "others than the run kept 0.1 to 15.8 of 16 cores busy" in text
-    assert "frequency governor not told" in text and "free memory 120.0 GiB at least" in text
+    assert "frequency governor unknown" in text and "free memory 120.0 GiB at least" in text
     assert (
         "1" "1,310 to 1,980 of 1,980" "42 to 81" "141 to 699 of 700" "16 lanes, 32 GT/s, 0 replays"
         "18 of 18" "0 to 3 corrected, 0 uncorrected" "none, ECC on"

@@ -48,3 +48,22 @@ def test_a_folder_of_references_that_is_not_there_is_told(results_folder, monkey
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "none"))
     one = of(results_folder, h2d_pinned_near_worst=judged(28.0, 28.3, -0.05))
     assert "There is no folder" in one["h2d_pinned_near_worst"].how
+
+
+@pytest.mark.parametrize(
+    ("metric", "limits", "kind", "how"),
+    [
+        ("h2d_pinned_near_alike", (-0.03, None), "rule", "members of a node are alike"),
+        ("both_pinned_near_of_single", (-0.25, None), "rule", "both directions"),
+        ("h2d_pinned_near_alike", (-0.31, None), rests_on.CHANGED, "has None"),
+        ("read_together_dual_of_single", (-0.25, None), "rule", "pairs at once"),
+        ("allreduce_8", (None, 4.0), "rule", "5 times (simulated)"),
+        ("allreduce_8", (None, 4.5), rests_on.CHANGED, "has None"),
+        ("h2d_of_nothing", (-0.03, None), rests_on.CHANGED, "has None"),
+    ],
+)
+def test_a_limit_of_a_rule_is_told_as_one_while_the_rule_is_the_same(
+    results_folder, metric, limits, kind, how
+):
+    one = of(results_folder, **{metric: judged(100.0, 100.0, *limits, unit="%")})[metric]
+    assert one.kind == kind and how in one.how

@@ -36,7 +36,7 @@ def test_what_passed_is_told_in_numbers(results_folder):
     assert (found.status, found.failures, found.problems) == ("PASS", (), ())
     assert found.skipped == ("other",)
     assert found.says == (
-        "1 of 2 checks passed, 1 skipped, 2 of 2 metrics with a limit within it, 1 without a "
+        "1 of 2 checks passed, 1 skipped, 2 of 2 metrics within the limit, 1 without a "
         "limit, 2 series, 1 of them noisy, 0 with wrong data"
     )
 

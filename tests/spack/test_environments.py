@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import fabricheck
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "spack-env"
 ENVIRONMENTS = sorted(path.parent.name for path in FOLDER.glob("*/spack.yaml"))
@@ -69,9 +71,8 @@ def test_every_path_of_the_lock_is_an_external_of_the_environment(name):
 def test_our_package_has_exact_specs_of_this_version(name):
     lines = (FOLDER / name / "fabricheck.specs").read_text().splitlines()
     specs = [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]
-    version = re.search(r"VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text().split("\n")[1])
     assert specs
-    assert {identity(spec) for spec in specs} == {f"fabricheck@{version[1]}"}
+    assert {identity(spec) for spec in specs} == {f"fabricheck@{fabricheck.__version__}"}
     assert "../common/fabricheck.yaml" in manifest(name)[0]["include"]
     # Two specs of which one also fits the other would become one.
     if len(specs) > 1:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import fabricheck
+
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "spack-env" / "repo" / "packages"
 CMAKE = "\n".join(
@@ -154,9 +156,9 @@ def test_runtimes_exclude_each_other(recipe):
         assert frozenset((one, other)) in pairs
 
 
-def test_version_and_least_versions_are_those_of_cmake(recipe):
+def test_the_version_is_fabricheck_s_and_least_versions_are_those_of_cmake(recipe):
     versions = [args[0] for name, args, _ in recipe[1] if name == "version"]
-    assert versions == [re.search(r"project\(fabricheck VERSION ([\d.]+)", CMAKE)[1]]
+    assert versions == [fabricheck.__version__]
     needed = " ".join(args[0] for name, args, _ in recipe[1] if name == "depends_on")
     for package, pattern in [
         ("cmake", r"cmake_minimum_required\(VERSION ([\d.]+)\)"),

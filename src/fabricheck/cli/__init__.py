@@ -25,6 +25,7 @@ EXTRAS = {
     "altair": "report",
     "jinja2": "report",
     "polars": "results",
+    "reframe": "run",
     "vl_convert": "report",
 }
 
@@ -120,7 +121,6 @@ app = typer.Typer(
     cls=OneSentenceGroup,
     help="Read and show what fabricheck's checks measured.",
     epilog=EXIT_CODES,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
+from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import console, print_table, say, table
 from fabricheck.core import page_block
 from fabricheck.core.errors import InvalidInputError, UsageError
@@ -33,7 +34,9 @@ def calibrate(
             "sessions: run-3, a run report."
         ),
     ] = None,
-    system: Annotated[str, typer.Option("--system", help="Partition, as h200:x2.")] = "",
+    system: Annotated[
+        str, typer.Option("--system", help="Partition, as h200:x2.", autocompletion=partition_names)
+    ] = "",
     output: Annotated[Path, typer.Option("--output", help="Folder of the reference files.")] = Path(
         "reference_values"
     ),

@@ -14,13 +14,19 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
+from fabricheck.cli.completion import partition_names
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
 
 @commands.command("first-hour")
 def first_hour(
-    system: Annotated[str, typer.Argument(metavar="SYSTEM:PARTITION", help="As in config/sites.")],
+    system: Annotated[
+        str,
+        typer.Argument(
+            metavar="SYSTEM:PARTITION", help="As in config/sites.", autocompletion=partition_names
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
@@ -34,7 +35,12 @@ from fabricheck.site import partitions
 @commands.command("references")
 def references(
     system: Annotated[
-        str, typer.Option("--system", help="System or partition, as lumi or lumi:gpu.")
+        str,
+        typer.Option(
+            "--system",
+            help="System or partition, as lumi or lumi:gpu.",
+            autocompletion=partition_names,
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:

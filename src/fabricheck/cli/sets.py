@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core import page_block, whole_files
 from fabricheck.core.errors import NotFoundError, UsageError
@@ -35,7 +36,11 @@ def sets(
     ] = None,
     system: Annotated[
         str,
-        typer.Option("--system", help="System or partition, as lumi:gpu; this machine's if none."),
+        typer.Option(
+            "--system",
+            help="System or partition, as lumi:gpu; this machine's if none.",
+            autocompletion=partition_names,
+        ),
     ] = "",
     page: Annotated[
         Path | None,

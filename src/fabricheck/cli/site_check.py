@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.cli.completion import partition_names
 from fabricheck.cli.output import AsJson
 from fabricheck.core.errors import NotFoundError
 
@@ -24,7 +25,12 @@ Where = Annotated[
 
 @commands.command("site-check")
 def check(
-    site: Annotated[str, typer.Argument(metavar="SITE[:PARTITION]", help="As in config/sites.")],
+    site: Annotated[
+        str,
+        typer.Argument(
+            metavar="SITE[:PARTITION]", help="As in config/sites.", autocompletion=partition_names
+        ),
+    ],
     compute: Where = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The checkout that this package runs from, as git knows it."""
+"""The checkout that this package runs from, as git knows it; of an installation its copy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from pathlib import Path
 
 from fabricheck.core.vocabulary import UNKNOWN
 
-ROOT = Path(__file__).resolve().parents[3]
+#: What a wheel has of the checkout (setup.py): node models, site files, references.
+_INSTALLED = Path(__file__).resolve().parents[1] / "suite"
+
+ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3]
 
 #: What the programs are built from.
 SOURCES = ("CMakeLists.txt", "cmake", "src/bench", "src/runtime")

@@ -1,4 +1,4 @@
-"""What a page shows, put together: everything but its form."""
+"""The contents of a page: everything but its form."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
 from fabricheck.judge.verdict import provisional
 from fabricheck.judge.verdict.model import NodeVerdict
-from fabricheck.judge.verdict.rules import NodeStatus
+from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
 from fabricheck.report import (
     document_figures,
     environment,
+    experiments,
     judged_claims,
     nodes,
     rests_on,
@@ -33,6 +34,7 @@ from fabricheck.report.figure import Figure, Shown, defect
 from fabricheck.report.figures import sections
 from fabricheck.report.figures.rows import own
 from fabricheck.report.nodes import Nodes
+from fabricheck.report.verdict import Failure
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
@@ -61,6 +63,7 @@ class Part:
     references: tuple[rests_on.Reference, ...]
     facts: list[environment.Fact]
     state: states.State | None
+    experiments: tuple[experiments.Row, ...]
     undrawn: tuple[str, ...]
 
     @property
@@ -74,15 +77,25 @@ class Part:
         return self.observed.kind if self.observed.documents else "no results"
 
     @property
+    def unmeasured(self) -> list[Failure]:
+        """Why the status is not PASS, other than by a limit that was missed."""
+        return [one for one in self.verdict.failures if one.status != "PERF-FAIL"]
+
+    @property
     def glance(self) -> Iterator[str]:
-        """What is worst, and what the verdict does not rest on: for those who read no further."""
+        """The worst finding, and what the status does not say, in sentences."""
         if self.observed.overlay:
             yield f"The overlay {self.observed.overlay} changes the simulated node."
         for one in self.worst.failed[:1]:
             yield (
-                f"Farthest beyond its limit: {one.check} {one.metric}, {number(one.value)} "
-                f"{one.unit}, {one.bound} {number(one.limit)}."
+                f"Farthest beyond its limit: {one.check} {one.metric}, measured "
+                f"{number(one.value)} {one.unit}, required {one.bound} {number(one.limit)}."
             )
+        yield from self.beside
+
+    @property
+    def beside(self) -> Iterator[str]:
+        """The slowest of its class, and the caveats of the verdict, in sentences."""
         for slow in self.worst.slow[:1]:
             yield (
                 f"Farthest behind its class: {slow.what}, {slow.operation}, {number(slow.value)} "
@@ -90,6 +103,25 @@ class Part:
                 f"{slow.among}."
             )
         yield from self.verdict.caveats
+
+    @property
+    def node(self) -> Shown | None:
+        """The drawing of the node, which stands beside the verdict."""
+        return next((one for one in self.shown if one.figure.id == "node"), None)
+
+    @property
+    def sections(self) -> dict[str, list[Shown]]:
+        """The figures by the title of their section, without the drawing of the node."""
+        rest = {
+            title: [one for one in figures if one is not self.node]
+            for title, figures in self.figures.items()
+        }
+        return {title: figures for title, figures in rest.items() if figures}
+
+    @property
+    def drawings(self) -> int:
+        """How many figures the sections have."""
+        return sum(len(figures) for figures in self.sections.values())
 
     @property
     def shown(self) -> Iterator[Shown]:
@@ -100,10 +132,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that a page shows.
+    """The contents of a page.
 
-    parts: the partitions with sections of their own. nodes: all nodes at one glance, where there
-    are several; overview: the figures of that.
+    parts: the partitions that have sections, the worst status first. nodes: the overview of all
+    nodes, None of one node; overview: its figures.
     """
 
     results: Results
@@ -114,7 +146,7 @@ class Contents:
 
     @property
     def on(self) -> str | None:
-        """The node that all of it is of; None of several, and where nobody names one."""
+        """The node of all results; None where there are several, or no name is known."""
         names = {part.observed.on for part in self.parts}
         return names.pop() if self.nodes is None and len(names) == 1 else None
 
@@ -125,14 +157,14 @@ class Contents:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Why this is not all, or not what was asked for, in sentences."""
+        """What is missing of what was requested, in sentences."""
         sources = self.results.sources
         without = [NO_REPORT] if sources and all(one.killed for one in sources) else []
         return (*(one.sentence for one in self.results.problems), *without)
 
     @property
     def problems(self) -> Iterator[str]:
-        """What is missing, broken or not whole, each in one sentence."""
+        """What is missing, broken or incomplete, each in one sentence."""
         yield from self.warnings
         for entry in self.results.entries:
             yield from verdict.problems(entry)
@@ -182,7 +214,7 @@ class Contents:
 
 
 def of(results: Results, on: Sequence[str] = ()) -> Contents:
-    """Judge, draw and list what a session has.
+    """Return the contents of the page of a session.
 
     :param on: the nodes with sections of their own; where none are named those that did not pass,
         up to MOST_IN_FULL, or the first.
@@ -192,7 +224,12 @@ def of(results: Results, on: Sequence[str] = ()) -> Contents:
     undrawn: list[str] = []
     overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
     coverage = _coverage(results)
-    parts = tuple(_parts(_in_full(results, found, on), coverage))
+    parts = tuple(
+        sorted(
+            _parts(_in_full(results, found, on), coverage),
+            key=lambda part: STATUSES.index(part.verdict.status),
+        )
+    )
     if undrawn and parts:
         parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
     return Contents(results, parts, coverage, found, overview)
@@ -231,6 +268,7 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
         for title, found in drawn.figures.items():
             if shown := list(_shown(name, one, found, coverage, undrawn)):
                 figures[title] = shown
+        references = rests_on.of(one)
         yield Part(
             one,
             name,
@@ -238,9 +276,10 @@ def _parts(chosen: Iterable[Observed], coverage: Sequence[Coverage]) -> Iterator
             worst.of(one),
             judged_claims.of(one),
             figures,
-            rests_on.of(one),
+            references,
             environment.of(one),
             states.of(one),
+            experiments.of(one, references),
             tuple(undrawn),
         )
 

@@ -1,4 +1,4 @@
-"""The documents' figures beside those of a session: where each is, or why it is not here."""
+"""The figures of the documents, and which figures of a session show the same quantity."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DocumentFigure:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """A document's figure, and what shows the same here; ``why_not`` where nothing does."""
+    """A figure of a document, and its counterparts here; ``why_not`` where there are none."""
 
     theirs: DocumentFigure
     ours: tuple[Shown, ...]

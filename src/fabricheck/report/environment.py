@@ -1,4 +1,4 @@
-"""What a session ran on and with: node, devices, versions, programs, environment variables."""
+"""The environment of a session: node, devices, versions, programs, environment variables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_OTHERS = 3
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that is known of a partition; ``where`` the checks that say it, where not all."""
+    """A fact about a partition; ``where``: the checks that report it, empty for all."""
 
     name: str
     value: str
@@ -125,10 +125,10 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
     domains = ", ".join(
         f"{one['index']}: {size(one['memory_bytes'])}" for one in host["numa_domains"]
     )
-    yield Fact("NUMA domains and their memory", domains or "not told")
-    balancing = {None: "not told", 0: "off"}.get(host["numa_balancing"], "on")
+    yield Fact("NUMA domains and their memory", domains or "unknown")
+    balancing = {None: "unknown", 0: "off"}.get(host["numa_balancing"], "on")
     yield Fact("NUMA balancing", balancing)
-    yield Fact("transparent huge pages", host["transparent_hugepage"] or "not told")
+    yield Fact("transparent huge pages", host["transparent_hugepage"] or "unknown")
     yield Fact(f"version of {RUNTIME_LABELS[program['runtime']]}", versions["runtime"])
     yield Fact("version of the driver", versions["driver"])
     for key, name in (("mpi", "MPI"), ("rccl", "RCCL or NCCL")):

@@ -1,4 +1,4 @@
-"""The claims of a partition for the page: told apart by what their outcome is worth."""
+"""The claims of a partition for the page, by outcome."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fabricheck.results.observed import Observed
 
 @dataclass(frozen=True)
 class Claims:
-    """What a partition's results say of every claim.
+    """The outcome of every claim on the results of a partition.
 
     defects: a sentence for each claim whose rule a defect of the suite ended.
     """

@@ -1,4 +1,4 @@
-"""Many nodes at one glance: the status of each, and how each metric is spread over them."""
+"""The overview of several nodes: the status of each, and the spread of each metric."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fabricheck.results.reading import Results
 
 @dataclass(frozen=True)
 class Row:
-    """One node.
+    """A row of the table of nodes.
 
     says: the first reason for its status, or what its checks came to. nearest: the metric that is
     farthest beyond its limit, or has the least margin. behind: the metric that is farthest behind
@@ -45,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Total:
-    """All machines, or all that is simulated on them: how many, and how many have each status.
+    """How many measured, or simulated, nodes there are, and how many of each status.
 
     counts: a status, how many have it, and the names of their nodes; those of PASS are not named.
     """

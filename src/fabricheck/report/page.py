@@ -1,4 +1,4 @@
-"""The files of a report: its page, its summary, and each figure with its data; all or none."""
+"""Write the files of a report: page, summary, and each figure with its data; all or none."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import printable
 from fabricheck.core.whole_files import write_all
+from fabricheck.judge.verdict.rules import FAILED
 from fabricheck.report import environment, rests_on, states
 from fabricheck.report.contents import Contents
 from fabricheck.results import archive, attached
@@ -34,26 +35,29 @@ PAGE, SUMMARY, FIGURES = "index.html", "summary.md", "figures"
 #: How a page links to what is beside it.
 _LINK = re.compile(rf'href="({FIGURES}/[A-Za-z0-9.-]+\.(?:svg|csv))"')
 
+#: So many findings of a partition stand before the sections that are folded.
+MOST_AT_A_GLANCE = 5
+
 #: Names of measurements, components or causes in a cell of the diagnosis.
 _MOST_NAMES = 6
 
 #: What is told apart wherever a number stands: by a shape, a word and a colour. What a mark means
 #: the page says at its end.
 KINDS: Mapping[str, str] = {
-    "measured": "timed by a clock while real hardware moved real data",
+    "measured": "timed by a clock while hardware moved the data",
     "simulated": (
-        "computed by SimGrid from a node model; no such hardware was there, so it says how the "
-        "model behaves and nothing of a machine"
+        "computed by SimGrid from a node model, not measured on hardware: it shows how the "
+        "model behaves"
     ),
-    "published": "taken from a document, of the machine and software of that document",
-    "secondary": "taken from a document that cites another one, which nobody has checked",
+    "published": "taken from a document, for its machine and software",
+    "secondary": "taken from a document that cites another document, which was not checked",
     "theoretical": "a peak that follows from clocks and widths, not from a measurement",
     "derived": "computed from other values, such as a peak times an efficiency, or by definition",
     "fitted": (
-        "a parameter of the simulated node that was set so that a published value comes out; "
+        "a parameter of the simulated node, set to reproduce a published value; "
         "agreement with that value is no evidence"
     ),
-    "calibrated": "a reference made of repeated sessions of the same machine",
+    "calibrated": "a reference computed from repeated sessions of the same machine",
 }
 
 #: By the kind of a reference which mark it has.
@@ -100,6 +104,8 @@ def render(template: str, found: Contents, at: Path | None = None) -> str:
         few=_few,
         sources_of=rests_on.sources,
         documents=documents(),
+        most=MOST_AT_A_GLANCE,
+        failed_statuses=FAILED,
         kinds=KINDS,
         reference_kinds=REFERENCE_KINDS,
         version=fabricheck.__version__,
@@ -116,7 +122,13 @@ def _environment(html: bool) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": cell, "size": size, "cell": cell, "percent": _percent}
+    made.filters |= {
+        "number": cell,
+        "size": size,
+        "cell": cell,
+        "percent": _percent,
+        "short": _short,
+    }
     return made
 
 
@@ -129,6 +141,11 @@ def cell(value: Any) -> str:
     if isinstance(value, (int, float)) and math.isfinite(value):
         return number(value) if isinstance(value, float) else str(value)
     return str(value)
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits: what somebody can compare by eye."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _few(names: Sequence[str]) -> str:

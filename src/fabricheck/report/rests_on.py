@@ -1,12 +1,14 @@
-"""What the values of a partition were held against, and what that rests on."""
+"""The reference of each metric of a partition, and its origin."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.references import stated
+from fabricheck.references import rules, stated
 from fabricheck.references.dry_run import Told
+from fabricheck.references.entries import required
 from fabricheck.references.listing import Row, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.report.worst import Metric, metrics
@@ -21,7 +23,7 @@ CHANGED = "changed since"
 
 @dataclass(frozen=True)
 class Reference:
-    """What a metric was held against, and what that rests on.
+    """The reference of a metric, and its origin.
 
     kind: as of `fabricheck references`, or ``changed since``.
     """
@@ -69,10 +71,12 @@ def _origin(where: str, case: Case, metric: Metric) -> tuple[str, str, tuple[Sou
         # ReFrame names a repeated check "name %$REPEAT_NUM=0".
         name = split_checks.of_metric(case.name.split()[0], metric.metric)
         entry = [judged.reference, judged.lower, judged.upper, metric.unit]
-        told = Told(
-            name, where, case.environ, {metric.metric: {"unit": metric.unit, "entry": entry}}
-        )
-        row: Row = next(rows([told], found, {where: extras(where).get("references")}, {}))
+        named = extras(where).get("references")
+        about: dict[str, Any] = {"unit": metric.unit, "entry": entry}
+        if not required(found.entries(name, where, named).get(metric.metric)):
+            about["rule"] = rules.found(metric.metric, judged.lower, judged.upper)
+        told = Told(name, where, case.environ, {metric.metric: about})
+        row: Row = next(rows([told], found, {where: named}, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()
     return row.kind, row.how, row.sources

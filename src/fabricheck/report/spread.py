@@ -1,4 +1,4 @@
-"""How a metric is spread over the nodes of a partition, and which of them stand out."""
+"""The spread of a metric over the nodes of a partition, and the nodes that stand out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the node and its devices were like around the checks of a partition, in ranges."""
+"""The state of host and devices before and after the checks of a partition, as ranges."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ COLUMNS = (
 )
 
 #: What stands for an item that nothing tells.
-UNKNOWN = "not told"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class State:
-    """What the snapshots of a partition show; all of it empty without any.
+    """The snapshots of a partition, summarized; empty without any.
 
     causes: in sentences what can explain a value, once for all checks. host: facts of the host.
     devices: a row of texts for each device, as COLUMNS. absent: items of which nothing is known,

@@ -1,4 +1,4 @@
-"""Whether a partition passed, in a status and in numbers, by the rules of `judge.verdict`."""
+"""The verdict on a partition: status, numbers and reasons, by the rules of `judge.verdict`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOLD_AS_MISSING = frozenset({"no-document", "not-judged"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check, or the partition, did not pass: the worst status of it, and each sentence."""
+    """Why a check, or the partition, did not pass: worst status, and reasons in sentences."""
 
     check: str
     status: NodeStatus
@@ -30,7 +30,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a partition's results amount to.
+    """The verdict on a partition.
 
     status: as a node with these results has it. provisional: the partition, where that rests on its
     limits and it has no calibration of its own. simulated: whether it is of a simulated node. says:
@@ -143,7 +143,7 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
         (skipped, f"{skipped} skipped"),
         (retried, f"{retried} after an attempt that failed"),
         (len(lacking), f"{count(len(lacking), 'document')} missing or not whole"),
-        (limited, f"{limits['kept']} of {count(limited, 'metric')} with a limit within it"),
+        (limited, f"{limits['kept']} of {count(limited, 'metric')} within the limit"),
         (limits["free"], f"{limits['free']} without a limit"),
         (True, f"{len(series)} series"),
         (noisy, f"{noisy} of them noisy"),

@@ -1,4 +1,4 @@
-"""The worst findings of a partition: what failed, what is near to failing, and what is slow."""
+"""The worst findings of a partition: missed limits, least margins, slow and wrong series."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fabricheck.core.amounts import size
 from fabricheck.judge.verdict.caveats import missed
 from fabricheck.references.stated import REDUCED
+from fabricheck.results import failures
 from fabricheck.results.consistency import is_too_noisy
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import Judged
@@ -29,11 +30,12 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a check beside what it was held against.
+    """A metric of a check, and the limit that it is nearest to.
 
     limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
     reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
-    the limit is the reference itself, as of counts and of what has to be the best one.
+    the limit is the reference itself, as of counts and of what has to be the best one. where: what
+    the check says that it missed its limit on; empty where it did not.
     """
 
     check: str
@@ -44,6 +46,7 @@ class Metric:
     limit: float = math.nan
     bound: str = ""
     margin: float | None = None
+    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,28 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Worst:
-    """All of it, each the worst first."""
+    """The worst findings of a partition, each list the worst first; kept: metrics within limits."""
 
     failed: tuple[Metric, ...]
-    nearest: tuple[Metric, ...]
+    kept: tuple[Metric, ...]
     slow: tuple[Slow, ...]
     noisy: tuple[Noise, ...]
     wrong: tuple[Wrong, ...]
+
+    @property
+    def nearest(self) -> tuple[Metric, ...]:
+        """The first of those that kept their limit."""
+        return self.kept[:MOST]
+
+    @property
+    def failed_by_check(self) -> list[Metric]:
+        """The metric of each check that missed its limit, the worst first."""
+        return _of_each_check(self.failed)
+
+    @property
+    def nearest_by_check(self) -> list[Metric]:
+        """The metric of each check that is nearest to its limit, of those that kept it."""
+        return _of_each_check(self.kept)
 
 
 def of(observed: Observed) -> Worst:
@@ -102,7 +120,7 @@ def of(observed: Observed) -> Worst:
     kept = _of_each(one for one in limited if one not in failed and one.margin is not None)
     return Worst(
         failed=tuple(failed),
-        nearest=tuple(kept[:MOST]),
+        kept=tuple(kept),
         slow=tuple(_slow(observed)[:MOST]),
         noisy=tuple(_noisy(observed)),
         wrong=tuple(_wrong(observed)),
@@ -117,6 +135,14 @@ def _of_each(metrics: Iterable[Metric]) -> list[Metric]:
     return list(found.values())
 
 
+def _of_each_check(metrics: Iterable[Metric]) -> list[Metric]:
+    """Return the first of each check: a value in GB/s or us, before a comparison of such values."""
+    found: dict[str, Metric] = {}
+    for one in sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us")):
+        found.setdefault(one.check, one)
+    return sorted(found.values(), key=_margin)
+
+
 def _margin(metric: Metric) -> float:
     return 0.0 if metric.margin is None else metric.margin
 
@@ -126,8 +152,9 @@ def metrics(cases: Iterable[Case]) -> Iterator[Metric]:
     for case in cases:
         for name, (value, unit) in case.values.items():
             if judged := case.judged.get(name):
-                limit = nearest_limit(value, judged)
-                yield Metric(case.name, name, value, unit, judged, *(limit or ()))
+                limit = nearest_limit(value, judged) or (math.nan, "", None)
+                where = failures.where_of(case.reason or "", name)
+                yield Metric(case.name, name, value, unit, judged, *limit, where)
 
 
 def nearest_limit(value: float, judged: Judged) -> tuple[float, str, float | None] | None:
@@ -149,7 +176,7 @@ def _slow(observed: Observed) -> list[Slow]:
         classes.setdefault((_series_of(point), _class(observed, point)), []).append(point)
     found = []
     for (_, among), points in classes.items():
-        members = {_who(point): point for point in points}
+        members = {of_whom(point): point for point in points}
         if len(members) < FEWEST:
             continue
         middle = statistics.median(point.value for point in members.values())
@@ -177,7 +204,7 @@ def _largest(points: Iterable[Series]) -> list[Series]:
     """Return the points of the largest size of each series over sizes."""
     found: dict[Hashable, Series] = {}
     for point in points:
-        key = (*_series_of(point), _who(point))
+        key = (*_series_of(point), of_whom(point))
         if key not in found or point.bytes > found[key].bytes:
             found[key] = point
     return list(found.values())
@@ -211,7 +238,8 @@ def _class(observed: Observed, point: Series) -> str:
     return "ranks" if point.ranks else "devices"
 
 
-def _who(point: Series) -> str:
+def of_whom(point: Series) -> str:
+    """Return which device, pair or rank a series is of."""
     ranks = point.ranks
     if point.pair is not None and point.role != "sum":
         name = f"pair {point.pair[0]} to {point.pair[1]}"
@@ -241,9 +269,9 @@ def _wrong(observed: Observed) -> Iterator[Wrong]:
         if not one.errors:
             continue
         first = one.measured["verification"]["first_mismatch"]
-        where = "not told" if first is None else (
+        where = "unknown" if first is None else (
             f"device {first['device']}, byte {first['offset_bytes']}: expected "
             f"{first['expected']}, found {first['found']}"
         )  # fmt: skip
-        what = f"{one.operation}, {_who(one)}, {size(one.bytes)}"
+        what = f"{one.operation}, {of_whom(one)}, {size(one.bytes)}"
         yield Wrong(one.of.title, what, one.errors, where)

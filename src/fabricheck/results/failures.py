@@ -39,3 +39,10 @@ def of_metric(reason: str, metric: str) -> str | None:
     """Return the check's sentence on one metric; None where it has none of its own."""
     start = f"Metric {metric}: "
     return next((one for one in sentences(reason) if one.startswith(start)), None)
+
+
+def where_of(reason: str, metric: str) -> str:
+    """Return where the check's sentence says that a metric was missed; empty without a sentence."""
+    told = of_metric(reason, metric) or ""
+    where, measured, _ = told.removeprefix(f"Metric {metric}: ").partition(" measured ")
+    return where if measured else ""

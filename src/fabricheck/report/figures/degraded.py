@@ -1,4 +1,4 @@
-"""Where the components of a diagnosis are in the drawing of the node."""
+"""The places of diagnosed components in the drawing of the node."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WIDE, _MOST_LINES = 13, 3
 
 @dataclass(frozen=True)
 class Mark:
-    """What is marked at a place: the components there.
+    """The components that are marked at a place.
 
     certain: whether one of them is degraded for sure, not only one of several that explain as much.
     """

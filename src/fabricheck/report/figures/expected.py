@@ -1,4 +1,4 @@
-"""What this session expected of a series: ReFrame's reference of the metric that judges it."""
+"""The reference of a series in this session: that of the metric that judges it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
     if keys:
         named = words.listed(f"{record} ({key})" for record, key in keys.items())
         said = (
-            f" The simulation was fitted to {named}: that it agrees there, and wherever the same "
+            f" The simulation was fitted to {named}: agreement there, and wherever the same "
             "parameter decides, is no evidence."
         )
     others = shown - keys.keys()

@@ -20,7 +20,7 @@ WAYS = {"h2d": "from host to device", "d2h": "from device to host"}
 
 @dataclass(frozen=True, eq=False)
 class Interface:
-    """One way for data to get from the host to a device or back.
+    """One interface for transfers between host and device.
 
     select: what its series have, by direction. published: records of it, by direction; each is
     of one direction and counts bytes once, as the series here.

@@ -1,4 +1,4 @@
-"""How the links of a node do: each one's lowest part of what was expected of it."""
+"""The state of the links of a node: the lowest value of each, as a part of its reference."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Health:
-    """What a session has of one link: of several series the one that decides, and all of them."""
+    """The state of one link: its series, and the one of them that decides."""
 
     name: str
     every: tuple[Found, ...]

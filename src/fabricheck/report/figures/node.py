@@ -1,4 +1,4 @@
-"""The node: devices in their packages, NUMA domains, and how the links between them do."""
+"""The drawing of the node: devices in packages, NUMA domains, and the state of the links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each node's value of each metric, relative to the median of the nodes: a strip for a metric."""
+"""The value of each metric on each node, relative to the median of the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the first device to each other one: by kernel, by MPI with engines and without."""
+"""Transfers from the first device to each other device: by kernel, and by MPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where ranks sit: what each one copies in every placement, and over size (EPICURE)."""
+"""Bandwidth of each rank in every placement, and over size (EPICURE)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences on curves and bars, for those who do not see the drawing."""
+"""Sentences on curves and bars: what a drawing shows, in words."""
 
 from __future__ import annotations
 

@@ -1,0 +1,157 @@
+"""The table of E1 to E15 of a partition: best and worst value, reference, and limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabricheck.core.vocabulary import EXPERIMENTS
+from fabricheck.judge.verdict.caveats import missed
+from fabricheck.references.stated import REDUCED
+from fabricheck.report import rests_on
+from fabricheck.report.rests_on import Reference
+from fabricheck.report.worst import of_whom
+from fabricheck.results import table
+from fabricheck.results.observed import Observed
+from fabricheck.results.table import Series
+
+#: What stands in `Row.outcome`: words, as colour alone tells nobody.
+MISSED, WITHIN, NO_LIMIT, NOT_RUN, NO_VALUE = (
+    "missed",
+    "within",
+    "no limit",
+    "not run",
+    "no value",
+)
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """A value, and its device, pair or rank; empty where that is not known."""
+
+    value: float
+    where: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One experiment in one partition, by one metric of it.
+
+    shown: the metric that missed its limit by most, else the bandwidth or latency with the least
+    margin; None where the experiment has no metric here. best, worst: of the series that the metric
+    is made of, its value where these are not known. outcome: MISSED and so on. of: how many metrics
+    of the experiment have a limit, and how many of them missed it.
+    """
+
+    id: str
+    title: str
+    outcome: str
+    shown: Reference | None = None
+    best: Extreme | None = None
+    worst: Extreme | None = None
+    limited: int = 0
+    missed: int = 0
+
+    @property
+    def metric(self) -> str:
+        """The metric without how its series were reduced, of its check."""
+        return (
+            f"{self.shown.of.check} {REDUCED.sub('', self.shown.of.metric)}" if self.shown else ""
+        )
+
+    @property
+    def unit(self) -> str:
+        """The unit of all values of the row."""
+        return self.shown.of.unit if self.shown else ""
+
+    @property
+    def reference(self) -> float | None:
+        """What the metric is held against; None where it has no limit."""
+        judged = self.shown is not None and self.shown.limits
+        return self.shown.of.judged.reference if self.shown and judged else None
+
+    @property
+    def limit(self) -> str:
+        """The limits in a few words; empty where there is none."""
+        judged = self.shown.of.judged if self.shown else None
+        if judged is None or judged.reference is None:
+            return ""
+        least, most = (
+            None if part is None else f"{judged.reference * (1 + part):.4g}"
+            for part in (judged.lower, judged.upper)
+        )
+        if least is not None and most is not None:
+            return f"exactly {least}" if least == most else f"{least} to {most}"
+        return f"at least {least}" if least is not None else f"at most {most}" if most else ""
+
+    @property
+    def differ(self) -> bool:
+        """Whether best and worst differ by more than the digits that are shown."""
+        if self.best is None or self.worst is None:
+            return False
+        return f"{self.best.value:.3g}" != f"{self.worst.value:.3g}"
+
+
+def of(observed: Observed, references: tuple[Reference, ...] | None = None) -> tuple[Row, ...]:
+    """Return a row for each of E1 to E15.
+
+    :param references: those of the partition, where they are known already.
+    """
+    by_experiment: dict[str, list[tuple[Reference, list[Series]]]] = {}
+    made_of = _made_of(observed)
+    tags = {case.name: case.experiments for case in observed.cases}
+    for one in rests_on.of(observed) if references is None else references:
+        series = made_of.get((one.of.check, one.of.metric), [])
+        names = {point.experiment for point in series} or tags.get(one.of.check, frozenset())
+        # Sets of devices are chosen by E14 from what E8 measures.
+        own = names & tags.get(one.of.check, names) or tags.get(one.of.check, names)
+        for name in own:
+            by_experiment.setdefault(name, []).append((one, series))
+    ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
+    return tuple(
+        _row(name, title, by_experiment.get(name, []), name in ran)
+        for name, title in EXPERIMENTS.items()
+    )
+
+
+def _made_of(observed: Observed) -> dict[tuple[str, str], list[Series]]:
+    points = {(id(point.document), point.index): point for point in observed.points}
+    found = {}
+    for entry in observed.entries:
+        check = table.check_row(None, entry.case, entry)
+        for metric in table.metrics(check, observed.node):
+            keys = [(id(entry.document), index) for index in metric.series or ()]
+            name = entry.case.name if entry.case else ""
+            found[name, metric.metric] = [points[key] for key in keys if key in points]
+    return found
+
+
+def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], ran: bool) -> Row:
+    if not metrics:
+        return Row(name, title, NO_VALUE if ran else NOT_RUN)
+    limited = [one for one, _ in metrics if one.limits]
+    failed = [one for one in limited if missed(one.of.judged.result)]
+    shown, series = min(enumerate(metrics), key=lambda one: (*_place(*one[1]), one[0]))[1]
+    outcome = MISSED if failed else WITHIN if limited else NO_LIMIT
+    best, worst = _extremes(shown, series)
+    return Row(name, title, outcome, shown, best, worst, len(limited), len(failed))
+
+
+def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:
+    """Return how early a metric is chosen: missed, with series of its unit, limited, nearest."""
+    margin = 0.0 if one.of.margin is None else one.of.margin
+    own = any(point.unit == one.of.unit for point in series)
+    return not missed(one.of.judged.result), not own, not one.limits, margin if one.limits else 0.0
+
+
+def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
+    own = [point for point in series if point.unit == one.of.unit]
+    if not own:
+        only = Extreme(one.of.value, "")
+        return only, only
+    sign = 1 if own[0].better == "higher" else -1
+    ordered = sorted(own, key=lambda point: sign * point.value)
+    return _extreme(ordered[-1]), _extreme(ordered[0])
+
+
+def _extreme(point: Series) -> Extreme:
+    return Extreme(point.value, of_whom(point))

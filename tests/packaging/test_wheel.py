@@ -1,0 +1,84 @@
+"""A wheel reads, judges and reports results where there is no ReFrame and no checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.vocabulary import EXIT_NODE_OPEN
+
+ROOT = Path(__file__).parents[2]
+H200 = ROOT / "tests" / "outputs" / "h200"
+SESSION = "session-x2"
+
+#: Of the checkout what a wheel is made of.
+MADE_OF = ("src/fabricheck", "config", "reference_values", "setup.py", "pyproject.toml",
+           "README.md", "LICENSE")  # fmt: skip
+
+#: Runs the command lines of its input in one process, and prints how each ended, as JSON.
+WITHOUT_REFRAME = """
+import json, sys
+sys.modules["reframe"] = None
+import fabricheck
+assert fabricheck.__file__.startswith(sys.argv[1]), fabricheck.__file__
+from typer.testing import CliRunner
+from fabricheck.cli import app
+ended = [CliRunner().invoke(app, one) for one in json.load(sys.stdin)]
+print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in ended]))
+"""
+
+#: A command line, its exit codes, and what it says; a session is judged, and none runs checks.
+COMMANDS = (
+    (["results", "show", SESSION], {0}, "stream_local"),
+    (["claims", SESSION], {0}, "reproduced"),
+    (["coverage", SESSION], {0}, "E15"),
+    (["compare", SESSION, SESSION], {0}, "0 worse, 0 better"),
+    (["verdict", SESSION], {EXIT_NODE_OPEN}, "INCOMPLETE"),
+    (["export", SESSION, "--output", "table.csv"], {0}, "1355 series"),
+    (["report", SESSION, "--output", "page"], {0}, "Report: page/index.html"),
+    (["every-node", "lumi:gpu"], {NotFoundError.exit_code}, "fabricheck[run]"),
+    (["first-hour", "lumi:gpu"], {NotFoundError.exit_code}, "fabricheck[run]"),
+)
+
+
+def installed(folder):
+    """Build a wheel, and return a folder with what it installs."""
+    for name in MADE_OF:
+        (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / "source" / name)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
+         "--disable-pip-version-check", "-w", str(folder), str(folder / "source")],
+        check=True,
+    )  # fmt: skip
+    (wheel,) = folder.glob("fabricheck-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
+    site = installed(tmp_path)
+    # A verdict is written beside the session.
+    shutil.copytree(H200 / SESSION, tmp_path / SESSION)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("RFM_", "FABRI"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_REFRAME, str(site)],
+        input=json.dumps([arguments for arguments, *_ in COMMANDS]),
+        env=environment | {"PYTHONPATH": str(site)}, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for (arguments, codes, says), (code, out, err) in zip(
+        COMMANDS, json.loads(done.stdout), strict=True
+    ):
+        assert code in codes and says in out + err, (arguments, code, out, err)
+    # Node model and references are those of the wheel.
+    text = (tmp_path / "page" / "index.html").read_text()
+    assert 'id="h200-x2-node"' in text and f"{site}/fabricheck/suite/reference_values" in text

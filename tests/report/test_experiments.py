@@ -1,0 +1,75 @@
+"""E1 to E15 in rows: best, worst, reference and limit of the metric that says most."""
+
+from pathlib import Path
+
+import pytest
+from report_sessions import judged, write
+
+import factories
+from fabricheck.report import experiments, rests_on
+from fabricheck.results import reading
+
+OUTPUTS = Path(__file__).parents[1] / "outputs"
+
+
+def of(*what):
+    rows = experiments.of(reading.read(what).observed[0])
+    assert [row.id for row in rows] == [f"E{number}" for number in range(1, 16)]
+    return {row.id: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return of(str(OUTPUTS / "simulated-mi250x"))
+
+
+def test_a_row_has_the_metric_nearest_to_its_limit_with_its_reference(simulated):
+    row = simulated["E8"]
+    assert (row.metric, row.unit, row.limit) == ("p2p_kernel write_dual", "GB/s", "at least 72.2")
+    assert (row.reference, row.shown.kind, row.outcome) == (76, "derived", experiments.WITHIN)
+    assert (row.missed, row.limited) == (0, 12)
+    assert row.best.value == pytest.approx(75.21, rel=1e-3) and not row.differ
+    assert simulated["E1"].shown.kind == "published elsewhere"
+
+
+def test_what_has_no_limit_or_was_not_run_says_so(simulated):
+    assert simulated["E11"].outcome == experiments.NOT_RUN and simulated["E11"].shown is None
+    row = simulated["E10"]
+    assert (row.outcome, row.reference, row.limit) == (experiments.NO_LIMIT, None, "")
+    assert (simulated["E13"].limit, simulated["E14"].limit) == ("exactly 0", "95 to 100")
+
+
+def test_a_measured_one_names_the_devices_of_its_best_and_worst():
+    row = of(str(OUTPUTS / "h200" / "session-x2"))["E3"]
+    assert row.differ and row.best.value > row.worst.value
+    assert (row.best.where, row.worst.where) == (
+        "device 0, NUMA domain 0", "device 1, NUMA domain 0",
+    )  # fmt: skip
+
+
+def test_a_metric_that_missed_its_limit_is_shown_before_one_that_is_near_it(results_folder):
+    values = {
+        "local:host:copy_worst": judged(10.0),
+        "local:host:copy_alike": judged(90.0, 100, -0.03, None, "%", "fail"),
+        "local:host:triad_alike": judged(80.0, 100, -0.03, None, "%", "fail"),
+    }
+    factories.session(results_folder, [factories.case(perfvalues=values, tags=["E1"])])
+    write(results_folder, "stream_local", factories.document(series=[factories.series([10.0] * 7)]))
+    row = of("latest")["E1"]
+    assert (row.metric, row.outcome) == ("stream_local triad_alike", experiments.MISSED)
+    assert (row.missed, row.limited, row.worst.value) == (2, 3, 80.0)
+
+
+def test_of_a_latency_the_best_is_the_least(results_folder):
+    series = [
+        factories.series([value], unit="us", better="lower", device=device, device_set=[device])
+        for device, value in enumerate((3.0, 2.0))
+    ]
+    values = {"local:host:copy_worst": judged(3.0, 2.5, None, 0.1, "us")}
+    factories.session(results_folder, [factories.case(perfvalues=values)])
+    devices = [factories.device(index) for index in range(2)]
+    write(results_folder, "stream_local", factories.document(series=series, devices=devices))
+    observed = reading.read().observed[0]
+    (one,) = rests_on.of(observed)
+    best, worst = experiments._extremes(one, list(observed.points))
+    assert (best.value, best.where, worst.value) == (2.0, "device 1", 3.0)
