@@ -31,6 +31,7 @@ EXTRAS = {
 
 #: The commands in the order of the help, and the module of each, which adds it to `commands`.
 COMMANDS = {
+    "summary": "summary",
     "results": "results",
     "coverage": "coverage",
     "claims": "claims",
