@@ -143,4 +143,4 @@ def main(
 ) -> None:
     """Read and show what fabricheck's checks measured."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        importlib.import_module("fabricheck.cli.today").show()
