@@ -1,4 +1,4 @@
-# make run     set up, build, measure this machine, write the report of what was measured
+# make run     set up, build, measure this machine, write the report of what was measured; SET=full
 # make report  write it again, of the latest session
 # make test    set up, then everything that CI checks
 # make setup   set up what measures: no MPI, no programs
@@ -13,23 +13,28 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 # Folders of build; the name begins with the runtime.
 BUILDS := host sim
+# What make run measures: smoke, node or full.
+SET := node
 # What `make test` adds to the configuration of a build.
 CMAKE_OPTIONS :=
+# Options of a build whose output is no terminal.
+QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 PYTEST := python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 
 .PHONY: run report test build programs setup setup-test faults mutants fuzz snapshots lint format unit-tests compile-checks clean
 
-# Each check is a line with its number while it runs; what follows takes seconds.
+# What ReFrame writes goes to a log; the terminal has a line for each check, and then one screen.
 run: build
 	@source ./env.sh; status=0; \
-	echo "run: measuring; some 2 minutes, and a line when a check ends"; \
-	reframe -c reframe_checks -r || status=$$?; \
-	echo; fabricheck results show || true; \
-	echo; fabricheck coverage || true; \
-	echo; echo "run: writing the report"; \
-	echo "Results: $$FABRICHECK_RESULTS (fabricheck results list)"; \
-	fabricheck report || status=$$(( status ? status : $$? )); \
+	mkdir -p "$$FABRICHECK_RESULTS/logs"; \
+	log=$$FABRICHECK_RESULTS/logs/run-$$(date +%Y%m%dT%H%M%S)-$$$$.log; \
+	echo "run: measuring, set $(SET)"; \
+	reframe --nocolor --mode=$(SET) -r 2>&1 | tee "$$log" | python ci/progress.py || status=$$?; \
+	echo "run: writing the report"; \
+	report=$$(fabricheck report) || status=$$(( status ? status : $$? )); \
+	echo; fabricheck summary || status=$$(( status ? status : $$? )); \
+	echo; echo "$$report"; echo "Log: $$log"; \
 	exit $$status
 
 report:
@@ -42,7 +47,7 @@ build:
 	@ci/setup.sh build
 	@$(MAKE) --no-print-directory programs
 
-# Configures quietly, builds with progress; a failing configuration shows what it said. The MPI is
+# Configures quietly, and builds so where nobody watches; what fails shows what it said. The MPI is
 # that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
 programs:
 	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; for build in $(BUILDS); do \
@@ -50,7 +55,7 @@ programs:
 	  cmake -G Ninja -S . -B build/$$build -DFABRICHECK_RUNTIME=$${build%%-*} -DFABRICHECK_MPI=ON \
 	    $(CMAKE_OPTIONS) > $$log \
 	    || { cat $$log; exit 1; }; \
-	  cmake --build build/$$build; \
+	  cmake --build build/$$build $(QUIET); \
 	done
 
 setup-test:

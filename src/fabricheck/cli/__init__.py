@@ -31,6 +31,7 @@ EXTRAS = {
 
 #: The commands in the order of the help, and the module of each, which adds it to `commands`.
 COMMANDS = {
+    "summary": "summary",
     "results": "results",
     "coverage": "coverage",
     "claims": "claims",
@@ -142,4 +143,4 @@ def main(
 ) -> None:
     """Read and show what fabricheck's checks measured."""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        importlib.import_module("fabricheck.cli.today").show()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from fabricheck.cli import output, pairs
@@ -38,6 +39,7 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
         for (experiment, unit, counted, movement), series in _by_unit(every).items():
             matrices, others = ([], series) if show_all else pairs.split(series)
             chosen = others if show_all else summarise(list(filter(_is_row, others)))
+            rows = [[one] for one in chosen] if show_all else alike(chosen)
             hidden += len(series) - len(chosen) - sum(matrix.shown for matrix in matrices)
             in_matrices = in_matrices or bool(matrices)
             console.print(
@@ -47,12 +49,15 @@ def show(heading: str, checks: Iterable[Check], show_all: bool) -> None:
             for matrix in matrices:
                 pairs.show(console, matrix)
             if chosen:
-                console.print(_table(chosen))
+                console.print(_table(rows, show_all))
             domains = [one for row in chosen for one in _domains(row) if one is not None]
             if domains:
                 console.print(
                     f"N{domains[0]}: host memory that was proved to lie in that NUMA domain"
                 )
+    if not show_all:
+        console.print()
+        console.print("Devices share a row where their intervals have a value in common.")
     if in_matrices:
         console.print()
         console.print(
@@ -169,27 +174,89 @@ def _what(series: Series) -> tuple[object, ...]:
     )
 
 
-def _table(chosen: Sequence[Series]) -> object:
+def alike(all_series: Sequence[Series]) -> list[list[Series]]:
+    """Return series in rows: single devices whose intervals have a value in common share one.
+
+    What is remarkable has a row of its own.
+    """
+    rows: dict[tuple[object, ...], list[list[Series]]] = {}
+    for series in all_series:
+        alone = series.role != "single" or series.device_count != 1 or series.ranks
+        if alone or pairs.is_remarkable(series):
+            rows[(id(series),)] = [[series]]
+            continue
+        convention = (series.bytes, series.block_size, series.regime, series.in_place)
+        places = _ends(series, with_device=False)
+        key = (series.operation, *places, series.engine, series.direction, *convention)
+        rows.setdefault(key, []).append([series])
+    return [row for group in rows.values() for row in _common(group)]
+
+
+def _common(group: list[list[Series]]) -> list[list[Series]]:
+    """Join the rows of a group: first as many as have one value in common, then of the rest."""
+    left, found = [one for row in group for one in row], []
+    while left:
+        sharing = [[one for one in left if _has(one, _interval(top)[0])] for top in left]
+        row = max(sharing, key=len)
+        found.append(row)
+        left = [one for one in left if one not in row]
+    return sorted(found, key=lambda row: row[0].devices)
+
+
+def _interval(series: Series) -> tuple[float, float]:
+    """Return the interval; without one all that has the same three digits."""
+    if series.interval is not None:
+        low, high = series.interval
+        return low, high
+    half = series.value * 0.0005
+    return series.value - half, series.value + half
+
+
+def _has(series: Series, value: float) -> bool:
+    low, high = _interval(series)
+    return low <= value <= high
+
+
+def _table(rows: Sequence[Sequence[Series]], in_full: bool) -> object:
+    """Return the table of rows of series; `in_full` with all digits."""
     columns = ("Op", "Device", "Source -> destination", *_NUMERIC, "Data")
     shown = output.table(*columns, right=_NUMERIC)
-    for series in chosen:
-        source = _place(series.source_memory, series.source_device, series.source_domain)
-        destination = _place(
-            series.destination_memory, series.destination_device, series.destination_domain
-        )
-        interval = series.interval
-        shown.add_row(
-            output.plain(series.operation + (" in place" if series.in_place else "")),
-            _devices(series),
+    number = amounts.number if in_full else amounts.short
+    for row in rows:
+        series = row[0]
+        many = len(row) > 1
+        intervals = [one.interval for one in row if one.interval is not None]
+        ends = (min(low for low, _ in intervals), max(high for _, high in intervals)) if (
+            intervals) else None  # fmt: skip
+        source, destination = _ends(series, with_device=not many)
+        values = [one.value for one in row]
+        cells = (
+            series.operation + (" in place" if series.in_place else ""),
+            ranges(one.devices[0] for one in row) if many else _devices(series),
             f"{source} -> {destination}",
             amounts.size(series.bytes),
             "-" if series.block_size is None else str(series.block_size),
-            amounts.number(series.value),
-            "-" if interval is None else " - ".join(map(amounts.number, interval)),
-            str(series.n),
-            ", ".join(_marks(series)),
+            number(statistics.median(values)),
+            "-" if ends is None else " - ".join(map(number, ends)),
+            str(min(one.n for one in row)),
         )
+        marks = output.plain(", ".join(_marks(series)))
+        marks.highlight_words(["WRONG", "not verified"], "bold red")
+        marks.highlight_words(["noisy", "clocks differ"], "yellow")
+        shown.add_row(*map(output.plain, cells), marks)
     return shown
+
+
+def _ends(series: Series, with_device: bool) -> tuple[str, str]:
+    """Return the memory at both ends, as a table names it."""
+    places = (
+        (series.source_memory, series.source_device, series.source_domain),
+        (series.destination_memory, series.destination_device, series.destination_domain),
+    )
+    source, destination = (
+        _place(memory, device if with_device else None, domain) for memory, device, domain in places
+    )
+    return source, destination
 
 
 def _domains(series: Series) -> tuple[int | None, int | None]:

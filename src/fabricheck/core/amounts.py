@@ -23,6 +23,11 @@ def number(value: float) -> str:
     return f"{value:.{max(digits - before, 0)}f}" if abs(value) >= 0.01 else f"{value:.{digits}g}"
 
 
+def short(value: float) -> str:
+    """Return a value with three significant digits, as people compare values: 24.3, 1,400."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def about(count: int) -> str:
     """Return bytes in the largest binary unit, with four figures: 64 KiB, 4 B, 1.5 GiB."""
     for power in range(len(_BINARY) - 1, 0, -1):

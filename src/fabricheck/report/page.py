@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 import fabricheck
-from fabricheck.core.amounts import number, size
+from fabricheck.core.amounts import number, short, size
 from fabricheck.core.documents import documents
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.text import count, printable
@@ -128,7 +128,7 @@ def _environment(html: bool) -> jinja2.Environment:
         "size": size,
         "cell": cell,
         "percent": _percent,
-        "short": _short,
+        "short": short,
     }
     return made
 
@@ -142,11 +142,6 @@ def cell(value: Any) -> str:
     if isinstance(value, (int, float)) and math.isfinite(value):
         return number(value) if isinstance(value, float) else str(value)
     return str(value)
-
-
-def _short(value: float) -> str:
-    """Return a number with three digits: what somebody can compare by eye."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _few(names: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function, variable, xfail
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
+from fabricheck.core.amounts import number
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.text import first_of
 from fabricheck.core.vocabulary import ENV_METRICS, Unit
@@ -63,6 +64,14 @@ def _for_reframe(entry: Sequence[Any]) -> Any:
     if entry[0] == entries.EXPECTED_FAILURE:
         return xfail(*entry[1:-1], tuple(entry[-1]))
     return tuple(entry)
+
+
+class Printed(float):
+    """A value that ReFrame prints with five digits, and keeps with all of them in its reports."""
+
+    def __str__(self) -> str:
+        """Return it as people read it: 32.272 and not 32.27216483946."""
+        return number(self)
 
 
 class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # type: ignore[misc, call-arg]
@@ -284,7 +293,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
 
     def _value(self, name: str) -> float:
-        return self._figures[name][0].value
+        return Printed(self._figures[name][0].value)
 
     @run_before("run")  # type: ignore[untyped-decorator]
     def _set_command(self) -> None:

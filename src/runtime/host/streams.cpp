@@ -19,18 +19,18 @@ using fabricheck_host::result;
 using Clock = std::chrono::steady_clock;
 using Work = std::function<void(int)>;
 
-/// What an event saw, shared with the work that will write it, so that destroying the event is
-/// safe.
-struct Mark {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool done = true;
-  Clock::time_point time;
-};
-
 }  // namespace
 
 struct fabricheck_event {
+  /// What the event saw, shared with the work that will write it, so that destroying the event is
+  /// safe.
+  struct Mark {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = true;
+    Clock::time_point time;
+  };
+
   std::shared_ptr<Mark> mark = std::make_shared<Mark>();
 };
 

@@ -37,19 +37,43 @@ void wait_until(const Condition& condition) {
   progress().changed->wait(lock, condition);
 }
 
-struct Operation {
-  Cost cost;
-  std::function<void()> effect;
+}  // namespace
+
+struct fabricheck_event {
+  /// What the event saw, shared with the operation that writes it.
+  struct Mark {
+    bool done = true;
+    double time = 0;
+  };
+
+  std::shared_ptr<Mark> mark = std::make_shared<Mark>();
 };
 
-/// Shared with the actor, which may end after the stream was destroyed.
-struct Queue {
-  std::deque<Operation> operations;
-  bool busy = false;
-  bool stopping = false;
+struct fabricheck_stream_queue {
+  struct Operation {
+    Cost cost;
+    std::function<void()> effect;
+  };
 
-  [[nodiscard]] bool idle() const { return operations.empty() && !busy; }
+  /// Shared with the actor, which may end after the stream was destroyed.
+  struct Queue {
+    std::deque<Operation> operations;
+    bool busy = false;
+    bool stopping = false;
+
+    [[nodiscard]] bool idle() const { return operations.empty() && !busy; }
+  };
+
+  int device = 0;
+  std::shared_ptr<Queue> queue = std::make_shared<Queue>();
+  std::vector<Access> declared;  ///< traffic of the next kernel
 };
+
+namespace {
+
+using Mark = fabricheck_event::Mark;
+using Queue = fabricheck_stream_queue::Queue;
+using Operation = fabricheck_stream_queue::Operation;
 
 void work_off(Queue& queue) {
   for (;;) {
@@ -66,26 +90,6 @@ void work_off(Queue& queue) {
     notify();
   }
 }
-
-/// What an event saw, shared with the operation that writes it.
-struct Mark {
-  bool done = true;
-  double time = 0;
-};
-
-}  // namespace
-
-struct fabricheck_event {
-  std::shared_ptr<Mark> mark = std::make_shared<Mark>();
-};
-
-struct fabricheck_stream_queue {
-  int device = 0;
-  std::shared_ptr<Queue> queue = std::make_shared<Queue>();
-  std::vector<Access> declared;  ///< traffic of the next kernel
-};
-
-namespace {
 
 hipStream_t new_stream() {
   auto* stream = new fabricheck_stream_queue;

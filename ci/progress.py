@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Shows ReFrame's output, on standard input, as one line for each check that ended.
+
+In a terminal a bar is below. What ReFrame says where no check ran is shown as it is.
+"""
+
+import re
+import sys
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+ENDED = re.compile(r"\[ +(OK|FAIL|SKIP) *\] \( *(\d+)/(\d+)\) (\S+).* @(\S+?)(?:\+\S+)?$")
+WORDS = {"OK": ("passed", "green"), "FAIL": ("FAILED", "red"), "SKIP": ("skipped", "dim")}
+
+
+def main() -> None:
+    """Read to the end of standard input."""
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 100)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeElapsedColumn())  # fmt: skip
+    others, ended = [], 0
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("checks", total=None)
+        for line in sys.stdin:
+            found = ENDED.search(line.rstrip())
+            if found is None:
+                others.append(line)
+                continue
+            ended += 1
+            word, number, total, check, where = found.groups()
+            told, colour = WORDS[word]
+            console.print(f"  {told:8}", style=colour, end="")
+            console.print(f"{number:>3}/{total}  {check}  {where}")
+            progress.update(task, completed=int(number), total=int(total))
+    if not ended:
+        sys.stdout.writelines(others)
+
+
+if __name__ == "__main__":
+    main()

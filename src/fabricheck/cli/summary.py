@@ -1,0 +1,135 @@
+"""`fabricheck summary`: a session on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricheck.cli import commands, output
+from fabricheck.core.amounts import short
+from fabricheck.core.text import count
+from fabricheck.results import reading
+from fabricheck.results.observed import Observed
+
+if TYPE_CHECKING:
+    from fabricheck.report.experiments import Row
+    from fabricheck.report.verdict import Verdict
+    from fabricheck.report.worst import Worst
+
+#: How many findings are shown.
+MOST_FINDINGS = 3
+
+#: Up to so many partitions have a table: two fit on a screen.
+MOST_PARTITIONS = 2
+
+#: Longest sentence of a finding; the report has all of it.
+LONGEST = 190
+
+#: The widths of the columns of a table: together a line.
+WIDTHS = (3, 20, 19, 6, 10, 14, 15, 8)
+
+#: Kinds of references whose words are longer than their column.
+KINDS = {"published elsewhere": "elsewhere", "report only": ""}
+
+#: How the outcome of an experiment is marked, in words and in colour.
+OUTCOMES = {"missed": ("MISSED", "red"), "within": ("within", "green")}
+
+#: Colours of statuses; all others fail.
+STATUS_COLOURS = {"PASS": "green", "UNSTABLE": "yellow", "INCOMPLETE": "yellow"}
+
+
+@commands.command("summary")
+def summary(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[SESSION|JOB|FOLDER|FILE]",
+            help="A session's id (the latest by default), the number of a job over many nodes, a "
+            "results folder, a run report or a document.",
+        ),
+    ] = "latest",
+) -> None:
+    """Show a session on one screen: status, E1 to E15, and the worst findings."""
+    # These take half a second to import, and no other command needs them.
+    from fabricheck.report import experiments, verdict, worst
+
+    results = reading.read([what])
+    console = output.console()
+    console.print(output.plain(f"Summary of {results.title}"))
+    findings: list[tuple[int, float, str]] = []
+    for observed in results.observed[:MOST_PARTITIONS]:
+        judged = verdict.of(observed)
+        console.print()
+        console.print(_heading(observed, judged))
+        _table(experiments.of(observed))
+        findings += _findings(observed, judged, worst.of(observed))
+    left = len(results.observed) - MOST_PARTITIONS
+    if left > 0:
+        console.print(output.plain(f"And {count(left, 'partition')} more: fabricheck verdict"))
+    console.print()
+    findings += [(0, 0.0, one.sentence) for one in results.problems]
+    shown = sorted(findings)[:MOST_FINDINGS]
+    of = f" of {len(findings)}" if len(findings) > len(shown) else ""
+    console.print(output.plain(f"Worst findings{of}:" if shown else "No findings."))
+    for *_, sentence in shown:
+        text = sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 3]}..."
+        console.print(output.plain(f"- {text}"))
+
+
+def _heading(observed: Observed, judged: Verdict) -> object:
+    line = output.plain(f"{observed.where or 'no partition'}, {observed.kind}: ")
+    line.append(judged.told, f"bold {STATUS_COLOURS.get(judged.status, 'red')}")
+    return line.append(f"; {judged.says}.")
+
+
+def _table(rows: Sequence[Row]) -> None:
+    """Write a row for each experiment that has a value, and a line of the others."""
+    right = ("Best", "Worst", "Required")
+    shown = output.table("", "Experiment", "Metric", *right, "Reference", "", right=right)
+    for column, width in zip(shown.columns, WIDTHS, strict=True):
+        column.no_wrap, column.overflow, column.max_width = True, "ellipsis", width
+    for row in rows:
+        if row.shown is None:
+            continue
+        word, colour = OUTCOMES.get(row.outcome, (row.outcome, ""))
+        outcome = output.plain(word)
+        outcome.stylize(colour)
+        kind = KINDS.get(row.shown.kind, row.shown.kind)
+        of = "" if row.reference is None else f"{short(row.reference)} {kind}"
+        unit = "" if row.unit == "count" else row.unit
+        metric = row.metric.split(" ", 1)[-1]
+        best = short(row.best.value) if row.best else ""
+        worst = f"{short(row.worst.value)} {unit}" if row.worst else ""
+        cells = (row.id, row.title, metric, best, worst)
+        shown.add_row(*map(output.plain, (*cells, row.limit, of)), outcome)
+    console = output.console()
+    if shown.row_count:
+        console.print(shown)
+    for outcome_of in dict.fromkeys(row.outcome for row in rows if row.shown is None):
+        names = ", ".join(row.id for row in rows if row.shown is None and row.outcome == outcome_of)
+        console.print(output.plain(f"{outcome_of.capitalize()}: {names} (fabricheck coverage)"))
+
+
+def _findings(
+    observed: Observed, judged: Verdict, found: Worst
+) -> Iterator[tuple[int, float, str]]:
+    """Yield what is wrong, with its place among all findings: worst status, then worst margin."""
+    where = observed.where or "no partition"
+    for failure in judged.failures:
+        if failure.status != "PERF-FAIL":
+            yield 0, 0.0, f"{where}, {failure.check} ({failure.status}): {failure.sentences[0]}"
+    for one in found.failed:
+        on = f" on {one.where}" if one.where else ""
+        yield (
+            1, 0.0 if one.margin is None else one.margin,
+            f"{where}, {one.check} {one.metric}{on}: {observed.kind} {short(one.value)} "
+            f"{one.unit}, required {one.bound} {short(one.limit)}.",
+        )  # fmt: skip
+    for slow in found.slow[:1]:
+        yield (
+            2, -slow.percent,
+            f"{where}, {slow.what}, {slow.operation}: {observed.kind} {short(slow.value)} "
+            f"{slow.unit}, {slow.percent:.1f} % behind the median of {slow.members} {slow.among}.",
+        )  # fmt: skip
