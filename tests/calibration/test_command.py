@@ -162,7 +162,7 @@ def test_a_record_of_another_partition(folder):
     run(folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
-    said = f"{folder / 'calibrations' / 'a-b.yaml'}: is the record of {PARTITION}, not of a:b."
+    said = f"{folder / 'calibrations' / 'a-b.yaml'}: this is the record of {PARTITION}, not of a:b."
     (folder / "calibrations" / "a-b.yaml").write_text(text)
     assert said in run(folder, [], *LIKE, code=4, system="").stderr
     assert said in run(folder, [], "--noise", code=4, system="a:b").stderr
@@ -181,7 +181,7 @@ def test_a_record_of_another_partition(folder):
         )
     ]
     refused = run(folder, later, "--write", "--report-only", code=4, system="a:b-c")
-    assert "a-b-c.yaml: is the record of a-b:c, not of a:b-c." in refused.stderr
+    assert "a-b-c.yaml: this is the record of a-b:c, not of a:b-c." in refused.stderr
     assert (folder / "calibrations" / "a-b-c.yaml").read_text() == other
 
 

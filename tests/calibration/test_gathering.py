@@ -151,7 +151,7 @@ def test_a_simulated_session_is_no_measurement(tmp_path):
 def test_an_unreadable_report_among_the_sessions(tmp_path):
     results = measured(tmp_path, 0, COPY, 0)
     (results / "reports" / "run-7.json").write_text("{")
-    with pytest.raises(InvalidInputError, match=r"run-7\.json: is not a whole run report"):
+    with pytest.raises(InvalidInputError, match=r"run-7\.json: this is not a complete run report"):
         gather([results], PARTITION)
 
 

@@ -297,5 +297,7 @@ def test_an_older_report_of_a_job_that_cannot_be_read(tmp_path, one):
     cut = job / "n1" / "reports" / "run-0.json"
     cut.write_text("{")
     os.utime(cut, (factories.SESSION_START, factories.SESSION_START))
-    with pytest.raises(InvalidInputError, match=r"n1/reports/run-0\.json: is not a whole run"):
+    with pytest.raises(
+        InvalidInputError, match=r"n1/reports/run-0\.json: this is not a complete run"
+    ):
         gather([job], H200)

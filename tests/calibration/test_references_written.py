@@ -220,7 +220,7 @@ def test_a_metric_of_the_record_that_no_session_has_any_longer_becomes_report_on
             for number, one in enumerate(STEADY)]  # fmt: skip
     write(folder, both)
     for _ in range(2):
-        with pytest.raises(UsageError, match=r"new: .* report only \(no session has it\)"):
+        with pytest.raises(UsageError, match=r"new: .* report only \(no session measures it\)"):
             write(folder, several(folder.parent, STEADY))
     write(folder, several(folder.parent, STEADY), accept_looser=True)
     assert entries(folder)["new"] == [0, None, None, "GB/s"]
@@ -258,19 +258,19 @@ def test_a_check_without_a_reference_file(folder):
         ("# $index\nstream_local: [", "line 3: it is not valid YAML"),
         (
             "one: {$index: [$partition]}\none: {$index: [$partition]}\n",
-            r"line 2: it is not valid YAML \(the key 'one' is there twice\)",
+            r"line 2: it is not valid YAML \(the key 'one' occurs twice\)",
         ),
-        ("- 1 # $index\n", "is not a map of checks"),
-        ("", "is not a map of checks"),
-        ("# Cut.\n", "is not a map of checks"),
-        ("x-provenance:\n  a:b: {kind: derived}\n", "has no check with its references"),
+        ("- 1 # $index\n", "this is not a mapping of checks"),
+        ("", "this is not a mapping of checks"),
+        ("# Cut.\n", "this is not a mapping of checks"),
+        ("x-provenance:\n  a:b: {kind: derived}\n", "there is no check with its references"),
         ("one:\n  $index: [$partition]\n  a:b: [1]\n", "a:b of one is not a map"),
         ("x-provenance: text\none: {$index: [$partition]}\n", "x-provenance is not a map"),
         ("x-provenance: {a:b: text}\none: {$index: []}\n", "a:b of x-provenance is not a map"),
         ("x-bounds: [1]\none: {$index: [$partition]}\n", "x-bounds is not a map"),
         (
             "one: {$index: [$system]}\n",
-            r"the references of one are not by partition: \$index is \['\$system'\]",
+            r"the references of one must be by partition: \$index is \['\$system'\]",
         ),
     ],
 )
@@ -291,7 +291,9 @@ def test_what_is_no_record(tmp_path):
     with pytest.raises(NotFoundError, match="There is no calibration record"):
         calibrated.read(path)
     path.write_text("kind: something\n")
-    with pytest.raises(InvalidInputError, match=r"record\.yaml: is no calibration record \(kind: "):
+    with pytest.raises(
+        InvalidInputError, match=r"record\.yaml: is not a calibration record \(kind: "
+    ):
         calibrated.read(path)
 
 
@@ -322,7 +324,7 @@ def test_a_record_of_an_earlier_format(folder):
     write(folder, several(folder.parent, STEADY))
     path = folder / "calibrations" / "local-host.yaml"
     path.write_text(path.read_text().replace("format: 2", "format: 1"))
-    said = r"is no calibration record \(format: input should be 2, not 1\)\.$"
+    said = r"is not a calibration record \(format: input should be 2, not 1\)\.$"
     with pytest.raises(InvalidInputError, match=said):
         References(folder).record(PARTITION)
 
@@ -360,8 +362,10 @@ def test_a_record_with_an_entry_that_is_no_reference(folder, entry):
     path.write_text(text.replace(own, f"entry: {entry}"))
     with pytest.raises(InvalidInputError) as error:
         calibrated.read(path)
-    said = f"{path}: is no calibration record (checks.stream_local.copy_worst.entry: "
-    assert str(error.value).startswith(said) and "is no reference [value, lower" in str(error.value)
+    said = f"{path}: is not a calibration record (checks.stream_local.copy_worst.entry: "
+    assert str(error.value).startswith(said) and "is not a reference [value, lower" in str(
+        error.value
+    )
 
 
 def test_a_check_of_the_file_that_was_never_calibrated_is_not_lost(folder):

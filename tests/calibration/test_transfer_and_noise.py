@@ -207,7 +207,7 @@ def test_a_page_is_changed_between_its_markers_only(tmp_path):
     assert page.read_text() == f"Before.\n\n{first}\nnew\n{last}\n\nAfter.\n"
     for text in ("", first, f"{last}\n{first}\n", f"{first}{first}{last}"):
         page.write_text(text)
-        with pytest.raises(InvalidInputError, match=r"page\.md: does not have the lines"):
+        with pytest.raises(InvalidInputError, match=r"page\.md: the lines"):
             page_block.rewrite(page, {"noise of a:b": "new\n"})
     with pytest.raises(NotFoundError, match="There is no file"):
         page_block.rewrite(tmp_path / "none.md", {"noise of a:b": "new\n"})

@@ -54,7 +54,7 @@ def test_site_files_that_can_not_be_read(tmp_path):
 
 
 def test_why_a_site_file_can_not_be_read_is_said_once(tmp_path):
-    with pytest.raises(NotFoundError, match="run this in the repository"):
+    with pytest.raises(NotFoundError, match="change to the root of the repository"):
         partitions.require_sites(tmp_path / "none")
     (tmp_path / "bad.py").write_text("x = [")
     with pytest.raises(InvalidInputError) as error:

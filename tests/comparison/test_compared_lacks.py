@@ -89,7 +89,7 @@ def test_what_a_session_left_is_compared_where_its_report_is_cut(before, tmp_pat
     factories.write(where / "p2p_engine" / "result.json", document(HEALTHY))
     code, only = judged(tmp_path / "b", before)
     assert (code, numbers(only)) == (4, {"unchanged": 3})
-    assert f"A: {cut}: is not a whole run report" in compare(tmp_path / "b", before).stderr
+    assert f"A: {cut}: this is not a complete run report" in compare(tmp_path / "b", before).stderr
 
 
 @pytest.mark.parametrize("text", ["{", json.dumps(factories.killed_document())])

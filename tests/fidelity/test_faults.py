@@ -243,9 +243,9 @@ def test_a_matrix_needs_its_records(changed, node, documents):
         (
             "exit 3",
             ProgramFailed,
-            "the run 'copies' of p2p on mi250x ended with exit code 3: it said nothing",
+            "the run 'copies' of p2p on mi250x ended with exit code 3: it printed nothing",
         ),
-        ("kill -9 $$", ProgramFailed, "was ended by signal 9: it said nothing"),
+        ("kill -9 $$", ProgramFailed, "was ended by signal 9: it printed nothing"),
         ("exit 0", ProgramFailed, "left no usable document: There is no result document"),
         ('for last; do :; done; echo "{" > "$last"', ProgramFailed, "left no usable document: "),
     ],
@@ -320,9 +320,9 @@ def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
     ("text", "said"),
     [
         ("records: [", "it is not valid YAML"),
-        ("records: 3", "is no data set of records"),
-        ("[]", "is no data set of records"),
-        ("records: [{id: x}]", "is no data set of records"),
+        ("records: 3", "this is not a data set of records"),
+        ("[]", "this is not a data set of records"),
+        ("records: [{id: x}]", "this is not a data set of records"),
     ],
 )
 def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):

@@ -77,7 +77,7 @@ def _older(document):
     [
         (_newer, "newer fabricheck"),
         (_older, "'notes' is a required property"),
-        (lambda document: json.dumps(document)[:500], "cut short"),
+        (lambda document: json.dumps(document)[:500], "cut off"),
         (lambda document: "<b>\x1b no JSON", "is not JSON"),
         (lambda document: "", "is empty"),
     ],
@@ -106,7 +106,9 @@ def test_a_broken_run_report_leaves_the_documents(two_partitions):
     result = run()
     _, found = shown(result)
     assert result.exit_code == 4
-    assert "is not a whole run report" in found.text("main") and "INCOMPLETE" in found.text("h1")
+    assert "this is not a complete run report" in found.text("main") and "INCOMPLETE" in found.text(
+        "h1"
+    )
 
 
 def test_a_full_disk_leaves_the_page_of_before(two_partitions):
@@ -193,7 +195,11 @@ def test_a_killed_session_alone_has_a_page_by_its_folder(results_folder):
         stage = results_folder / "stage" / name / "local" / "host" / "host"
         factories.write(stage / "stream_local" / "result.json")
         (stage / "memcpy_near").mkdir()
-    for what, title in ((names[0], names[0]), ("latest", names[1]), ("unreported", "no session")):
+    for what, title in (
+        (names[0], names[0]),
+        ("latest", names[1]),
+        ("unreported", "outside any session"),
+    ):
         result = run(what)
         _, found = shown(result)
         text = found.text("main")

@@ -92,8 +92,8 @@ def test_a_check_that_failed_fails_with_its_sentence(results_folder):
 
 def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(results_folder):
     told = tuple(
-        f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s, "
-        "and at least 140.6 GB/s is required (reference 148 GB/s)."
+        f"Metric {name}: pair 0-1, devices 0 (0000:c1:00.0) and 1 of node a measured 75.2 GB/s; "
+        "at least 140.6 GB/s is required (reference 148 GB/s)."
         for name in ("write_quad", "copy_quad")
     )
     raw = "failed to meet reference(s):\n    write_quad=75.21883591259943 GB/s (l=140.6, u=inf)"
@@ -138,7 +138,7 @@ def test_documents_of_no_session_are_no_pass(results_folder):
     write(results_folder, "stream_local", factories.document())
     results = reading.read(["unreported"])
     found = verdict.of(results.observed[0])
-    assert found.status == "INCOMPLETE" and "no session" in results.title
+    assert found.status == "INCOMPLETE" and "outside any session" in results.title
     assert reading.NO_REPORT in contents.of(results).problems
 
 

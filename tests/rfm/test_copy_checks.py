@@ -78,7 +78,7 @@ def test_a_slow_domain_is_named(simulated):
         (
             "unproved",
             ["memcpy_numa$"],
-            ["$.series[0].source.numa_domain: is null, and E4 tells series apart by NUMA domain"],
+            ["$.series[0].source.numa_domain: is null, but E4 tells series apart by NUMA domain"],
         ),
         (
             "other-label",
@@ -96,7 +96,7 @@ def test_a_slow_domain_is_named(simulated):
         (
             "no-movement",
             ["managed_zero_copy"],
-            ["$.series[0].movement: is missing, and the memory is managed or mapped"],
+            ["$.series[0].movement: is missing, but the memory is managed or mapped"],
         ),
     ],
 )

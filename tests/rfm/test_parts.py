@@ -307,9 +307,12 @@ def test_the_bound_takes_the_frequency_of_the_system(tmp_path):
     [
         ("x = (", "bad.py cannot be read: SyntaxError"),
         ("import no_such", "bad.py cannot be read: ModuleNotFoundError: No module named"),
-        ("site_configuration = 1", "bad.py assigns no site_configuration made of lists"),
-        ("site_configuration = {'systems': {}}", "bad.py assigns no site_configuration made of"),
-        ("", "bad.py assigns no site_configuration made of lists"),
+        ("site_configuration = 1", "bad.py must assign site_configuration, a mapping of lists"),
+        (
+            "site_configuration = {'systems': {}}",
+            "bad.py must assign site_configuration, a mapping of",
+        ),
+        ("", "bad.py must assign site_configuration, a mapping of lists"),
     ],
 )
 def test_a_site_file_that_is_none_is_named(tmp_path, text, sentence):

@@ -155,7 +155,7 @@ def test_a_document_of_another_run(changes, sentence):
         (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified, and at least "
          "268435456 must be."),
         ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s), and 7 were requested."),
-        ({"noisy": True}, f"Copy of {WHERE} is noisy, and the outcome is good."),
+        ({"noisy": True}, f"Copy of {WHERE} is noisy, but the outcome is good."),
         (clock(0.9), f"Copy of {WHERE}: the host's clock gives 0.9 of the device's 100 GB/s, so "
          "one of them is wrong."),
         (clock(1.11), f"Copy of {WHERE}: the host's clock gives 1.11 of the device's 100 GB/s, so "
@@ -182,7 +182,7 @@ def test_noise_is_no_fault_in_a_cache_or_where_the_outcome_says_it():
     # Of pairs of devices at once the sum is judged.
     share = {"noisy": True, "role": "share"}
     assert said(good(**share, experiment="E7")) == []
-    assert said(good(**share)) == [f"Copy of {WHERE} is noisy, and the outcome is good."]
+    assert said(good(**share)) == [f"Copy of {WHERE} is noisy, but the outcome is good."]
     noisy = {"status": "too-noisy", "message": None}
     assert said(good(noisy=True), outcome=noisy) == said(good(), outcome=noisy)
 

@@ -25,10 +25,9 @@ CONVENTION = (
 FAULTS = {
     "above-physics": f"Metric copy_worst, copy_median, copy_alike: {DEVICE} reported 1e+09 GB/s, "
     "above the derived physical bound of",
-    "zero": "$.series[1].samples[0]: 0 GB/s is not above zero.",
-    "nan": "result.json: holds NaN, which is not a finite number.",
-    "nothing-verified": "verification.bytes_checked: is 0, and the outcome is good: no data was "
-    "verified.",
+    "zero": "$.series[1].samples[0]: 0 GB/s is not positive.",
+    "nan": "result.json: contains NaN, which is not a finite number.",
+    "nothing-verified": "verification.bytes_checked: is 0, but the outcome is good: no data was verified.",
     "half-verified": f"Of copy of {SIZE} bytes by {DEVICE} only {SIZE // 2} bytes were verified, "
     f"and at least {SIZE} must be.",
     # By how many seconds depends on how long the program took to start.
@@ -38,10 +37,10 @@ FAULTS = {
     "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5, not 0.75.",
     "other-arch": f"Node {NODE} has 2 devices gfx90a, and the partition states 2 devices host.",
     "device-missing": f"Node {NODE} has 1 device host, and the partition states 2 devices host.",
-    "device-hidden": f"ROCR_VISIBLE_DEVICES is 0 on node {NODE}: let every process see all "
+    "device-hidden": f"ROCR_VISIBLE_DEVICES is 0 on node {NODE}: unset it so that every process sees all "
     "devices.",
-    "launches-block": f"HIP_LAUNCH_BLOCKING is 1 on node {NODE}, which the check does not ask for: "
-    "launches or copies wait for the device then. Unset it.",
+    "launches-block": f"HIP_LAUNCH_BLOCKING is 1 on node {NODE}, but the check does not set it: launches and "
+    "copies then wait for the device. Unset it.",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
     "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s), and 7 were requested.",
@@ -53,7 +52,7 @@ FAULTS = {
     "device-lost": f"Metric copy_worst has no series for regime memory, {CONVENTION}, "
     f"experiment E1, role single, operation copy, device 1 in the result of {DEVICE}.",
     "incomplete": f"The result of stream on node {NODE} is incomplete: the run did not finish.",
-    "truncated": "result.json: is not JSON, or cut short",
+    "truncated": "result.json: is not JSON, or cut off",
     "no-document": "stream left no result to believe: There is no result document",
     "other-runtime": f"stream on node {NODE} ran with the runtime cuda, and the environment names "
     "host.",

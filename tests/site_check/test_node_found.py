@@ -135,7 +135,7 @@ def test_a_simulated_partition_has_no_node(tree):
 
 
 def test_a_site_that_is_not_known():
-    with pytest.raises(UsageError, match=r"There is no site 'lumix'; there are .*local, lumi"):
+    with pytest.raises(UsageError, match=r"There is no site 'lumix'; the sites are .*local, lumi"):
         choose("lumix")
     with pytest.raises(UsageError, match=r"The site lumi has no partition 'cpu'; it has gpu\."):
         choose("lumi:cpu")

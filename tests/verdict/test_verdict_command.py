@@ -98,7 +98,7 @@ def test_what_is_asked_for_wrongly_is_one_sentence(results, tmp_path):
         (line,) = run(*arguments, code=code).stderr.splitlines()
         assert line.startswith("fabricheck: ") and words in line
     (results / "reports" / "run-1.json").write_text("{")
-    assert "run-1.json: is not a whole run report" in run(code=INVALID).stderr
+    assert "run-1.json: this is not a complete run report" in run(code=INVALID).stderr
     assert not (results / "verdicts").exists()
 
 
@@ -138,4 +138,4 @@ def test_a_cut_report_leads_to_what_its_session_left(results):
     (results / "reports/run-0.json").write_text("")
     for said in (run(code=OPEN).stdout, run(results, code=OPEN).stdout):
         assert f"Verdict on {name}" in said
-        assert "reports/run-0.json: is not a whole run report" in said
+        assert "reports/run-0.json: this is not a complete run report" in said
