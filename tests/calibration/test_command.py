@@ -33,7 +33,7 @@ def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
     assert "campaign 1, devices A (GPU-a, GPU-b)" in said and "campaign 2" in said
     assert ("stream_local copy_worst [98, -0.05, null, GB/s] [100, -0.02, null, GB/s] "
             "+2.0% tighter") in said  # fmt: skip
-    assert "nothing was written: --write does." in result.stderr
+    assert "nothing was written: add --write to write." in result.stderr
     assert (folder / "stream.yaml").read_text() == STREAM
     assert list(folder.iterdir()) == [folder / "stream.yaml"]
 
@@ -191,18 +191,18 @@ def test_a_record_of_another_partition(folder):
         ("", (), "--system is missing: it names no partition"),
         ("local", (), "--system local names no partition"),
         (PARTITION, (), "There is nothing to calibrate"),
-        (PARTITION, ("--page", "x.md"), "--page goes with --noise"),
-        (PARTITION, ("--like", "a:b"), "--like and --for go together"),
-        (PARTITION, LIKE, "--system cannot be given with --like and --for"),
-        ("", (*LIKE, "--report-only"), "--report-only cannot be given with --like and --for"),
-        ("", (*LIKE, "--pause", "15"), "--pause cannot be given with --like and --for"),
-        ("", (*LIKE, "--page", "x.md"), "--page cannot be given with --like and --for"),
-        ("", (*LIKE, "--noise"), "--noise cannot be given with --like and --for"),
-        ("", (*LIKE, "results"), "sessions cannot be given with --like and --for"),
-        (PARTITION, ("--noise", "--write"), "--write cannot be given with --noise"),
-        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser cannot be given with"),
-        (PARTITION, ("--noise", "--report-only"), "--report-only cannot be given with --noise"),
-        (PARTITION, ("--noise", "--pause", "0"), "--pause cannot be given with --noise without"),
+        (PARTITION, ("--page", "x.md"), "--page requires --noise"),
+        (PARTITION, ("--like", "a:b"), "--like and --for require each other"),
+        (PARTITION, LIKE, "--system cannot be combined with --like and --for"),
+        ("", (*LIKE, "--report-only"), "--report-only cannot be combined with --like and --for"),
+        ("", (*LIKE, "--pause", "15"), "--pause cannot be combined with --like and --for"),
+        ("", (*LIKE, "--page", "x.md"), "--page cannot be combined with --like and --for"),
+        ("", (*LIKE, "--noise"), "--noise cannot be combined with --like and --for"),
+        ("", (*LIKE, "results"), "sessions cannot be combined with --like and --for"),
+        (PARTITION, ("--noise", "--write"), "--write cannot be combined with --noise"),
+        (PARTITION, ("--noise", "--accept-looser"), "--accept-looser cannot be combined with"),
+        (PARTITION, ("--noise", "--report-only"), "--report-only cannot be combined with --noise"),
+        (PARTITION, ("--noise", "--pause", "0"), "--pause cannot be combined with --noise without"),
     ],
 )
 def test_bad_usage(folder, system, options, said):

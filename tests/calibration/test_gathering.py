@@ -186,7 +186,7 @@ def test_two_environments_are_two_references(tmp_path):
     (case,) = content["runs"][0]["testcases"]
     content["runs"][0]["testcases"].append(case | {"environ": "other"})
     report.write_text(json.dumps(content))
-    with pytest.raises(UsageError, match="in the environments host and other"):
+    with pytest.raises(UsageError, match="in environments host and other"):
         gather([results], PARTITION)
 
 

@@ -103,8 +103,8 @@ def test_the_record_is_all_that_is_written(folder):
 def test_what_counts_no_longer_in_a_file_is_said(folder):
     (note,) = proposal(folder, several(folder.parent, STEADY)).notes
     assert note == (
-        "stream.yaml: 1 of the entries of stream_local on local:host give way to those of the "
-        "record."
+        "stream.yaml: 1 of the entries of stream_local on local:host are replaced by those of "
+        "the record."
     )
 
 
@@ -178,9 +178,9 @@ def test_nothing_is_loosened_silently(folder):
     with pytest.raises(UsageError) as error:
         write(folder, sessions)
     assert str(error.value) == (
-        "1 reference(s) of local:host would be looser, and nothing was written: --accept-looser "
-        "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] lets pass what "
-        "[110, -0.05, null, GB/s] does not, by 6.2 %, and 100 GB/s itself misses the present limit."
+        "1 reference(s) of local:host would be looser, so nothing was written: --accept-looser "
+        "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] accepts what [110, "
+        "-0.05, null, GB/s] does not, by 6.2 %, and 100 GB/s itself misses the present limit."
     )
     assert (folder / "stream.yaml").read_text() == text
     assert not (folder / "calibrations").exists()
@@ -235,8 +235,8 @@ def test_an_expected_failure_stays(folder):
     require(folder, "[$xfail, known, [100, -0.05, null, GB/s]]")
     found = proposal(folder, several(folder.parent, STEADY))
     assert found.changes == []
-    assert found.notes == ["stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, "
-                           "'GB/s']] is no plain reference, and stays."]  # fmt: skip
+    assert found.notes == ["stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, 'GB/s']] is not a "
+        "plain reference and stays."]  # fmt: skip
 
 
 def test_a_record_on_which_a_lost_check_rests_is_not_replaced(folder):

@@ -72,7 +72,7 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
         ("stream_local", "copy_worst"): (100.25, "measured on local:host"),
         ("stream_local", "add_worst"): (0, "not measured on local:host"),
         ("stream_local", "triad_worst"): (
-            0, "noisy: 70 to 100 GB/s would take a tolerance of 45.0%, and 15% is the most"),
+            0, "noisy: 70 to 100 GB/s need a tolerance of 45.0%; at most 15% is allowed"),
         ("stream_concurrent", "copy_one"): (50.0, "measured on local:host"),
         ("stream_concurrent", "copy_all_sum"): (0, "depends on the number of devices"),
     }  # fmt: skip
@@ -134,7 +134,7 @@ def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
 
 
 def test_what_can_not_be_transferred(calibrated, folder):
-    with pytest.raises(UsageError, match="cannot be taken for itself"):
+    with pytest.raises(UsageError, match="cannot be used for itself"):
         transfer.transfer(folder, PARTITION, PARTITION)
     with pytest.raises(NotFoundError, match="no calibration record"):
         transfer.transfer(folder, "local:none", OTHER)

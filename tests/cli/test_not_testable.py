@@ -84,7 +84,10 @@ def test_collectives_that_are_left_out(results_folder):
         case |= {"outputdir": str(folder)}
         factories.write(folder / "result.json", recorded)
     rows, text = covered(results_folder, *cases)
-    sentence = "allgather, allreduce, reduce: left out, as its MPI cannot do them (mpi_without)"
+    sentence = (
+        "allgather, allreduce, reduce: left out, as the partition's MPI does not support them "
+        "(mpi_without)"
+    )
     assert reasons(rows)["E10"] == [sentence]
     assert sentence not in reasons(rows)["E9"]
     assert f"not testable here (h200:x2): {sentence}" in text

@@ -52,7 +52,7 @@ def test_nodes_are_those_the_job_began_with(slurm):
         # Slurm goes on with a job on a node that is drained.
         "node2": None,
         "node3": "node3 was DOWN*+DRAIN (Not responding), so nothing was started on it.",
-        "node4": "node4 was IDLE and taken out of the job, so nothing was started on it.",
+        "node4": "node4 was IDLE and removed from the job, so nothing was started on it.",
     }
     assert (found.nodes["node2"].state, found.nodes["node2"].because) == (
         "ALLOCATED+DRAIN",
@@ -108,7 +108,7 @@ def test_a_machine_without_slurm(tmp_path, monkeypatch):
             None,
             "FABRICHECK_RESULTS=here is not an absolute path",
         ),
-        ({"REFRAME": "no"}, None, NotFoundError, "There is no command reframe on the PATH"),
+        ({"REFRAME": "no"}, None, NotFoundError, "The command reframe is not on the PATH"),
     ],
 )
 def test_what_a_session_lacks_is_said_once(

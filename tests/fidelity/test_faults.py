@@ -58,7 +58,7 @@ def rename(old, new, section="predicted"):
         (
             rename("lumi-train-hipstream", "lumi-train-hipstream-ach"),
             InvalidInputError,
-            "not compared, and not left out: lumi-train-hipstream.",
+            "neither compared nor left out: lumi-train-hipstream.",
         ),
         (
             lambda c: c["predicted"].append(
@@ -75,7 +75,7 @@ def rename(old, new, section="predicted"):
         (
             lambda c: c["left_out"].update({"kth-bw-10": "once more"}),
             InvalidInputError,
-            "more than once is there kth-bw-10.",
+            "kth-bw-10 must occur only once.",
         ),
         (
             lambda c: c["left_out"].update({"kth-nothing": "it does not exist"}),
@@ -88,19 +88,25 @@ def rename(old, new, section="predicted"):
             "there is no run 'walks'.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(places="0-9"),
+            lambda c: entry(c, "predicted", "latency of copies").update(
+                places="0-9"
+            ),
             InvalidInputError,
-            "'0-9' is no device, pair or link class of mi250x.",
+            "'0-9' is not a device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(places=5000 * "9"),
+            lambda c: entry(c, "predicted", "latency of copies").update(
+                places=5000 * "9"
+            ),
             InvalidInputError,
             "99' is no device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
+            lambda c: entry(c, "predicted", "latency of copies").update(
+                places="0,1"
+            ),
             InvalidInputError,
-            "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not go together.",
+            "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not match.",
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(
@@ -129,7 +135,7 @@ def rename(old, new, section="predicted"):
             InvalidInputError,
             "one of near, between, below and lost",
         ),
-        (lambda c: c.update(node="mi250"), InvalidInputError, "it is for the node mi250, not for"),
+        (lambda c: c.update(node="mi250"), InvalidInputError, "it is for node mi250, not for"),
         (
             lambda c: c.update(published="nowhere.yaml"),
             NotFoundError,
@@ -159,7 +165,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
         ),
         (
             lambda c: read(c, "predicted", "copies by engine between").pop("counts"),
-            "'counts' belongs to a bandwidth, and only to a bandwidth.",
+            "'counts' is required for a bandwidth, and allowed only there.",
         ),
         (
             lambda c: c["statements"][0].update(near="paper-p2p-lat-single"),
@@ -167,7 +173,7 @@ def test_a_faulty_plan_is_one_sentence(changed, node, change, error, said):
         ),
         (
             lambda c: entry(c, "statements", "host STREAM").update(near="paper-p2p-bw-hi"),
-            "record 'paper-p2p-bw-hi' is no ratio.",
+            "record 'paper-p2p-bw-hi' is not a ratio.",
         ),
     ],
 )
@@ -197,16 +203,16 @@ def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, sect
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [
-        ({"operation": "read"}, (0, 1), "has 0 series of the operation read at the place 0-1"),
+        ({"operation": "read"}, (0, 1), "has 0 series of operation read at the place 0-1"),
         ({"bytes": 7}, (0, 1), "has 0 series"),
-        ({}, (0, 0), "has 0 series of the operation engine at the place 0-0"),
-        ({"operation": "latency"}, (0, 1), "it is in us, which is no bandwidth."),
-        ({"operation": "latency", "as": "time"}, (0, 1), "it is in us, which is no bandwidth."),
-        ({"counts": None}, (0, 1), "it is in GB/s, which is no latency."),
+        ({}, (0, 0), "has 0 series of operation engine at the place 0-0"),
+        ({"operation": "latency"}, (0, 1), "it is in us, which is not a bandwidth."),
+        ({"operation": "latency", "as": "time"}, (0, 1), "it is in us, which is not a bandwidth."),
+        ({"counts": None}, (0, 1), "it is in GB/s, which is not a latency."),
         (
             {"run": "local", "operation": "copy", "bytes": 16, "percent_of": "path"},
             (0,),
-            "a part of a path's peak is of a pair.",
+            "only a pair has a path's peak.",
         ),
     ],
 )
@@ -299,14 +305,14 @@ def test_variables_of_the_caller_do_not_change_a_simulation(
 
 def test_a_changed_node_is_not_compared(programs):
     overlay = ROOT / "config" / "nodes" / "overlays" / "link-0-6-gone.yaml"
-    with pytest.raises(InvalidInputError, match="published values are of a healthy node"):
+    with pytest.raises(InvalidInputError, match="published values describe healthy nodes only"):
         compare(load("mi250x", overlay), programs)
 
 
 def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
     with pytest.raises(NotFoundError, match="h200 has no comparison"):
         plan_path(load("h200"))
-    with pytest.raises(InvalidInputError, match="without the key simulation"):
+    with pytest.raises(InvalidInputError, match="a comparison needs the key simulation."):
         read_plan(plan_path(node), dataclasses.replace(node, simulation=None))
 
 

@@ -63,7 +63,7 @@ def sent(tmp_path):
 def test_show_tells_all_sessions_and_documents(sent):
     said = run("results", "show", sent)
     assert f"Archive {sent.name}" in said.replace(f"{sent.parent}/", "")
-    assert "session run-0 (1/1 passed), 0 documents of no session" in said
+    assert "session run-0 (1/1 passed), 0 documents outside any session" in said
     assert "stream_local @local:host (pass)" in said
     (entry,) = json.loads(CliRunner().invoke(app, ["results", "show", str(sent), "--json"]).stdout)
     assert entry["document"]["series"] and entry["case"] == "stream_local"
@@ -161,7 +161,7 @@ def test_an_archive_without_a_session_shows_its_documents(tmp_path):
     alone = ("a/steps/03-host-memory/1/result.json", document)
     path = made(tmp_path / "alone.tar.gz", ("a/results/logs/reframe.log", "none"), alone)
     said = run("results", "show", path)
-    assert "no session, 1 document of no session" in said and "10.050" in said
+    assert "no session, 1 document outside any session" in said and "10.050" in said
     assert f"{path} contains no session" in run("verdict", path, code=NOTHING)
 
 

@@ -60,7 +60,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
     found = of(
         results_folder, [factories.case(perfvalues=values)], {"stream_local": factories.document()}
     )
-    said = "None of 1 metric has a limit: nothing judges whether it is fast."
+    said = "None of 1 metric has a limit, so its speed is not judged."
     assert found.status == "PASS" and (said in found.caveats) == (lower is None)
 
 
@@ -103,7 +103,7 @@ def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(res
     slow = {"result": "fail", "fail_phase": "performance", "perfvalues": missed}
     for said, sentences in (
         (reason, told),
-        (raw, tuple(f"Metric {name}: it is 75.2 GB/s, and at least 140.6 GB/s is required."
+        (raw, tuple(f"Metric {name}: it is 75.2 GB/s; at least 140.6 GB/s is required."
                     for name in ("write_quad", "copy_quad"))),
     ):  # fmt: skip
         bad = factories.case("bad", fail_reason=said, **slow)

@@ -133,7 +133,7 @@ def test_no_session_names_what_was_left(two_killed):
 def test_one_is_shown_alone(two_killed):
     result = show("show", FIRST)
     assert result.exit_code == NotFoundError.exit_code
-    heading = f"Session {FIRST}, which no readable run report names: it was killed, or still runs"
+    heading = f"Session {FIRST}, without a readable run report: it was killed, or is still running"
     assert result.stdout.startswith(heading)
     assert "p2p @local:sim-mi250x (unknown): " in result.stdout
     assert "incomplete: the series are only those finished" in result.stdout

@@ -278,13 +278,13 @@ def test_one_session_is_too_few_to_calibrate(said, tmp_path):
     asked = ("calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
     text = said(*asked, code=4)
     assert (
-        f"{PARTITION} has 1 session(s) in 1 campaign(s), and references need 5 in 2 (1 of at least "
-        "5 sessions): measure again, or record them with --report-only, which requires nothing."
+        f"{PARTITION} has 1 session(s) in 1 campaign(s); references need 5 in 2 (1 of at least 5 "
+        "sessions): measure again, or record them with --report-only, which requires nothing."
     ) in text
     for name in SKIPPED:
         assert f"not used: run-0: {name} @{PARTITION} was skipped." in text
     text = said(*asked, "--report-only")
     assert "session 1: 2026-11-21T22:52:50Z, campaign 1, devices A (GPU-2e87df46" in text
     assert "report only: p2p_kernel read_switch18_worst: 1 of at least 5 sessions." in text
-    assert "nothing was written: --write does." in text
+    assert "nothing was written: add --write to write." in text
     assert {file: file.read_bytes() for file in before} == before

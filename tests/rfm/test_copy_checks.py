@@ -90,7 +90,7 @@ def test_a_slow_domain_is_named(simulated):
             ["managed_zero_copy"],
             [
                 "Read of 268435456 bytes by device 0 and NUMA domain 0 of node node1 is "
-                "page-migration, and the check asked managed for --expect zero-copy."
+                "page-migration, but the check ran managed with --expect zero-copy."
             ],
         ),
         (

@@ -85,7 +85,7 @@ def test_a_second_session_says_that_it_waits(other):
         assert process.wait() == 0
     (sentence,) = said
     assert sentence.startswith("Another session measures this node (")
-    assert sentence.endswith(" is locked): waiting for its end.")
+    assert sentence.endswith(" is locked): waiting until it ends.")
 
 
 @pytest.mark.parametrize(

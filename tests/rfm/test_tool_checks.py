@@ -169,7 +169,7 @@ def test_one_thread_with_all_devices_is_not_a_thread_for_each(node):
 @pytest.mark.parametrize("check", ["rccl_in_order", "osu_collectives_in_order"])
 def test_where_the_first_devices_are_the_best_they_are_not_measured_twice(node, check):
     outcome = node("-r", "-n", f"{check}$")
-    assert "The first devices are the best ones, which others measure." in outcome
+    assert "The first devices are the best ones, which other checks measure." in outcome
     assert "(0 failure(s), 0 expected failure(s), 1 skipped" in outcome
 
 
@@ -240,7 +240,7 @@ def test_a_missing_program_is_named(node):
     missing.unlink()
     outcome = node("-r", "-n", "osu_collectives$")
     assert outcome.status == 1
-    assert f"There is no program {missing} for the environment cuda" in outcome
+    assert f"There is no program {missing} for environment cuda" in outcome
 
 
 def test_host_memory_is_measured_where_a_machine_has_an_osu(suite, monkeypatch):

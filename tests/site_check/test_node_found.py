@@ -45,17 +45,17 @@ def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     login = Tree(tmp_path)
     found = said(node.check(target(), login.machine()))
     assert len(found) == 5
-    assert found[0] == ("not seen", "The number of devices: not seen on a login node.")
+    assert found[0] == ("not seen", "The number of devices: not visible on a login node.")
     assert {status for status, _ in found} == {"not seen"}
     # A job, or who runs it, says otherwise; then nothing is excused.
     assert login.machine().because.startswith("because SLURM_JOB_ID is not set and no driver has")
     login.environ["SLURM_JOB_ID"] = "1"
-    assert login.machine().because == "because SLURM_JOB_ID is set; --login says otherwise"
+    assert login.machine().because == "because SLURM_JOB_ID is set; --login overrides this"
     assert "missing" in {status for status, _ in said(node.check(target(), login.machine()))}
     del login.environ["SLURM_JOB_ID"]
     assert login.machine(compute=True).is_compute
     there = Tree_with_devices(login)
-    assert there.machine().because == "because a driver has devices; --login says otherwise"
+    assert there.machine().because == "because a driver has devices; --login overrides this"
     assert not there.machine(compute=False).is_compute
     assert there.machine(compute=False).because == "as --login says"
 
@@ -76,12 +76,12 @@ def test_devices_are_counted_by_the_driver_where_no_tool_is(tree):
     (tree.bin / "rocm-smi").unlink()
     found = lacks(tree)
     assert len(found) == 1
-    assert found[0].startswith("The devices' own tools tell nothing: This machine has none of")
+    assert found[0].startswith("The devices' own tools reported nothing: This machine has none of")
 
 
 def test_cores_that_a_job_lacks(tree):
     (sentence,) = lacks(tree, cores=USABLE - {9, 10, 11})
-    assert sentence.startswith("This process may not use the cores 9-11, which mi250x counts on")
+    assert sentence.startswith("This process may not use cores 9-11, which mi250x counts on")
 
 
 def test_numa_domains_and_balancing(tree):
@@ -125,7 +125,7 @@ def test_an_nvidia_node(tmp_path):
     # Without its matrix only the driver counts them.
     (tree.bin / "topo").unlink()
     found = said(node.check(target(environment, **about), machine))
-    assert found[0][1].startswith("The devices' own tools tell nothing: nvidia-smi --query-gpu")
+    assert found[0][1].startswith("The devices' own tools reported nothing: nvidia-smi --query-gpu")
     assert [status for status, _ in found[1:3]] == ["ok", "ok"]
 
 
@@ -157,7 +157,7 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     assert "local:host: 7 ok, 0 missing, 0 not seen." in good.output
     stray = CliRunner().invoke(app, ["site-check", "local:host"], env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
-    assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login says otherwise)")
+    assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login overrides this)")
     (tmp_path / "programs" / "stream").unlink()
     bad = CliRunner().invoke(app, ["site-check", "local:host", "--json", "--login"])
     assert bad.exit_code == 3

@@ -96,10 +96,10 @@ def test_best_gpus():
     [
         (["topology", "show", "mi250x", "--devices", "2"], "mi250x.yaml does not state what"),
         (["topology", "show", "h200", "--devices", "9"], "8 devices, and 9 were requested"),
-        (["best-gpus", "-k", "1", "--devices", "2"], "--devices is of a node model, and none is"),
+        (["best-gpus", "-k", "1", "--devices", "2"], "--devices requires a node model."),
         (
             ["topology", "record", "mi250x", "--simulated", "x", "--devices", "8", "--output", "y"],
-            "A simulated node has all devices of its model: leave --devices out.",
+            "A simulated node has all devices of its model: omit --devices.",
         ),
     ],
 )

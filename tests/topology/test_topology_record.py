@@ -148,8 +148,8 @@ def test_numa_balancing_alone_is_a_setting(tmp_path, outputs):
     assert found["outcome"] == {
         "exit_code": 8,
         "status": "setting",
-        "message": f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), which "
-        "moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0).",
+        "message": f"Node {node} has NUMA balancing on (/proc/sys/kernel/numa_balancing is 1), "
+        "which moves pages while devices use them: turn it off (sysctl kernel.numa_balancing=0).",
     }
     assert found["differences"] is None and not found["complete"]
 
@@ -261,10 +261,13 @@ def test_no_balancing_is_no_setting_to_speak_of():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--output", "r"], "Give --runtime, rocm or cuda, or a simulated node."),
-        (["--output", "r", "--runtime", "sim"], "Give --runtime sim with --simulated, and only"),
-        (["--output", "r", "--simulated", "n", "--runtime", "rocm"], "Give --runtime sim with"),
-        (["--output", "r", "--simulated", "n", "--from", "f"], "Give either a simulated node or"),
+        (["--output", "r"], "--runtime must be rocm or cuda, or give a simulated node."),
+        (
+            ["--output", "r", "--runtime", "sim"],
+            "--runtime sim and --simulated require each other.",
+        ),
+        (["--output", "r", "--simulated", "n", "--runtime", "rocm"], "--runtime sim and"),
+        (["--output", "r", "--simulated", "n", "--from", "f"], "A simulated node and"),
     ],
 )
 def test_bad_usage(arguments, said):

@@ -224,7 +224,7 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     (said,) = [one for one in found.caveats if "Nothing says" in one]
     why = "site.py: NOT_HERE is not set." if broken else "No site file has it."
     assert found.status == "PASS"
-    assert said == f"Nothing says which checks and devices h200:x2 should have. {why}"
+    assert said == f"The checks and devices that h200:x2 should have are unknown. {why}"
 
 
 def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
@@ -232,8 +232,8 @@ def test_a_site_without_a_list_of_checks_leaves_no_set(monkeypatch):
     monkeypatch.setattr(partitions, "extras", lambda where: {})
     (said,) = checks.unknown(["h200:x2"], "smoke")
     assert said == (
-        "Nothing lists the checks that h200:x2 should have: write the list beside its site file, "
-        "with 'fabricheck sets --write'."
+        "The checks that h200:x2 should have are not listed: write the list beside its site "
+        "file, with 'fabricheck sets --write'."
     )
 
 

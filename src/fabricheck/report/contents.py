@@ -1,4 +1,4 @@
-"""What a page shows, put together: everything but its form."""
+"""The content of a page, without its form."""
 
 from __future__ import annotations
 
@@ -47,10 +47,7 @@ NOWHERE = "no partition"
 
 @dataclass(frozen=True)
 class Part:
-    """One partition of the page.
-
-    slug: its part of ids and names of files. undrawn: a sentence for each figure lost by a defect.
-    """
+    """One partition of the page."""
 
     observed: Observed
     slug: str
@@ -100,11 +97,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that a page shows.
-
-    parts: the partitions with sections of their own. nodes: all nodes at one glance, where there
-    are several; overview: the figures of that.
-    """
+    """The whole content of a page."""
 
     results: Results
     parts: tuple[Part, ...]

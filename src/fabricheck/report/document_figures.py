@@ -1,4 +1,4 @@
-"""The documents' figures beside those of a session: where each is, or why it is not here."""
+"""Published figures beside those of a session: the counterpart of each, or why there is none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fabricheck.report.figure import Shown
 
 @dataclass(frozen=True)
 class DocumentFigure:
-    """A figure of a document; document_figures.yaml says what its fields are."""
+    """A published figure; document_figures.yaml describes its fields."""
 
     document: str
     figure: str
@@ -33,7 +33,7 @@ class DocumentFigure:
 
 @dataclass(frozen=True)
 class Counterpart:
-    """A document's figure, and what shows the same here; ``why_not`` where nothing does."""
+    """A published figure and its counterpart here; ``why_not`` where there is none."""
 
     theirs: DocumentFigure
     ours: tuple[Shown, ...]
@@ -90,8 +90,8 @@ def _why_not(theirs: DocumentFigure, ours: Sequence[Shown], rows: Mapping[str, C
     if theirs.never is not None:
         return theirs.never
     if theirs.nodes and not any(_is_of(one, theirs.nodes) for one in ours):
-        return f"it is of a node with {theirs.of}, and no partition with figures here is of one"
+        return f"it is of a node with {theirs.of}; no partition with figures here is such a node"
     why = "; ".join(f"{name}: {rows[name].sentence}" for name in theirs.experiments)
     if any(rows[name].measured_anything for name in theirs.experiments):
-        why += f". No figure shows it{f': that takes {theirs.takes}' if theirs.takes else ''}"
+        why += f". No figure shows it{f': that needs {theirs.takes}' if theirs.takes else ''}"
     return why

@@ -1,4 +1,4 @@
-"""A figure's SVG as a part of a page: with ids of its own, and as one image with a name."""
+"""A figure's SVG as part of a page: with unique ids, and as one image with a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session ran on and with: node, devices, versions, programs, environment variables."""
+"""The environment of a session: node, devices, versions, programs, environment variables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_OTHERS = 3
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that is known of a partition; ``where`` the checks that say it, where not all."""
+    """A fact about a partition; ``where``: the checks that report it, if not all."""
 
     name: str
     value: str

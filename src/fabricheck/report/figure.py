@@ -1,4 +1,4 @@
-"""A figure of the report: a drawing as SVG, what it shows in words, and its data."""
+"""A figure of the report: a drawing as SVG, its description in words, and its data."""
 
 from __future__ import annotations
 
@@ -81,12 +81,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure in the page.
-
-    name: its id there, and its name as a file. where: its partition. of: the node model that it is
-    of, or what is known without one. node: the name of that model; empty without one. measured: the
-    experiments that it shows, or else those that the partition has series or comparisons of.
-    """
+    """A figure shown in the page."""
 
     name: str
     figure: Figure

@@ -1,4 +1,4 @@
-"""The claims of a partition for the page: told apart by what their outcome is worth."""
+"""The claims of a partition for the page, grouped by the weight of their evidence."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from fabricheck.results.observed import Observed
 
 @dataclass(frozen=True)
 class Claims:
-    """What a partition's results say of every claim.
-
-    defects: a sentence for each claim whose rule a defect of the suite ended.
-    """
+    """The verdicts of a partition's results on every claim."""
 
     verdicts: tuple[Verdict, ...]
     defects: tuple[str, ...] = ()

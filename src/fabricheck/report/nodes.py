@@ -1,4 +1,4 @@
-"""Many nodes at one glance: the status of each, and how each metric is spread over them."""
+"""Overview of many nodes: the status of each, and the spread of each metric over them."""
 
 from __future__ import annotations
 
@@ -45,10 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Total:
-    """All machines, or all that is simulated on them: how many, and how many have each status.
-
-    counts: a status, how many have it, and the names of their nodes; those of PASS are not named.
-    """
+    """Counts by status of all machines, or of everything simulated on them."""
 
     simulated: bool
     rows: int
@@ -62,7 +59,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Nodes:
-    """All nodes, the worst first; their metrics, those first of which a node stands out."""
+    """All nodes, the worst first; their metrics, those with outliers first."""
 
     rows: tuple[Row, ...]
     spreads: tuple[Spread, ...]

@@ -42,11 +42,10 @@ _MOST_NAMES = 6
 KINDS: Mapping[str, str] = {
     "measured": "timed by a clock while real hardware moved real data",
     "simulated": (
-        "computed by SimGrid from a node model; no such hardware was there, so it says how the "
-        "model behaves and nothing of a machine"
+        "computed by SimGrid from a node model; it describes the model's behaviour, not a machine"
     ),
-    "published": "taken from a document, of the machine and software of that document",
-    "secondary": "taken from a document that cites another one, which nobody has checked",
+    "published": "taken from a document, for the machine and software of that document",
+    "secondary": "taken from a document that cites another one, which was not checked",
     "theoretical": "a peak that follows from clocks and widths, not from a measurement",
     "derived": "computed from other values, such as a peak times an efficiency, or by definition",
     "fitted": (

@@ -1,4 +1,4 @@
-"""What the values of a partition were held against, and what that rests on."""
+"""The references that the values of a partition were compared with, and their sources."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ CHANGED = "changed since"
 
 @dataclass(frozen=True)
 class Reference:
-    """What a metric was held against, and what that rests on.
-
-    kind: as of `fabricheck references`, or ``changed since``.
-    """
+    """The reference of a metric, and its source."""
 
     of: Metric
     kind: str

@@ -1,4 +1,4 @@
-"""How a metric is spread over the nodes of a partition, and which of them stand out."""
+"""The spread of a metric over the nodes of a partition, and its outliers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAR = 3.5
 
 @dataclass(frozen=True)
 class Far:
-    """A node that stands out; percent: above the median of the nodes, below it negative."""
+    """A node that is an outlier; percent: above the median of the nodes, below it negative."""
 
     node: str
     value: float

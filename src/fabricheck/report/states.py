@@ -1,4 +1,4 @@
-"""What the node and its devices were like around the checks of a partition, in ranges."""
+"""States of the node and its devices around the checks of a partition, as ranges."""
 
 from __future__ import annotations
 
@@ -30,12 +30,7 @@ UNKNOWN = "not told"
 
 @dataclass(frozen=True)
 class State:
-    """What the snapshots of a partition show; all of it empty without any.
-
-    causes: in sentences what can explain a value, once for all checks. host: facts of the host.
-    devices: a row of texts for each device, as COLUMNS. absent: items of which nothing is known,
-    with the reason. seconds: how long the snapshots took, from to.
-    """
+    """The snapshots of a partition; empty without any."""
 
     causes: tuple[str, ...]
     host: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Whether a partition passed, in a status and in numbers, by the rules of `judge.verdict`."""
+"""The verdict on a partition, as a status and in numbers, by the rules of `judge.verdict`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOLD_AS_MISSING = frozenset({"no-document", "not-judged"})
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a check, or the partition, did not pass: the worst status of it, and each sentence."""
+    """Why a check, or the partition, did not pass: its worst status, and each sentence."""
 
     check: str
     status: NodeStatus
@@ -30,15 +30,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a partition's results amount to.
-
-    status: as a node with these results has it. provisional: the partition, where that rests on its
-    limits and it has no calibration of its own. simulated: whether it is of a simulated node. says:
-    why, in numbers. failures: why it is no PASS, the worst first. problems: what is missing or not
-    whole. skipped: checks that did not run. absent: checks that the site expects there and the
-    session has not, chosen or not. caveats: what to know beside the status, each in one sentence.
-    diagnosis: what explains the missed limits; None where none was missed.
-    """
+    """The joint result of a partition."""
 
     status: NodeStatus
     provisional: tuple[str, ...]
@@ -63,8 +55,9 @@ def problems(entry: Entry) -> Iterator[str]:
     if entry.document is not None and not entry.document["complete"]:
         said = entry.document["outcome"]["message"]
         yield (
-            f"{entry.path}: the run did not reach its end ({entry.document['outcome']['status']}"
-            f"{f': {said}' if said else ''}); its series are those that were finished."
+            f"{entry.path}: the run did not finish "
+            f"({entry.document['outcome']['status']}{f': {said}' if said else ''}); it has the "
+            "series finished before."
         )
 
 
@@ -128,11 +121,11 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
     cases = observed.cases
     unknown = sum(case.result == killed.RESULT for case in cases)
     if unknown:
-        first = f"{count(unknown, 'check')} of which no run report says whether they passed"
+        first = f"{count(unknown, 'check')} without a run report that states whether they passed"
     elif cases:
         first = f"{sum(case.passed for case in cases)} of {count(len(cases), 'check')} passed"
     else:
-        first = f"{count(len(observed.entries), 'document')} outside of any session"
+        first = f"{count(len(observed.entries), 'document')} outside any session"
     skipped = sum(case.skipped for case in cases)
     retried = sum(case.failed_attempts > 0 for case in cases)
     limited = limits["kept"] + limits["missed"]
@@ -141,7 +134,7 @@ def _says(observed: Observed, lacking: tuple[str, ...], limits: Counter[str]) ->
     wrong = sum(one["verification"]["errors"] > 0 for one in series)
     where_any = (
         (skipped, f"{skipped} skipped"),
-        (retried, f"{retried} after an attempt that failed"),
+        (retried, f"{retried} after a failed attempt"),
         (len(lacking), f"{count(len(lacking), 'document')} missing or not whole"),
         (limited, f"{limits['kept']} of {count(limited, 'metric')} with a limit within it"),
         (limits["free"], f"{limits['free']} without a limit"),

@@ -1,4 +1,4 @@
-"""The worst findings of a partition: what failed, what is near to failing, and what is slow."""
+"""The worst findings of a partition: failures, near failures, and slow parts."""
 
 from __future__ import annotations
 
@@ -29,12 +29,7 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a check beside what it was held against.
-
-    limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
-    reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
-    the limit is the reference itself, as of counts and of what has to be the best one.
-    """
+    """A metric of a check with the reference that it was compared with."""
 
     check: str
     metric: str
@@ -62,11 +57,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noisy series of a check: their number, and the widest interval as percent of the median.
-
-    harmless: how many of them fail nothing: those small enough for the caches, and shares whose sum
-        is the result.
-    """
+    """The noisy series of a check: their number, and the widest interval in % of the median."""
 
     check: str
     series: int
@@ -86,7 +77,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Worst:
-    """All of it, each the worst first."""
+    """All findings, each kind with the worst first."""
 
     failed: tuple[Metric, ...]
     nearest: tuple[Metric, ...]

@@ -1,4 +1,4 @@
-"""The components of a node that can be degraded, and the resources that each is made of."""
+"""The components of a node that can be degraded, and the resources of each."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The smallest set of degraded components that explains what was measured.
 
-The logarithm of each rate is taken as a sum: the level of its group (transfers that the node model
-calls alike), what degraded components take of it, and noise. A level is known as well as the
-reference of its metric, else not at all. For a set of components the factors that fit best are
-searched; sets are compared by their likelihood, larger ones only where they are clearly likelier
-and explain a missed limit that smaller ones leave.
+The model: the logarithm of each rate is the level of its group (similar transfers by the node
+model), minus the loss by degraded components, plus noise. A level is as certain as the reference of
+its metric; without a reference it is unknown. For a set of components the best-fitting factors are
+searched; sets are compared by likelihood, and a larger set is accepted only if it is clearly
+likelier and explains a missed limit that smaller ones leave.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each measured transfer passes on a node: resources, and how far each is from limiting it.
+"""The resources that each measured transfer uses on a node, and how far each is from limiting it.
 
 A transfer is as fast as its narrowest resource. The *slack* of a resource is the logarithm of how
 many times faster the transfer could be if nothing else limited it: 0 of what limits it. So a

@@ -1,4 +1,4 @@
-"""The format of the file of a comparison: one pydantic class per section."""
+"""The file format of a comparison plan: one pydantic class per section."""
 
 from __future__ import annotations
 
@@ -53,10 +53,14 @@ class ProgramRun(_Section):
     @model_validator(mode="after")
     def _complete(self) -> ProgramRun:
         if self.program not in PROGRAMS:
-            raise ValueError(f"there is no program {self.program}; there are {', '.join(PROGRAMS)}")
+            raise ValueError(
+                f"there is no program {self.program}; the programs are {', '.join(PROGRAMS)}"
+            )
         several = sum(given is not None for given in (self.placement, self.ranks))
         if several != (self.program in RANK_PROGRAMS):
-            raise ValueError("a program of several ranks, and no other, has placement or ranks")
+            raise ValueError(
+                "placement or ranks are for programs of several ranks, which require one of them"
+            )
         return self
 
 
@@ -92,7 +96,7 @@ class Entry(_Section):
     @model_validator(mode="after")
     def _complete(self) -> Entry:
         if isinstance(self.records, str) != (self.places is not None):
-            raise ValueError("places belong to a pattern of records, and only to a pattern")
+            raise ValueError("places require a pattern of records, and the reverse")
         if (self.read is None) == (self.not_run is None):
             raise ValueError("an entry has either read or not_run")
         return self
@@ -138,12 +142,12 @@ class Statement(_Section):
         if (self.places is None) == (self.ratio is None):
             raise ValueError("a statement has either places or ratio")
         if self.against is not None and self.places is None:
-            raise ValueError("a statement with against has places")
+            raise ValueError("a statement with against requires places")
         rules = (self.near, self.between, self.below, self.lost)
         if sum(rule is not None for rule in rules) != 1:
             raise ValueError("a statement has one of near, between, below and lost")
         if self.lost is not None and self.against is None:
-            raise ValueError("a statement with lost has against")
+            raise ValueError("a statement with lost requires against")
         return self
 
     @property
@@ -196,5 +200,5 @@ class PlanFile(_Section):
     def _aims_once(self) -> PlanFile:
         named = sorted(name for aim in self.aims.values() for name in aim.experiments)
         if self.aims and named != sorted(self.experiments):
-            raise ValueError("every experiment has one aim, or there are no aims")
+            raise ValueError("every experiment must have one aim, or there are no aims")
         return self

@@ -124,7 +124,7 @@ def write(folder: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NotFoundError(f"{folder} cannot be made ({error.strerror}).") from None
+        raise NotFoundError(f"{folder} cannot be created ({error.strerror}).") from None
     before = _files_of(folder)
     write_all(texts)
     for name in before - {path.name for path in texts}:

@@ -1,4 +1,4 @@
-"""The kinds of chart: curves, bars and heat maps, of the rows of a figure."""
+"""The kinds of chart (curves, bars, heat maps), made of the rows of a figure."""
 
 from __future__ import annotations
 
@@ -272,11 +272,7 @@ def bars(
 
 @dataclass(frozen=True)
 class Axes:
-    """The rows and columns of a heat map: what they are, and which there are.
-
-    colours: what its colours are. ends: of the colour scale. counted: whether the numbers are
-    whole. own: whether rows and columns are the same, so that the diagonal stays empty.
-    """
+    """The rows and columns of a heat map: their meaning and values."""
 
     row: str
     column: str

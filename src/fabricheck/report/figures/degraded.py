@@ -1,4 +1,4 @@
-"""Where the components of a diagnosis are in the drawing of the node."""
+"""The places of a diagnosis's components in the drawing of the node."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ _WIDE, _MOST_LINES = 13, 3
 
 @dataclass(frozen=True)
 class Mark:
-    """What is marked at a place: the components there.
-
-    certain: whether one of them is degraded for sure, not only one of several that explain as much.
-    """
+    """The mark of a place: the components there."""
 
     components: tuple[str, ...]
     certain: bool

@@ -1,4 +1,4 @@
-"""What this session expected of a series: ReFrame's reference of the metric that judges it."""
+"""The expected value of a series: ReFrame's reference of the metric that judges it."""
 
 from __future__ import annotations
 

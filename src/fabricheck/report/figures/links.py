@@ -1,4 +1,4 @@
-"""How the links of a node do: each one's lowest part of what was expected of it."""
+"""The state of a node's links: the lowest share of its expected value of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_PEAK = (("E8", "write"), ("E8", "read"), ("E7", "engine"))
 
 @dataclass(frozen=True)
 class Found:
-    """A series over a link, and what was expected of it: a reference, else the peak."""
+    """A series over a link, and its expected value: a reference, else the peak."""
 
     point: Series
     expected: Expected | None
@@ -57,7 +57,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Health:
-    """What a session has of one link: of several series the one that decides, and all of them."""
+    """A session's series of one link: the one that decides, and all of them."""
 
     name: str
     every: tuple[Found, ...]

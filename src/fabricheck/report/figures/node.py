@@ -1,4 +1,4 @@
-"""The node: devices in their packages, NUMA domains, and how the links between them do."""
+"""The node: devices in their packages, NUMA domains, and the state of the links between them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
 
 @dataclass
 class _Sketch:
-    """The drawing while it is made."""
+    """The drawing while it is being made."""
 
     node: NodeModel
     peers: Mapping[Pair, Health]

@@ -1,4 +1,4 @@
-"""Where ranks sit: what each one copies in every placement, and over size (EPICURE)."""
+"""Placements of ranks: the copies of each in every placement, and over size (EPICURE)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of a figure as rows of one shape: series of this session, and published values."""
+"""The data of a figure as uniform rows: series of this session, and published values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences on curves and bars, for those who do not see the drawing."""
+"""Descriptions of curves and bars in words, for readers who do not see the drawing."""
 
 from __future__ import annotations
 
