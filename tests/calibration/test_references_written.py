@@ -235,8 +235,10 @@ def test_an_expected_failure_stays(folder):
     require(folder, "[$xfail, known, [100, -0.05, null, GB/s]]")
     found = proposal(folder, several(folder.parent, STEADY))
     assert found.changes == []
-    assert found.notes == ["stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, 'GB/s']] is not a "
-        "plain reference and stays."]  # fmt: skip
+    assert found.notes == [
+        "stream_local copy_worst: ['$xfail', 'known', [100, -0.05, None, 'GB/s']] is not a plain "
+        "reference and stays."
+    ]
 
 
 def test_a_record_on_which_a_lost_check_rests_is_not_replaced(folder):

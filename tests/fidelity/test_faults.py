@@ -88,23 +88,17 @@ def rename(old, new, section="predicted"):
             "there is no run 'walks'.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(
-                places="0-9"
-            ),
+            lambda c: entry(c, "predicted", "latency of copies").update(places="0-9"),
             InvalidInputError,
             "'0-9' is not a device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(
-                places=5000 * "9"
-            ),
+            lambda c: entry(c, "predicted", "latency of copies").update(places=5000 * "9"),
             InvalidInputError,
             "99' is no device, pair or link class of mi250x.",
         ),
         (
-            lambda c: entry(c, "predicted", "latency of copies").update(
-                places="0,1"
-            ),
+            lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
             InvalidInputError,
             "the pattern 'kth-lat-{from}{to}' and the places '0,1' do not match.",
         ),
@@ -312,7 +306,7 @@ def test_a_changed_node_is_not_compared(programs):
 def test_a_node_without_a_plan_or_a_simulation_is_refused(node):
     with pytest.raises(NotFoundError, match="h200 has no comparison"):
         plan_path(load("h200"))
-    with pytest.raises(InvalidInputError, match="a comparison needs the key simulation."):
+    with pytest.raises(InvalidInputError, match=r"a comparison needs the key simulation\."):
         read_plan(plan_path(node), dataclasses.replace(node, simulation=None))
 
 

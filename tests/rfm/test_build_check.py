@@ -38,8 +38,8 @@ ENDS = {
     "liar": "ran with runtime cuda, and the environment names host.",
     "old": f"was built from commit {'0' * 40}, but the checkout is at",
     "wrong": "stream ended with exit code 5 (wrong data): device 1 has a wrong word at offset",
-    "refused": "The build of the runtime host by Spack ended with exit code 3: spack-env/install: no "
-    "spack on the PATH; get commit abc. All",
+    "refused": "The build of the runtime host by Spack ended with exit code 3: spack-env/install: "
+    "no spack on the PATH; get commit abc. All",
     "elsewhere": "are those of /my/bin, which the Spack environment local does not build.",
     "none": None,
     "found": "ended with 0 (good), and without devices it has to end with 8 and say why.",

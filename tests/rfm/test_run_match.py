@@ -264,11 +264,12 @@ HALVED = NODE | {"overlay": {"name": "half-width", "content": {}}}
 @pytest.mark.parametrize(
     ("found", "wanted", "sentence"),
     [
-        (NODE, HALVED, "The result is from the simulated node mi250x (digest 0123456789ab), but the check "
-            "requested the simulated node mi250x with the overlay half-width (digest "
+        (NODE, HALVED, "The result is from the simulated node mi250x (digest 0123456789ab), but "
+            "the check requested the simulated node mi250x with the overlay half-width (digest "
             "0123456789ab) of stream."),
-        (NODE | {"digest": "f" * 64}, NODE, "The result is from the simulated node mi250x (digest ffffffffffff), but the check "
-            "requested the simulated node mi250x (digest 0123456789ab) of stream."),
+        (NODE | {"digest": "f" * 64}, NODE, "The result is from the simulated node mi250x "
+            "(digest ffffffffffff), but the check requested the simulated "
+            "node mi250x (digest 0123456789ab) of stream."),
         (NODE, None, "The result is from the simulated node mi250x "
             "(digest 0123456789ab), but the check requested no simulated node of stream."),
     ],

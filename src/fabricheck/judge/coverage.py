@@ -375,7 +375,7 @@ def _not_testable(
 ) -> Iterator[str]:
     """Yield why an experiment, or a part of it, cannot be tested in one partition.
 
-    :param features: those of the partition; None where nobody states them.
+    :param features: those of the partition; None where unknown.
     :param rows: the checks of the experiment in that partition.
     """
     if features is not None:

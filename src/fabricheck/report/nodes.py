@@ -53,7 +53,7 @@ class Total:
 
     @property
     def what(self) -> str:
-        """How many of what: ``3 nodes``, ``3 simulated nodes``."""
+        """The number of subjects: ``3 nodes``, ``3 simulated nodes``."""
         return count(self.rows, "simulated node" if self.simulated else "node")
 
 
@@ -75,7 +75,7 @@ class Nodes:
 
     @property
     def silent(self) -> list[str]:
-        """A sentence for each node that was to be measured and of which there is no result."""
+        """A sentence for each requested node without any result."""
         return [
             reason.sentence
             for row in self.rows
@@ -85,7 +85,7 @@ class Nodes:
 
     @property
     def behind(self) -> list[Spread]:
-        """The metrics of which a node is behind the others, of worst and median one."""
+        """The metrics in which a node is behind the others, one of worst and median."""
         return [one for one in over_nodes.first_of_each(self.spreads) if one.worse]
 
 
@@ -100,10 +100,7 @@ def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
 
 
 def of(results: Results) -> Nodes | None:
-    """Return what there is of several nodes, or of one that never answered.
-
-    None of one with results, where no node has a name, and of documents outside of any session.
-    """
+    """Return the overview of several nodes, or of one that never answered."""
     if not any(one.session or one.killed for one in results.sources) and results.job is None:
         return None
     there = {one.on for one in results.observed if one.on is not None}
@@ -155,6 +152,6 @@ def _row(
 
 
 def _is_of(verdict: NodeVerdict, one: Observed | Spread) -> bool:
-    """Whether values are of what a verdict is on, the machine or what is simulated there."""
+    """Whether values belong to a verdict's subject, the machine or its simulation."""
     simulated = verdict.simulated is not None
     return one.where in verdict.partitions and (one.kind == "simulated") == simulated

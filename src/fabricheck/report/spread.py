@@ -53,7 +53,7 @@ class Spread:
 
     @property
     def far(self) -> tuple[Far, ...]:
-        """The nodes that stand out."""
+        """The outliers."""
         return (*self.worse, *self.better)
 
     @property

@@ -24,7 +24,7 @@ COLUMNS = (
     "VBIOS and firmware",
 )
 
-#: What stands for an item that nothing tells.
+#: The text for an item that was not reported.
 UNKNOWN = "not told"
 
 
@@ -170,6 +170,6 @@ def _range(values: Iterable[float | None], form: str) -> str:
 
 
 def _of(values: Iterable[float | None], form: str) -> str:
-    """Return what they are of: `` of 1,980``; nothing where that is not known."""
+    """Return the maximum as a suffix, `` of 1,980``; empty where it is unknown."""
     shown = _range(values, form)
     return f" of {shown}" if shown else ""

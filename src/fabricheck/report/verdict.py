@@ -50,7 +50,7 @@ class Verdict:
 
 
 def problems(entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with a document: none, not readable, or of a run that did not end."""
+    """Yield what is wrong with a document: missing, unreadable, or of an unfinished run."""
     yield from map(str, entry.problems)
     if entry.document is not None and not entry.document["complete"]:
         said = entry.document["outcome"]["message"]

@@ -173,7 +173,7 @@ class Source:
 
     @property
     def start(self) -> float:
-        """When it began, in s since 1970; 0 where nobody knows."""
+        """When it began, in s since 1970; 0 where unknown."""
         if self.session is not None:
             return self.session.start
         times = (one.document["started"] for one in self.entries if one.document is not None)

@@ -70,7 +70,7 @@ CLAIMS = (
     Claim(
         id="engines-leave-compute-free",
         statement="Copy-engine transfers overlap computations without affecting the kernel; "
-        "copies by kernel take compute units from it.",
+        "kernel copies take compute units from it.",
         document="paper",
         where="V.A.2 and V.C; of kernels AMD's lab notes, GPU-to-GPU communication options",
         rule="beside each other the kernel and copy-engine transfers keep 95 % of their own "

@@ -42,7 +42,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Plan:
-    """A checked plan; every record in it exists and stands in one place."""
+    """A checked plan; every record in it exists and occurs once."""
 
     path: Path
     file: PlanFile

@@ -65,7 +65,7 @@ class ProgramRun(_Section):
 
 
 class Read(_Section):
-    """Which series of a run is read, and how its value is converted.
+    """The series to read from a run, and the conversion of its value.
 
     Several operations are taken one after the other: the time is the sum of theirs. They may be of
     several runs. ``domain`` is that of the host memory: near the device, or the slowest of all
@@ -103,10 +103,10 @@ class Entry(_Section):
 
 
 class Lost(_Section):
-    """A rule over the part that values lack of others, as records lack of records.
+    """A rule on the fraction by which values are below others, as records are below records.
 
-    Both are patterns of ids, in which {rank} stands for the number of a place in their order. The
-    part is ``above`` a bound, or at most ``within`` it in either direction.
+    Both are patterns of ids, in which {rank} is the number of a place in their order. The fraction
+    is ``above`` a bound, or at most ``within`` it in either direction.
     """
 
     records: str
@@ -122,9 +122,9 @@ class Lost(_Section):
 
 
 class Statement(_Section):
-    """A rule over simulated values, from published ranges, bounds or approximate values.
+    """A rule on simulated values, from published ranges, bounds or approximate values.
 
-    With ``against``, a value is the part that ``read`` lacks of it.
+    With ``against``, a value is the fraction by which ``read`` is below it.
     """
 
     title: str
@@ -157,14 +157,14 @@ class Statement(_Section):
 
 
 class MatrixOf(_Section):
-    """A matrix to print: a pattern of records that `predicted` and `fitted` hold."""
+    """A matrix to print: a pattern of records in `predicted` and `fitted`."""
 
     title: str
     records: str
 
 
 class Also(_Section):
-    """Records of a system that is no such node by its model, but is compared, and why."""
+    """Records of a system with another node model that are compared all the same, and why."""
 
     system: str
     experiments: list[str]
@@ -172,14 +172,14 @@ class Also(_Section):
 
 
 class Aim(_Section):
-    """Experiments whose predicted records are counted together, and what is to say of them."""
+    """Experiments whose predicted records are counted together, with a remark."""
 
     experiments: list[str]
     remark: str | None = None
 
 
 class PlanFile(_Section):
-    """The whole file."""
+    """The whole plan file."""
 
     format: Literal[1]
     node: str

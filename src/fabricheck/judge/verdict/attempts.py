@@ -221,7 +221,7 @@ class Attempt:
         return f"{program} on node {node} ended with {status}: {said or 'no message'}"
 
     def _lacks_devices(self, document: ResultDocument) -> bool:
-        """Whether there are fewer devices than the site states; not, where nobody states them."""
+        """Whether there are fewer devices than the site states; False where it states none."""
         # A simulated node without any is a file that could not be read.
         if self.case is None or (document["clock"] == "simulated" and not document["devices"]):
             return False

@@ -86,7 +86,7 @@ def whole(of: str, verdicts: Iterable[NodeVerdict]) -> Verdict:
 
 
 def folder(results: Results) -> Path:
-    """Return the folder that a verdict is written to where nobody names one.
+    """Return the default folder of a verdict.
 
     Of several taken together it is that of the last. Of an archive it lies beside the archive.
     """

@@ -47,7 +47,7 @@ class Rule:
 
 
 _OF_A_CHECK = (
-    # Of the data
+    # Data
     Rule(
         "wrong-data",
         "DATA-FAIL",
@@ -55,7 +55,7 @@ _OF_A_CHECK = (
         "code 5, or a series with verification errors. Once is enough.",
         "DATA-FAIL",
     ),
-    # Of the hardware
+    # Hardware
     Rule(
         "runtime-error",
         "HW-FAIL",
@@ -81,9 +81,9 @@ _OF_A_CHECK = (
         "`node_topology` found the node to differ from its node model: a link, a device, a NUMA "
         "domain.",
     ),
-    # Of the speed
+    # Speed
     Rule("reference", "PERF-FAIL", "A metric missed its reference, each time it was measured."),
-    # Of what varies
+    # Variation
     Rule(
         "at-times",
         "UNSTABLE",
@@ -117,7 +117,7 @@ _OF_A_CHECK = (
         "A check passed at one attempt and failed at another: a retry, `--repeat`, or several "
         "sessions. (Wrong data stays DATA-FAIL.)",
     ),
-    # Of what nobody knows
+    # Unknown causes
     Rule(
         "time-limit",
         "INCOMPLETE",

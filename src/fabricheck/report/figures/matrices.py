@@ -236,7 +236,7 @@ class _Values:
 
     @property
     def judged(self) -> str:
-        """Which are outside of their limits, in words."""
+        """Describe in words which values are beyond their limits."""
         have = sum(wanted is not None for wanted in self.expected.values())
         if not have:
             return " No reference judges them."
@@ -272,7 +272,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
         for pair, value in others.items()
     ]
-    # Who sees this one alone has to know it too.
+    # Readers who see only this figure need it too.
     says += values.judged + expected.fitted(observed, theirs)
     blank = "" if matrix.once else "none"
     drawing = heat_map(cells, axes, missed=values.missed, blank=blank)
