@@ -182,11 +182,11 @@ def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, hea
     real = {**document, "clock": "measured", "node": None, "program": program}
     real.pop("simulated_s", None)
     results = write(folder.parent / "r", case, real, 0, 0, "n0")
-    with pytest.raises(InvalidInputError, match=f"is measured, and {SIM} is a simulated partition"):
+    with pytest.raises(InvalidInputError, match=f"is measured, but {SIM} is a simulated partition"):
         gather([results], SIM)
     elsewhere = {**case, "system": "local", "partition": "host"}
     results = write(folder.parent / "s", elsewhere, document, 0, 0, "n0")
-    with pytest.raises(InvalidInputError, match="is simulated, and local:host is no simulated"):
+    with pytest.raises(InvalidInputError, match="is simulated, but local:host is no simulated"):
         gather([results], "local:host")
 
 

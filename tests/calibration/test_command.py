@@ -83,7 +83,7 @@ def test_what_was_not_used_is_said(folder):
     said = run(folder, sessions).stderr
     assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
     assert "1 case(s) of local:host are not used, 6 are." in said
-    assert "what remains was chosen by that reference" in said
+    assert "the rest was selected by that reference" in said
     assert "stream_local copy_worst is missing in session(s) 7." in said
 
 
@@ -93,7 +93,7 @@ def test_two_modes_and_an_impossible_value_are_named(folder):
             "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
     refused = run(folder, zero, "--report-only", code=4).stderr
-    assert "1 value(s) cannot be true" in refused
+    assert "1 value(s) are physically impossible" in refused
     assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
     assert ") on node1 has 0 GB/s, which is not a measurement." in refused
 
@@ -188,8 +188,8 @@ def test_a_record_of_another_partition(folder):
 @pytest.mark.parametrize(
     ("system", "options", "said"),
     [
-        ("", (), "--system is missing: it names no partition"),
-        ("local", (), "--system local names no partition"),
+        ("", (), "--system is missing: it must name a partition"),
+        ("local", (), "--system local must name a partition"),
         (PARTITION, (), "There is nothing to calibrate"),
         (PARTITION, ("--page", "x.md"), "--page requires --noise"),
         (PARTITION, ("--like", "a:b"), "--like and --for require each other"),
@@ -217,7 +217,7 @@ def test_a_name_that_is_no_partition(folder, option, name):
     given = {"--like": "a:b", "--for": "a:c"} if option != "--system" else {}
     options = [word for pair in (given | {option: name}).items() for word in pair]
     refused = run(folder, [], *options, code=2, system="")
-    assert f"{option} {name.strip()} names no partition" in refused.stderr
+    assert f"{option} {name.strip()} must name a partition" in refused.stderr
 
 
 def test_nothing_to_calibrate(folder):

@@ -148,7 +148,7 @@ def test_a_majority_of_slow_nodes_is_refused_with_both_groups():
 
 def test_nodes_that_were_measured_once_tell_nothing_of_their_noise():
     once = judge(nodes(100, 100, 100, 100, 100, 100, sessions=1))
-    assert once.reason.startswith("0 of 6 nodes have two sessions or more; 50% must")
+    assert once.reason.startswith("0 of 6 nodes have two sessions or more; 50% are required")
     half = nodes(100, 100, 100, sessions=2) | {"H": [100.0], "I": [100.0], "J": [100.0]}
     assert judge(half).reason == "rule"
 

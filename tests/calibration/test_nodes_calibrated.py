@@ -171,7 +171,7 @@ def test_bytes_counted_twice_in_a_document(folder, one):
     assert "engine_both_switch18_worst: session run-9" in refused
     assert "has 1563.94 GB/s, above the derived physical bound of 900 GB/s" in refused
     # Both in both sessions, each as worst and median.
-    assert "8 value(s) cannot be true" in refused
+    assert "8 value(s) are physically impossible" in refused
 
 
 def test_three_sessions_only(folder, one):

@@ -250,7 +250,7 @@ def test_a_record_on_which_a_lost_check_rests_is_not_replaced(folder):
 
 
 def test_a_check_without_a_reference_file(folder):
-    with pytest.raises(NotFoundError, match=r"No file in .* has references of the check unknown"):
+    with pytest.raises(NotFoundError, match=r"No file in .* has references of check unknown"):
         proposal(folder, several(folder.parent, STEADY, check="unknown"))
 
 

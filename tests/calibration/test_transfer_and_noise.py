@@ -126,7 +126,7 @@ def test_what_the_record_has_no_longer_can_not_be_taken(calibrated):
 
 
 def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
-    with pytest.raises(InvalidInputError, match="local:host has a calibration of its own"):
+    with pytest.raises(InvalidInputError, match="local:host has its own calibration"):
         text = (calibrated / "calibrations" / "local-host.yaml").read_text()
         path = calibrated / "calibrations" / "local-sim-mi250x.yaml"
         path.write_text(text.replace("partition: local:host", "partition: local:sim-mi250x"))

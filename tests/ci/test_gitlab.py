@@ -342,5 +342,7 @@ def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
     elsewhere = tmp_path / "overlay.yaml"
     shutil.copy(overlay, elsewhere)
     said = reframe(own, *chosen, "-S", f"overlay={elsewhere}", status=1)
-    assert f"The path {elsewhere} is outside of {ROOT}" in said
-    assert "--repeat is refused with --ci-generate" in reframe(own, *chosen, "--repeat=2", status=1)
+    assert f"The path {elsewhere} is outside {ROOT}" in said
+    assert "--repeat cannot be used with --ci-generate" in reframe(
+        own, *chosen, "--repeat=2", status=1
+    )

@@ -77,7 +77,7 @@ def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatc
     factories.write(part, factories.killed_document())
     shown = compare("20261121T200000-7", before)
     assert shown.exit_code == 4
-    assert f"A: {part}: is incomplete (running)" in shown.stderr
+    assert f"A: {part}: it is incomplete (running)" in shown.stderr
     assert "which was killed or is still running" in " ".join(shown.stdout.split())
 
 

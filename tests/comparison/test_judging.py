@@ -197,7 +197,7 @@ def test_on_the_host_runtime_a_change_is_judged_with_a_floor_only():
     series = [two_sessions.pair(0, 1, two_sessions.spread(one)) for one in (50, 20)]
     a, b = (estimate_of(row_of(one, runtime="host")) for one in series)
     assert judge(a, b).judgement == "undetermined"
-    assert judge(a, b).why == "of runtime host: judged with --floor only"
+    assert judge(a, b).why == "of the runtime host: judged with --floor only"
     assert judge(a, b, floor=0.5).judgement == "worse"
 
 

@@ -248,8 +248,8 @@ def test_a_node_without_srun_does_not_end_the_run(a_run, monkeypatch):
 @pytest.mark.parametrize(
     ("minutes", "left_s", "sentence"),
     [
-        (None, None, "The job 7 has no time limit, .* waited for without end: say --minutes."),
-        (5.0, -1.0, "The job 7 ends at .*, and 60 s of its time are kept for the verdict"),
+        (None, None, "The job 7 has no time limit, .* waited for without end: set --minutes."),
+        (5.0, -1.0, "The job 7 ends at .*, and 60 s of its time are reserved for the verdict"),
     ],
 )
 def test_who_waits_for_what_hangs_is_told_before_anything_is_written(

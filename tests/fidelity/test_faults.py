@@ -95,7 +95,7 @@ def rename(old, new, section="predicted"):
         (
             lambda c: entry(c, "predicted", "latency of copies").update(places=5000 * "9"),
             InvalidInputError,
-            "99' is no device, pair or link class of mi250x.",
+            "99' is not a device, pair or link class of mi250x.",
         ),
         (
             lambda c: entry(c, "predicted", "latency of copies").update(places="0,1"),
@@ -112,7 +112,7 @@ def rename(old, new, section="predicted"):
         (
             lambda c: entry(c, "predicted", "STREAM").update(places="all"),
             InvalidInputError,
-            "predicted[4]: places belong to a pattern of records",
+            "predicted[4]: places require a pattern of records",
         ),
         (
             lambda c: entry(c, "predicted", "STREAM").update(not_run="a reason"),
@@ -197,9 +197,9 @@ def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, sect
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [
-        ({"operation": "read"}, (0, 1), "has 0 series of operation read at the place 0-1"),
+        ({"operation": "read"}, (0, 1), "has 0 series of operation read at place 0-1"),
         ({"bytes": 7}, (0, 1), "has 0 series"),
-        ({}, (0, 0), "has 0 series of operation engine at the place 0-0"),
+        ({}, (0, 0), "has 0 series of operation engine at place 0-0"),
         ({"operation": "latency"}, (0, 1), "it is in us, which is not a bandwidth."),
         ({"operation": "latency", "as": "time"}, (0, 1), "it is in us, which is not a bandwidth."),
         ({"counts": None}, (0, 1), "it is in GB/s, which is not a latency."),

@@ -215,7 +215,7 @@ def test_another_program():
     [
         ("# Size", "# OSU MPI Latency Test v7.4\n# Size", "a second program begins here"),
         ("Bandwidth (MB/s)", "Bandwidth (GB/s)", "not a known column"),
-        ("Bandwidth (MB/s)", "Bandwidth (MB/s) Validation Validation", "must each occur once"),
+        ("Bandwidth (MB/s)", "Bandwidth (MB/s) Validation Validation", "each once"),
         ("# Datatype: MPI_CHAR.", "nonsense", "is above the names"),
         ("# Datatype: MPI_CHAR.", "# Datatype: MPI_", "is damaged"),
         ("1                       8.05", "1                       8.0", "two decimals"),

@@ -150,7 +150,7 @@ def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypat
     checks.append(told("stream_local", STREAM))
     target = expecting(partitions.choose(GPU)[0], {"stream_local", "memcpy_numa"})
     monkeypatch.setattr(partitions, "choose", lambda system: [target])
-    assert f"memcpy_numa on {GPU} told nothing" in text(code=9)
+    assert f"memcpy_numa on {GPU} reported nothing" in text(code=9)
 
 
 def test_what_weakens_a_limit_is_marked_and_explained(checks, monkeypatch):
@@ -297,7 +297,7 @@ def test_no_checks_and_a_dry_run_that_reaches_none_are_sentences(tmp_path):
     with pytest.raises(NotFoundError, match="The checks were not found"):
         dry_run.ask("lumi", [])
     with pytest.raises(
-        InvalidInputError, match=r"dry run on lumi reached no check.*holds no check"
+        InvalidInputError, match=r"dry run on lumi reached no check.*contains no check"
     ):
         dry_run.ask("lumi", [tmp_path])
 

@@ -98,7 +98,7 @@ def test_what_a_killed_session_left_has_a_page(results_folder):
     for what in ("unreported", "latest"):
         result = run(what)
         _, found = shown(result)
-        assert result.exit_code == 4 and "did not reach its end" in found.text("main")
+        assert result.exit_code == 4 and "did not finish" in found.text("main")
 
 
 def test_a_broken_run_report_leaves_the_documents(two_partitions):

@@ -67,7 +67,10 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        (factories.simulated_document(), ["It is of a simulated node, and says nothing of a mach"]),
+        (
+            factories.simulated_document(),
+            ["It is of a simulated node and says nothing about a mach"],
+        ),
         (
             factories.document(series=[], program=TOPOLOGY, differences=[]),
             ["No series was measured."],

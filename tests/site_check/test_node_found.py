@@ -36,7 +36,7 @@ def test_a_node_as_it_should_be(tree):
     assert {status for status, _ in found} == {"ok"}
     assert found[0][1] == "The node has 8 devices, as lumi:gpu states."
     assert "(8 gfx90a)" in found[1][1]
-    assert found[2][1] == "This process may use all 56 cores that mi250x counts on."
+    assert found[2][1] == "This process may use all 56 cores that mi250x needs."
     more = said(node.check(target(), tree.machine(cores=USABLE | {0, 8})))
     assert more[2][1].endswith("of those that it reserves 0,8 may be used too.")
 
@@ -57,7 +57,7 @@ def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     there = Tree_with_devices(login)
     assert there.machine().because == "because a driver has devices; --login overrides this"
     assert not there.machine(compute=False).is_compute
-    assert there.machine(compute=False).because == "as --login says"
+    assert there.machine(compute=False).because == "as --login states"
 
 
 def Tree_with_devices(tree):
@@ -68,8 +68,8 @@ def Tree_with_devices(tree):
 def test_another_number_and_architecture_of_devices(tree):
     stated = [{"type": "gpu", "arch": "gfx942", "num_devices": 4}]
     found = lacks(tree, devices=stated, extras={})
-    assert found[0].startswith("The node shows 8 devices, and lumi:gpu states 4: ask for all")
-    assert found[1].startswith("The devices are 8 gfx90a, and lumi:gpu states gfx942: choose")
+    assert found[0].startswith("The node shows 8 devices, but lumi:gpu states 4: request all")
+    assert found[1].startswith("The devices are 8 gfx90a, but lumi:gpu states gfx942: choose")
 
 
 def test_devices_are_counted_by_the_driver_where_no_tool_is(tree):
@@ -81,7 +81,7 @@ def test_devices_are_counted_by_the_driver_where_no_tool_is(tree):
 
 def test_cores_that_a_job_lacks(tree):
     (sentence,) = lacks(tree, cores=USABLE - {9, 10, 11})
-    assert sentence.startswith("This process may not use cores 9-11, which mi250x counts on")
+    assert sentence.startswith("This process may not use cores 9-11, which mi250x needs")
 
 
 def test_numa_domains_and_balancing(tree):
@@ -162,6 +162,6 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     bad = CliRunner().invoke(app, ["site-check", "local:host", "--json", "--login"])
     assert bad.exit_code == 3
     answer = json.loads(bad.output)
-    assert (answer["kind"], answer["because"]) == ("login", "as --login says")
+    assert (answer["kind"], answer["because"]) == ("login", "as --login states")
     statuses = [one["status"] for one in answer["partitions"]["local:host"]]
     assert statuses == ["ok", "missing", "ok", "ok", "ok", "ok"]

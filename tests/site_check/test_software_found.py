@@ -71,7 +71,7 @@ def test_modules_are_loaded_one_after_the_other(tree):
 def test_no_module_system(tree):
     wanted = {**environment_of("/my/bin"), "modules": ["rocm"]}
     ((status, says),) = said(modules.check(target(), wanted, tree.machine()))
-    assert (status, says[:32]) == ("missing", "The command module is missing here,")
+    assert (status, says[:35]) == ("missing", "The command module is missing here,")
     tree.environ["LMOD_PKG"] = str(tree.root / "lmod")
     tree.put("lmod/init/bash", f"module {MODULE}\n")
     assert said(modules.check(target(), wanted, tree.machine()))[0][0] == "ok"
@@ -226,7 +226,7 @@ def test_all_programs_are_there(tree, tmp_path):
 
 OTHERS = {
     "0.1.0 (abc, runtime cuda)": "has runtime cuda, but environment rocm has rocm.",
-    "0.0.9 (abc, runtime rocm)": "is of version 0.0.9, and this is 0.1.0: build with 'make it'.",
+    "0.0.9 (abc, runtime rocm)": "has version 0.0.9, but this is 0.1.0: build with 'make it'.",
     "stream: libamdhip64.so.6: no such library": "--version reports no version, but: stream: lib",
 }
 
@@ -246,12 +246,12 @@ def test_programs_that_are_not_there(tree, tmp_path):
     (folder / "osu/mpi/pt2pt/osu_bw").unlink()
     lacks = [one[1] for one in said(programs.check(environment, tree.machine())) if one[0] != "ok"]
     assert lacks[0] == f"{folder} has no executable mpi: build with 'make it'."
-    assert "osu_bw: build OSU Micro-Benchmarks, or name" in lacks[1]
+    assert "osu_bw: build OSU Micro-Benchmarks, or set" in lacks[1]
     assert "There is no all_reduce_perf in" in lacks[2]
     del environment["extras"]["rccl_folder"]
     last = said(programs.check(environment, tree.machine()))[-1]
     assert last[0] == "missing"
-    assert last[1].startswith("No folder of rccl-tests is stated, so their checks are not there")
+    assert last[1].startswith("No folder of rccl-tests is stated, so their checks are left out")
 
 
 def test_osu_without_devices(tree, tmp_path):
