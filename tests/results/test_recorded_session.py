@@ -132,7 +132,10 @@ def test_coverage(said):
         f"12 series, 1 check (1 passed); {here}zero-copy of managed memory: its pages migrate",
         f"348 series, 7 checks (3 passed, 4 skipped); {here}pingpong_in_order, pingpong_half_right",
         f"{here}with the copy engines off, as its engines cannot be switched off E8",
-        f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as its MPI cannot",
+        (
+            f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as the partition's MPI "
+            "does not support"
+        ),
         f"by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped); {here}rccl_scaling: "
         "between 2 and all of 2 devices there is no set",
     ):
@@ -279,7 +282,7 @@ def test_one_session_is_too_few_to_calibrate(said, tmp_path):
     text = said(*asked, code=4)
     assert (
         f"{PARTITION} has 1 session(s) in 1 campaign(s); references need 5 in 2 (1 of at least 5 "
-        "sessions): measure again, or record them with --report-only, which requires nothing."
+        "sessions): measure again, or use --report-only, which requires nothing."
     ) in text
     for name in SKIPPED:
         assert f"not used: run-0: {name} @{PARTITION} was skipped." in text

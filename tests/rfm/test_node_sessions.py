@@ -126,7 +126,7 @@ def test_a_healthy_node_passes(simulated):
                 "Node mi250x (simulated) differs from its node model mi250x (differences: 1).",
                 "Node mi250x (simulated): Pair 0-6: 2 links in mi250x, no direct link in the "
                 "simulated node with the overlay 'link 0-6 gone'.",
-                "Metric best_3_of_measured: the devices 0,1,6, predicted as the best 3, have",
+                "Metric best_3_of_measured: devices 0,1,6, predicted as the best 3, have",
                 "GB/s of devices 2,3,4; the least part of its peak has pair 0-6, devices 0 "
                 f"(0000:c1:00.0) and 6 {ON_NODE}",
             ),
@@ -148,7 +148,7 @@ def test_a_healthy_node_passes(simulated):
             SELECTED,
             0,
             (
-                "Metric best_2_of_measured: the devices 0,1, predicted as the best 2, have",
+                "Metric best_2_of_measured: devices 0,1, predicted as the best 2, have",
                 f"pair 0-1, devices 0 (0000:c1:00.0) and 1 {ON_NODE}",
             ),
         ),
@@ -209,4 +209,4 @@ def test_the_tools_of_a_real_node_are_asked(simulated, root, tmp_path):
     (tools / "rocm-smi").write_text("#!/bin/sh\nexit 3\n")
     outcome = simulated("-r", "-n", "node_topology")
     assert outcome.status == 1
-    assert "topology ended with exit code 4 (a runtime error): No tool told anything" in outcome
+    assert "topology ended with exit code 4 (a runtime error): No tool reported anything" in outcome

@@ -113,4 +113,4 @@ def test_a_value_above_an_upper_limit_is_missed_too(suite):
     )
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert "and at most 1.05 GB/s is required (reference 1 GB/s)." in outcome
+    assert "; at most 1.05 GB/s is required (reference 1 GB/s)." in outcome

@@ -169,7 +169,7 @@ def test_more_devices_than_the_partition_states(suite):
     suite.own_settings("local.py", '"num_devices": DEVICES', '"num_devices": DEVICES + 1')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
-    assert "has 2 devices host, and the partition states 3 devices host." in outcome
+    assert "has 2 devices host; the partition states 3 devices host." in outcome
 
 
 def test_what_python_says_of_a_site_file_is_cut(tmp_path):

@@ -233,7 +233,7 @@ def test_jobs_of_a_real_site_are_started_and_no_stand_in_passes(noting, system, 
     assert outcome.status == 1
     assert "Ran 2/2 test case(s) from 2 check(s) (2 failure(s)" in outcome
     # What ran is no ROCm program, and the other left nothing.
-    assert "ran with runtime host, and the environment names rocm" in outcome
+    assert "ran with runtime host; the environment requires rocm" in outcome
     assert "affinity left no usable result" in outcome
     _, environment = noted(noting, "stream", 0)
     assert environment["LOADED"].split() == loaded.split()
@@ -285,7 +285,7 @@ def test_an_allocation_that_may_share_its_node_is_refused(cluster):
     run = cluster.start("--system=cluster:allocation", "-r", "-n", "stream_local", inside=shared)
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "may share its node (OverSubscribe=OK), and partition cluster:allocation" in outcome
+    assert "may share its node (OverSubscribe=OK), but partition cluster:allocation" in outcome
 
 
 def test_a_second_start_is_refused_by_a_sentence(slurm):

@@ -222,7 +222,7 @@ def test_collectives_of_nccl(node):
             "other-device",
             "0,1",
             "nccl-tests ended with exit code 4 (a runtime error): Node node1: reduce-0-1.out "
-            "(reduce on devices 0 and 1): rank 0 is on 0000:c7:00, and device 0 is 0000:c0:00.0.",
+            "(reduce on devices 0 and 1): rank 0 is on 0000:c7:00, but device 0 is 0000:c0:00.0.",
         ),
     ],
 )
