@@ -15,7 +15,7 @@ from fabricheck.site.partitions import known_sites
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
 SKIPPED = ("pingpong_in_order", "pingpong_shared_domain")
-ONE_DEVICE = "it has one device, and two are needed"
+ONE_DEVICE = "it has one device; two are needed"
 
 
 def h200(devices: int, name: str, experiment: str, **changes: object) -> dict:
@@ -64,10 +64,10 @@ def test_two_devices(results_folder):
     ]
     assert "1 passed, 2 skipped" in text  # beside the reason
     assert found["E7"] == [
-        "with the copy engines off, as its engines cannot be switched off",
+        "with copy engines disabled, as its engines cannot be disabled",
     ]
     # Nothing of E14 ran: only the reason is said.
-    sentence = "best_devices: nothing is to be chosen where all devices are taken"
+    sentence = "best_devices: there is no choice where all devices are used"
     assert f"E14 best k devices not testable here (h200:x2): {sentence}" in text
     assert rows["E14"]["ran"][0]["passed"] == 0
 

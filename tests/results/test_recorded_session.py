@@ -128,16 +128,16 @@ def test_coverage(said):
     for sentence in (
         "13 of 15 experiments have results in this session.",
         f"E4 NUMA domain x device matrix {here}all of its cores are in one NUMA domain",
-        f"E14 best k devices {here}best_devices: nothing is to be chosen where all devices are",
+        f"E14 best k devices {here}best_devices: there is no choice where all devices are",
         f"12 series, 1 check (1 passed); {here}zero-copy of managed memory: its pages migrate",
         f"348 series, 7 checks (3 passed, 4 skipped); {here}pingpong_in_order, pingpong_half_right",
-        f"{here}with the copy engines off, as its engines cannot be switched off E8",
+        f"{here}with copy engines disabled, as its engines cannot be disabled E8",
         (
             f"{here}allgather, allreduce, reduce, reduce_scatter: left out, as the partition's MPI "
             "does not support"
         ),
         f"by the cuda runtime: 533 series, 3 checks (2 passed, 1 skipped); {here}rccl_scaling: "
-        "between 2 and all of 2 devices there is no set",
+        "there is no set between 2 and all of 2 devices",
     ):
         assert sentence in text
 
