@@ -59,8 +59,8 @@ def test_two_devices(results_folder):
     found = reasons(rows)
     assert {name for name, why in found.items() if why} == {"E3", "E4", "E6", "E7", "E9", "E14"}
     assert found["E6"] == [
-        "pingpong_in_order, pingpong_shared_domain: its node model has no such placement, as where "
-        "every core is near every device none is wrong"
+        "pingpong_in_order, pingpong_shared_domain: its node model has no such placement: where "
+        "every core is near every device, none is far"
     ]
     assert "1 passed, 2 skipped" in text  # beside the reason
     assert found["E7"] == [
