@@ -24,7 +24,7 @@ def fidelity(
         ),
     ] = None,
     write: Annotated[
-        Path | None, typer.Option("--write", help="Write the documentation page into this folder.")
+        Path | None, typer.Option("--write", help="Write the documentation page to this file.")
     ] = None,
     matrices: Annotated[
         bool, typer.Option("--matrices", help="Print only the matrices of pairs.")

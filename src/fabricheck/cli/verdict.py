@@ -48,7 +48,7 @@ def verdict(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Nodes that must have results, such as node[1-4]; others are INCOMPLETE.",
+            help="Nodes that must have results, such as node[1-4]; one without is INCOMPLETE.",
         ),
     ] = None,
     set_tag: Annotated[

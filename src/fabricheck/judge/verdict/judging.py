@@ -239,7 +239,7 @@ class _Node:
             yield "It is of a simulated node and says nothing about a machine."
         if self.choice.set is None and self.tried and not missing:
             label = _label(self.choice)
-            yield f"The selection was no set ({label}), so missing checks are unknown."
+            yield f"No selected set is known ({label}), so missing checks are unknown."
         yield from checks.unknown(self.results.partitions, self.choice.set)
         yield from caveats.of_state(self.results.attempts)
         for source in self.results.sources:
