@@ -47,7 +47,10 @@ NOWHERE = "no partition"
 
 @dataclass(frozen=True)
 class Part:
-    """One partition of the page."""
+    """One partition of the page.
+
+    slug: its part of ids and names of files. undrawn: a sentence for each figure lost by a defect.
+    """
 
     observed: Observed
     slug: str
@@ -97,7 +100,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Contents:
-    """The whole content of a page."""
+    """The whole content of a page.
+
+    parts: the partitions with sections of their own. nodes: all nodes at one glance, where there
+    are several; overview: the figures of that.
+    """
 
     results: Results
     parts: tuple[Part, ...]

@@ -68,7 +68,11 @@ def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Co
 
 
 def _shows(ours: Shown, theirs: DocumentFigure) -> bool:
-    """Whether a figure is a counterpart: one with published values only is not."""
+    """Whether a figure is a counterpart: one with published values only is not.
+
+    Nor is one that draws several experiments, and has none of those that the document's is of. A
+    node is drawn by its model.
+    """
     figure = ours.figure
     drawn = set(theirs.experiments) <= {COMPARING} or bool(ours.measured & set(theirs.experiments))
     fits = any(fnmatch.fnmatchcase(figure.id, pattern) for pattern in theirs.ours)

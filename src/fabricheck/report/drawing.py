@@ -26,7 +26,10 @@ ElementTree.register_namespace("", SVG)
 
 
 def plain(value: Any) -> Any:
-    """Return the specification of a chart with all text printable."""
+    """Return the specification of a chart with all text printable.
+
+    The library that draws ends the whole process at a character that no SVG can hold.
+    """
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
@@ -35,7 +38,14 @@ def plain(value: Any) -> Any:
 
 
 def inline(svg: str, prefix: str, name: str) -> Markup:
-    """Return a drawing that can be placed in a page beside others."""
+    """Return a drawing that can be placed in a page beside others.
+
+    Two drawings may use the same ids (of clips), and the second would be cut by the first's: they
+    get a prefix. To a screen reader it is one image; what is seen in it the page says in words.
+
+    :param name: what the image is called.
+    :raises ElementTree.ParseError: when it is no XML.
+    """
     root = ElementTree.fromstring(printable(svg))
     for parent in root.iter():
         for child in list(parent):

@@ -63,7 +63,10 @@ def of_sessions(results: Results) -> list[Fact]:
 
 
 def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
-    """Return the statements about the sessions' software, and the locks and specs kept with it."""
+    """Return the statements about the sessions' software, and the locks and specs kept with it.
+
+    Sessions of one job say the same once.
+    """
     says: dict[str, None] = {}
     kept: list[str] = []
     for session in sessions:

@@ -39,7 +39,11 @@ Drawing: TypeAlias = "Future[str]"
 
 @functools.cache
 def _pen() -> ProcessPoolExecutor:
-    """Return the process that draws in parallel: drawing takes a third of a report's time."""
+    """Return the process that draws in parallel: drawing takes a third of a report's time.
+
+    A thread would not do, as vl-convert keeps Python's lock. Nothing has used it here before the
+    fork, so the copy begins as if it were new.
+    """
     return ProcessPoolExecutor(max_workers=1, mp_context=multiprocessing.get_context("fork"))
 
 
@@ -77,7 +81,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure shown in the page."""
+    """A figure shown in the page.
+
+    name: its id there, and its name as a file. where: its partition. of: the node model that it is
+    of, or what is known without one. node: the name of that model; empty without one. measured: the
+    experiments that it shows, or else those that the partition has series or comparisons of.
+    """
 
     name: str
     figure: Figure

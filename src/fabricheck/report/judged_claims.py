@@ -14,7 +14,10 @@ from fabricheck.results.observed import Observed
 
 @dataclass(frozen=True)
 class Claims:
-    """The verdicts of a partition's results on every claim."""
+    """The verdicts of a partition's results on every claim.
+
+    defects: a sentence for each claim whose rule a defect of the suite ended.
+    """
 
     verdicts: tuple[Verdict, ...]
     defects: tuple[str, ...] = ()

@@ -45,7 +45,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Total:
-    """Counts by status of all machines, or of everything simulated on them."""
+    """Counts by status of all machines, or of everything simulated on them.
+
+    counts: a status, how many have it, and the names of their nodes; those of PASS are not named.
+    """
 
     simulated: bool
     rows: int
@@ -100,7 +103,10 @@ def _counts(rows: Sequence[NodeVerdict]) -> Iterator[tuple[str, int, str]]:
 
 
 def of(results: Results) -> Nodes | None:
-    """Return the overview of several nodes, or of one that never answered."""
+    """Return the overview of several nodes, or of one that never answered.
+
+    None of one with results, where no node has a name, and of documents outside of any session.
+    """
     if not any(one.session or one.killed for one in results.sources) and results.job is None:
         return None
     there = {one.on for one in results.observed if one.on is not None}

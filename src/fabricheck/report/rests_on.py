@@ -21,7 +21,10 @@ CHANGED = "changed since"
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference of a metric, and its source."""
+    """The reference of a metric, and its source.
+
+    kind: as of `fabricheck references`, or ``changed since``.
+    """
 
     of: Metric
     kind: str

@@ -30,7 +30,12 @@ UNKNOWN = "not told"
 
 @dataclass(frozen=True)
 class State:
-    """The snapshots of a partition; empty without any."""
+    """The snapshots of a partition; empty without any.
+
+    causes: in sentences what can explain a value, once for all checks. host: facts of the host.
+    devices: a row of texts for each device, as COLUMNS. absent: items of which nothing is known,
+    with the reason. seconds: how long the snapshots took, from to.
+    """
 
     causes: tuple[str, ...]
     host: tuple[str, ...]

@@ -30,7 +30,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The joint result of a partition."""
+    """The joint result of a partition.
+
+    status: as a node with these results has it. provisional: the partition, where that rests on its
+    limits and it has no calibration of its own. simulated: whether it is of a simulated node. says:
+    why, in numbers. failures: why it is no PASS, the worst first. problems: what is missing or not
+    whole. skipped: checks that did not run. absent: checks that the site expects there and the
+    session has not, chosen or not. caveats: what to know beside the status, each in one sentence.
+    diagnosis: what explains the missed limits; None where none was missed.
+    """
 
     status: NodeStatus
     provisional: tuple[str, ...]

@@ -29,7 +29,12 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of a check with the reference that it was compared with."""
+    """A metric of a check with the reference that it was compared with.
+
+    limit: the one that the value is nearest to. bound: ``at least`` or ``at most``; empty where the
+    reference has no limit. margin: percent of the limit that are left, below 0 missed; None where
+    the limit is the reference itself, as of counts and of what has to be the best one.
+    """
 
     check: str
     metric: str
@@ -57,7 +62,11 @@ class Slow:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noisy series of a check: their number, and the widest interval in % of the median."""
+    """The noisy series of a check: their number, and the widest interval in % of the median.
+
+    harmless: how many of them fail nothing: those small enough for the caches, and shares whose sum
+        is the result.
+    """
 
     check: str
     series: int

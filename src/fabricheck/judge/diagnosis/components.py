@@ -190,7 +190,12 @@ def _without_model(transfers: Iterable[Transfer]) -> Iterator[Component]:
 
 @dataclass(frozen=True)
 class Change:
-    """Another node than the model: the transfers that become slower or faster, and by how much."""
+    """Another node than the model: the transfers that become slower or faster, and by how much.
+
+    logs: by place in the list of transfers the logarithm of the rate against the model's. places:
+    what is then other than in the model, as the node's tools tell it. cost: of what they told, as
+    that of a hypothesis.
+    """
 
     name: str
     devices: tuple[int, ...]

@@ -141,7 +141,11 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
 
 
 class Explanations:
-    """The missed limits and low values that losses of transfers explain."""
+    """The missed limits and low values that losses of transfers explain.
+
+    A low value is a transfer that is behind the others of its group, or behind its level, by more
+    than healthy ones may be: the worst of a metric can hide others.
+    """
 
     def __init__(
         self,

@@ -272,7 +272,11 @@ def bars(
 
 @dataclass(frozen=True)
 class Axes:
-    """The rows and columns of a heat map: their meaning and values."""
+    """The rows and columns of a heat map: their meaning and values.
+
+    colours: what its colours are. ends: of the colour scale. counted: whether the numbers are
+    whole. own: whether rows and columns are the same, so that the diagonal stays empty.
+    """
 
     row: str
     column: str

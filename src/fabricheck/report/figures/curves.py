@@ -48,7 +48,13 @@ def curve_figure(
     note: str = "",
     **look: Any,
 ) -> Figure:
-    """Return a figure of curves over size, each described in words."""
+    """Return a figure of curves over size, each described in words.
+
+    :param drawn: the rows that are drawn and told, where these are not all.
+    :param pairs: whether the words name the two devices of a curve.
+    :param intro, between, note: what is said before the curves, behind them, and last.
+    :param look: of `charts.curves`.
+    """
     lines: dict[str, list[Row]] = {}
     for row in own(drawn or rows):
         lines.setdefault(row["series"], []).append(row)

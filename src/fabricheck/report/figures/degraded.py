@@ -41,7 +41,10 @@ _WIDE, _MOST_LINES = 13, 3
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a place: the components there."""
+    """The mark of a place: the components there.
+
+    certain: whether one of them is degraded for sure, not only one of several that explain as much.
+    """
 
     components: tuple[str, ...]
     certain: bool

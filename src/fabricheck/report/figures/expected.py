@@ -35,7 +35,11 @@ class Expected:
 
 
 def of(observed: Observed, point: Series) -> Expected | None:
-    """Return the expected value of a series, by the metric that it belongs to."""
+    """Return the expected value of a series, by the metric that it belongs to.
+
+    The worst of several is judged, so that each of them is. None where nothing was expected: report
+    only, a check that was not judged, or metrics of an older session whose series are not known.
+    """
     for metric in observed.metrics_of(point):
         each = metric.reduce == "worst" or len(metric.series or ()) == 1
         if each and metric.reference and (metric.least, metric.most) != (None, None):
@@ -44,7 +48,10 @@ def of(observed: Observed, point: Series) -> Expected | None:
 
 
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
-    """Return which published values of a figure are no evidence for a simulation, or nothing."""
+    """Return which published values of a figure are no evidence for a simulation, or nothing.
+
+    Those that it was fitted to, and the claims on others that are fitted or built in.
+    """
     if observed.node is None or not observed.simulated:
         return ""
     facts = observed.node.facts
